@@ -4,9 +4,8 @@
 
 #![allow(clippy::arithmetic_side_effects, clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 
-use creole::Config;
-use creole::translate;
-use creole::warning::Warnings;
+use creole::observe::warning::Warnings;
+use creole::{Config, protocols as translate};
 use serde_json::{Value, json};
 
 const ROUNDS: usize = 20;

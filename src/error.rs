@@ -132,7 +132,7 @@ pub struct Details {
     pub has_no_path: bool,
     /// The methods that a path takes, for the header `allow` of a 405.
     pub allow: Option<String>,
-    /// The request has more of something than is read ([`crate::limits`]).
+    /// The request has more of something than is read ([`crate::model::limits`]).
     pub too_many: bool,
 }
 

@@ -3,15 +3,16 @@
 //! `cargo fuzz` calls them with inputs that it makes up (`fuzz/`); plain `cargo test` replays the
 //! corpus that is kept there, so that what was found once is never lost. Built for these two alone.
 
-use crate::anthropic::Request;
 use crate::config::Config;
+use crate::dialect::profile::{Effort, EmptyAssistantContent};
 use crate::error::Error;
 use crate::json::Reader;
-use crate::openai::Chunk;
-use crate::profile::{Effort, EmptyAssistantContent};
-use crate::request_context::RequestContext;
-use crate::translate::{self, Refused, Room, Translated, error};
-use crate::warning::Warnings;
+use crate::model::Request;
+use crate::model::request_context::RequestContext;
+use crate::observe::warning::Warnings;
+use crate::protocols::chat::wire::Chunk;
+use crate::protocols::{Refused, Room, Translated};
+use crate::{protocols, upstream_error as error};
 
 pub use crate::stream::fuzz::{response, sse, stream};
 
@@ -45,7 +46,7 @@ pub fn request(data: &[u8]) {
         );
         let config = Config::from_json(&json, |_| None).expect("a configuration");
         let mut warnings = Warnings::new(false);
-        match translate::request(text, &config, &[], &mut warnings) {
+        match protocols::request(text, &config, &[], &mut warnings) {
             Ok(Translated::Send { body, .. }) => {
                 let body = String::from_utf8(body).expect("it is text");
                 assert!(is_json(&body, 128), "{body}");
@@ -81,7 +82,7 @@ fn without(text: &str, config: &Config) {
         Refused::EmptyContent(EmptyAssistantContent::Empty),
     ] {
         let mut warnings = Warnings::new(false);
-        match translate::request_without(&[refused], text, config, &[], &mut warnings) {
+        match protocols::request_without(&[refused], text, config, &[], &mut warnings) {
             Ok(Translated::Send { body, .. }) => {
                 let body = String::from_utf8(body).expect("it is text");
                 assert!(is_json(&body, 128), "{body}");
@@ -93,7 +94,7 @@ fn without(text: &str, config: &Config) {
 }
 
 fn again(body: &str, config: &Config) {
-    match translate::request(body, config, &[], &mut Warnings::new(false)) {
+    match protocols::request(body, config, &[], &mut Warnings::new(false)) {
         Ok(Translated::Send { body: twice, .. }) => {
             assert_eq!(String::from_utf8_lossy(&twice), body);
         }

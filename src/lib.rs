@@ -46,39 +46,38 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod anthropic;
+pub mod carry;
+pub mod dialect;
+pub(crate) mod guards;
+pub mod headers;
+pub(crate) mod history;
+pub mod model;
+pub mod observe;
+pub mod protocols;
+pub(crate) mod sse;
+pub mod text;
+pub(crate) mod tokens;
+pub(crate) mod tools;
+pub(crate) mod upstream_error;
+
 pub mod config;
-mod conversation;
 pub mod error;
 mod exchange;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::expect_used, clippy::panic)]
 pub mod fuzz;
-mod hash;
 pub mod ids;
 pub mod json;
 mod json_schema;
-pub mod limits;
-pub mod log;
-pub mod metrics;
-pub mod names;
-mod openai;
-pub mod profile;
-pub mod report;
-pub mod request_context;
 mod setting;
 pub mod stream;
-mod tool_schema;
-pub mod translate;
-pub mod warning;
-pub mod words;
 
 pub use config::Config;
 pub use exchange::{
     End, Exchange, Failure, Head, PassedHead, Pings, Refusals, Reply, RequestHead, ResponseHead,
     Unreachable, UpstreamRequest, passed, with_version,
 };
-pub use translate::headers::{self, Header};
+pub use headers::Header;
 
 /// A point in time: milliseconds since the Unix epoch, from the host's clock.
 pub type Millis = u64;

@@ -4,7 +4,7 @@
 //! that a key cannot exist in one of them only.
 
 use crate::json::{Error, Reader, Writer, quoted};
-use crate::words::position;
+use crate::text::words::position;
 
 /// A value that can stand in the configuration.
 pub(crate) trait Setting: Sized {

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use creole::config::schema;
-use creole::report::Cause;
+use creole::observe::report::Cause;
 use creole::{Config, End, Header};
 use serde_json::{Value, json};
 
@@ -299,7 +299,7 @@ fn every_example_serves_the_dialect_of_its_upstream() {
 #[test]
 fn every_metric_is_in_the_page_for_operators() {
     let page = fs::read_to_string(path("docs/observability.md")).unwrap();
-    for (metric, _) in creole::metrics::METRICS {
+    for (metric, _) in creole::observe::metrics::METRICS {
         let line = page.lines().find(|line| line.contains(&format!("`{}`", metric.name)));
         let line = line.unwrap_or_else(|| panic!("{} is not in the page", metric.name));
         for label in metric.labels {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use creole::Config;
-use creole::translate::count_tokens;
+use creole::protocols::count_tokens;
 use serde_json::{Value, json};
 
 /// What a message costs beside its text.

@@ -61,7 +61,7 @@ fn warns(answer: &Answer) -> bool {
 }
 
 fn estimate() -> u64 {
-    creole::translate::count_tokens(std::str::from_utf8(&body()).unwrap(), &Config::default())
+    creole::protocols::count_tokens(std::str::from_utf8(&body()).unwrap(), &Config::default())
         .unwrap()
 }
 

@@ -76,7 +76,7 @@ fn is_test(path: &Path) -> bool {
     path.components().any(|part| part.as_os_str() == "tests") || path.ends_with("tests.rs")
 }
 
-/// `src/stream/sse.rs` is in `stream`, `src/error.rs` is `error`; the package `json/` is `json`.
+/// `src/sse/mod.rs` is in `stream`, `src/error.rs` is `error`; the package `json/` is `json`.
 fn module(path: &Path) -> String {
     let inside = path.strip_prefix("src").unwrap_or(path);
     let first = inside.components().next().unwrap().as_os_str();

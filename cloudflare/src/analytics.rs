@@ -5,8 +5,8 @@
 
 use creole::Millis;
 use creole::config::Config;
-use creole::metrics::{self, Counters};
-use creole::report::Report;
+use creole::observe::metrics::{self, Counters};
+use creole::observe::report::Report;
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Array, Function, Object, Reflect};
 

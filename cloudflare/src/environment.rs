@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use creole::config::{Log, Upstream};
-use creole::metrics::Counters;
+use creole::observe::metrics::Counters;
 use creole::{Config, Millis, Refusals};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Date, JSON, Reflect};

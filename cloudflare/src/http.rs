@@ -1,6 +1,7 @@
 //! Between the runtime's requests, responses and headers and those of the exchange.
 
-use creole::{Head, Header, Unreachable, words};
+use creole::text::words;
+use creole::{Head, Header, Unreachable};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen_futures::JsFuture;

@@ -3,11 +3,10 @@
 //! That happens when the value is dropped, whoever drops it: the handler when it has answered,
 //! or the stream when the client has gone.
 
-use creole::Config;
 use creole::config::Log;
-use creole::log::{self, Level, Request};
-use creole::report::Outcome;
-use creole::{Exchange, Failure, Pings};
+use creole::observe::log::{self, Level, Request};
+use creole::observe::report::Outcome;
+use creole::{Config, Exchange, Failure, Pings};
 use worker::web_sys::Response;
 
 use crate::environment::{Isolate, now, seed};

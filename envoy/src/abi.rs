@@ -16,8 +16,8 @@ use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::panic;
 
-use creole::log::Level;
-use creole::names::Names;
+use creole::observe::log::Level;
+use creole::text::names::Names;
 use creole::{Header, Millis};
 
 use crate::Filter;

@@ -1,7 +1,7 @@
 //! What the filter asks of its host. Plain data: `abi` does it, tests look at it.
 
 use creole::Header;
-use creole::log::Level;
+use creole::observe::log::Level;
 
 /// The answer to one callback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

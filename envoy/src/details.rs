@@ -4,7 +4,8 @@
 //! answers pass the filter like an upstream's, with a plain text as their body; the details alone
 //! tell them apart.
 
-use creole::{Failure, Unreachable, words};
+use creole::text::words;
+use creole::{Failure, Unreachable};
 
 /// The details of an upstream's answer.
 pub const VIA_UPSTREAM: &str = "via_upstream";

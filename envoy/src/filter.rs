@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::headers::is_value;
-use creole::log::Level;
-use creole::metrics::Counters;
+use creole::observe::log::Level;
+use creole::observe::metrics::Counters;
 use creole::{Failure, Header, Millis, Refusals, json};
 
 use crate::action::{Action, Decision, Side};

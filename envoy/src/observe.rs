@@ -2,9 +2,9 @@
 
 use creole::Millis;
 use creole::config::Config;
-use creole::log::{self, Request};
-use creole::metrics::{Counters, MetricKind, Sample};
-use creole::report::Report;
+use creole::observe::log::{self, Request};
+use creole::observe::metrics::{Counters, MetricKind, Sample};
+use creole::observe::report::Report;
 
 use crate::action::Action;
 
@@ -50,8 +50,8 @@ fn statistic(sample: &Sample<'_>) -> String {
 mod tests {
     use super::*;
     use creole::error::{ErrorKind, Fault};
-    use creole::log::Level;
-    use creole::report::Outcome;
+    use creole::observe::log::Level;
+    use creole::observe::report::Outcome;
 
     #[test]
     fn labels_stand_in_the_names_of_statistics() {

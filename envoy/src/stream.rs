@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::headers::Headers;
-use creole::log::Request;
+use creole::observe::log::Request;
 use creole::{Exchange, Failure, Head, Header, Millis, Pings, Refusals, Reply, RequestHead};
 
 use crate::action::{Action, Decision, LocalResponse, Side};
@@ -418,7 +418,7 @@ fn pings(config: &Config) -> Pings {
 /// Whether the path of a request is one that clients try before they begin. Where a web site is behind the
 /// listener, too, these are its home page, and somebody's greeting.
 fn is_probe(method: &str, path: &str) -> bool {
-    let path = creole::words::before(path, b"?#");
+    let path = creole::text::words::before(path, b"?#");
     matches!(method, "GET" | "HEAD") && matches!(path, "/" | "/api/hello")
 }
 

@@ -2,7 +2,7 @@
 
 mod envoy;
 
-use creole::log::Level;
+use creole::observe::log::Level;
 use creole_envoy::Filter;
 use creole_envoy::action::{Action, Decision, Flow, LocalResponse, Side};
 use envoy::{Envoy, MESSAGES, header};

@@ -3,7 +3,7 @@
 mod envoy;
 
 use creole::headers::Headers;
-use creole::log::Level;
+use creole::observe::log::Level;
 use creole_envoy::action::{Action, Decision, Flow, Side};
 use creole_envoy::stream::Route;
 use envoy::{Envoy, MESSAGES, header, local, text, written};

@@ -3,7 +3,7 @@
 
 mod envoy;
 
-use creole::log::Level;
+use creole::observe::log::Level;
 use creole_envoy::action::{Action, Decision, Flow, Side};
 use creole_envoy::heads::ROUTING_HEADER;
 use envoy::{Envoy, MESSAGES, header, local, replaced, text, written};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use creole::profile::PRESETS;
+use creole::dialect::profile::PRESETS;
 
 /// Anthropic Messages clients on any Chat Completions model.
 #[derive(Debug, Parser)]

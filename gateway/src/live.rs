@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use creole::log::{Level, Request};
+use creole::observe::log::{Level, Request};
 use creole::{Config, Exchange, Failure, Head, Pings};
 use hyper::header::CONTENT_LENGTH;
 
@@ -93,10 +93,12 @@ impl Drop for Live {
         let report = self.exchange.report();
         let config = self.exchange.config();
         self.metrics.count(&report, config, now);
-        let Some(line) = creole::log::line(&self.request, &report, config.settings.log, now) else {
+        let Some(line) =
+            creole::observe::log::line(&self.request, &report, config.settings.log, now)
+        else {
             return;
         };
-        match creole::log::level(&report) {
+        match creole::observe::log::level(&report) {
             Level::Error => tracing::error!(target: EXCHANGE, "{line}"),
             Level::Warn => tracing::warn!(target: EXCHANGE, "{line}"),
             Level::Info => tracing::info!(target: EXCHANGE, "{line}"),

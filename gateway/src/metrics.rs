@@ -4,8 +4,8 @@ use std::sync::{Mutex, PoisonError};
 
 use creole::Millis;
 use creole::config::Config;
-use creole::metrics::{BUCKETS, Counters, METRICS, Metric, MetricKind, Sample};
-use creole::report::Report;
+use creole::observe::metrics::{BUCKETS, Counters, METRICS, Metric, MetricKind, Sample};
+use creole::observe::report::Report;
 use hyper::header::{self, HeaderValue};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

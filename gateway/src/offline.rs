@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use creole::headers::CREDENTIALS;
-use creole::report::{Outcome, Report};
+use creole::observe::report::{Outcome, Report};
 use creole::{Config, End, Exchange, Head, Header, Pings, RequestHead, UpstreamRequest};
 
 use crate::Failed;

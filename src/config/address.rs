@@ -1,6 +1,6 @@
 //! Where an upstream is: the address that hosts connect to, and the path before the endpoints.
 
-use crate::words;
+use crate::text::words;
 
 /// What stands before `/chat/completions`. It is not quoted: a query may have a key.
 pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {

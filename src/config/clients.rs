@@ -8,7 +8,7 @@ use subtle::ConstantTimeEq as _;
 use super::credentials::{check_credential, read_secret, secret_of};
 use crate::json::{Error, Reader};
 use crate::setting::Setting as _;
-use crate::words;
+use crate::text::words;
 
 /// Longest name of a key, in bytes: it is a label of metrics.
 const NAME_BYTES_MAX: usize = 64;

@@ -9,11 +9,11 @@ use super::{
     Address, Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream,
     Upstream,
 };
+use crate::dialect::profile::{PRESETS, Profile};
 use crate::json::{Error, Reader, quoted};
-use crate::names::{NameSet, Names};
-use crate::profile::{PRESETS, Profile};
 use crate::setting::{self, Bounds, Setting};
-use crate::words;
+use crate::text::names::{NameSet, Names};
+use crate::text::words;
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

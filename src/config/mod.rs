@@ -13,13 +13,12 @@ mod variables;
 
 use std::borrow::Cow;
 
-use crate::names::Names;
-use crate::profile::Profile;
+use crate::dialect::profile::Profile;
 use crate::setting::{keys, word_enum};
+use crate::text::names::Names;
 pub use address::Address;
 pub use clients::ClientKeys;
-pub use credentials::is_variable;
-pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader};
+pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader, is_variable};
 pub use document::ConfigError;
 
 /// Everything that an operator decides.

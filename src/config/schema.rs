@@ -5,8 +5,8 @@
 //! crate does this.
 
 use super::{Config, Guards, Protocol, Settings, Target, Upstream};
+use crate::dialect::profile::{PRESETS, Profile};
 use crate::json::{self, Writer};
-use crate::profile::{PRESETS, Profile};
 use crate::setting::{Bounds, Field, Setting as _, ValueType};
 
 const URL: &str = "Scheme, host and port: `https://api.example.com`. Envoy knows by its route where an upstream is, and takes only `:authority` from here; every other host needs it.";

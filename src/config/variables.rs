@@ -7,9 +7,9 @@
 use super::address::{Address, check_base_path};
 use super::credentials::secret_of;
 use super::{Config, Key, Upstream};
+use crate::dialect::profile::{PRESETS, Profile};
 use crate::json::quoted;
-use crate::profile::{PRESETS, Profile};
-use crate::words;
+use crate::text::words;
 
 const CONFIG: &str = "CREOLE_CONFIG";
 const URL: &str = "UPSTREAM_URL";

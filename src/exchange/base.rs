@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use crate::words;
+use crate::text::words;
 
 /// What a client is told whose path is not served.
 pub(super) const HINT: &str = " It serves /v1/messages and other paths below /v1/, so a client's base URL is the \

@@ -3,11 +3,11 @@
 
 use super::retry::SentRequest;
 use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
-use crate::Millis;
 use crate::error::Error;
-use crate::report::Outcome;
-use crate::translate;
-use crate::translate::count::upstream::{self, Question};
+use crate::observe::report::Outcome;
+use crate::tokens::upstream::{self, Question};
+use crate::upstream_error;
+use crate::{Millis, protocols};
 
 /// A count that an upstream was asked for.
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ impl Exchange {
         text: &str,
         now: Millis,
     ) -> Result<UpstreamRequest, Reply> {
-        let estimate = match translate::count_tokens(text, &self.config) {
+        let estimate = match protocols::count_tokens(text, &self.config) {
             Ok(estimate) => estimate,
             Err(error) => {
                 self.note_refused(text);
@@ -100,7 +100,7 @@ pub(super) fn readable(status: u16, body: &[u8]) -> Option<&[u8]> {
 
 /// The error of an upstream that has the endpoint and not the model. Another 404 is of one without a tokenizer.
 pub(super) fn unknown_model(status: u16, body: &[u8]) -> Option<Error> {
-    (status == 404).then(|| translate::error::unknown_model(body)).flatten()
+    (status == 404).then(|| upstream_error::unknown_model(body)).flatten()
 }
 
 fn body_of(tokens: u64) -> Vec<u8> {

@@ -3,8 +3,8 @@
 use super::Exchange;
 use crate::config::Config;
 use crate::error::{Error, ErrorKind, Fault};
-use crate::report::Cause;
-use crate::translate::headers::{self, Header};
+use crate::headers::{self, Header};
+use crate::observe::report::Cause;
 
 /// Most hosts of Creole that a request passes. A laptop's gateway in front of a team's is two; more are a circle.
 const HOPS_MAX: u32 = 4;

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
 use super::retry::SentRequest;
-use crate::Millis;
 use crate::error::Error;
-use crate::request_context::RequestContext;
-use crate::translate::{self, Refused};
-use crate::warning::Warnings;
-use crate::words::{self, phrases};
+use crate::model::request_context::RequestContext;
+use crate::observe::warning::Warnings;
+use crate::protocols::Refused;
+use crate::text::words::{self, phrases};
+use crate::upstream_error;
+use crate::{Millis, protocols};
 
 /// How long it is remembered: by then the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
@@ -106,7 +107,7 @@ impl Exchange {
             let mut warnings = Warnings::new(false);
             self.refused.push(refused.clone());
             let (refused, headers) = (&self.refused, &self.client.headers);
-            let without = translate::chat_request_without(
+            let without = protocols::chat_request_without(
                 refused,
                 body,
                 &self.config,
@@ -139,7 +140,7 @@ impl Exchange {
             }
             // Or of one effort.
             Refused::Effort(values)
-                if values.is_empty() && translate::error::names_effort(&error.message) =>
+                if values.is_empty() && upstream_error::names_effort(&error.message) =>
             {
                 false
             }

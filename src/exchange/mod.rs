@@ -28,15 +28,16 @@ use count::Count;
 use crate::Millis;
 use crate::config::{Config, Protocol, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
+use crate::headers::{self, Header};
 use crate::ids::Ids;
-use crate::report::{Cause, Outcome, Report};
-use crate::request_context::RequestContext;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::{Cause, Outcome, Report};
+use crate::observe::warning::Warnings;
+use crate::protocols::Refused;
 use crate::stream::watchdog::{Due, Ending, Watchdog};
 use crate::stream::{self, Answer};
-use crate::translate::headers::{self, Header};
-use crate::translate::{self, Refused};
-use crate::warning::Warnings;
-use crate::words;
+use crate::text::words;
+use crate::upstream_error;
 
 /// One request and its response. The [crate's page](crate) has the order of the calls.
 #[derive(Debug)]
@@ -485,7 +486,7 @@ impl Exchange {
     fn hide_credentials(&self, message: &mut String) {
         let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
-        translate::error::hide(message, headers::credentials(&sent, &upstream.headers));
+        upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));
     }
 
     /// So many bytes more go to the client.

@@ -6,8 +6,8 @@
 use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
 use crate::Millis;
 use crate::config::Protocol;
-use crate::report::Outcome;
-use crate::translate;
+use crate::observe::report::Outcome;
+use crate::protocols::messages::models;
 
 /// How long an upstream may take for its whole list: Claude Code gives up after three seconds.
 const LIST_TIMEOUT_MS: u64 = 2_500;
@@ -51,7 +51,7 @@ impl Exchange {
     }
 
     fn empty_list(&mut self) -> Reply {
-        let reply = self.json_reply(translate::models::list(&self.config));
+        let reply = self.json_reply(models::list(&self.config));
         self.end(Outcome::Answered, 200);
         reply
     }
@@ -63,8 +63,8 @@ impl Exchange {
             return None;
         };
         let is_given = status.is_some_and(|status| (200..300).contains(&status));
-        let list = is_given.then(|| translate::models::of_upstream(&body)).flatten();
-        let list = list.unwrap_or_else(|| translate::models::list(&self.config));
+        let list = is_given.then(|| models::of_upstream(&body)).flatten();
+        let list = list.unwrap_or_else(|| models::list(&self.config));
         self.finish(Outcome::Answered, 200, now);
         let held = matches!(self.head, HeadState::Held(_));
         let head = held.then(|| self.make_head(200, Body::Json));

@@ -1,8 +1,8 @@
 //! Where a request goes that is not ours and passes untouched, and what changes in its head.
 
 use crate::config::{Config, Upstream};
-use crate::translate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header, own_credential};
-use crate::words;
+use crate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header, own_credential};
+use crate::text::words;
 
 /// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
 /// path as the upstream has its own; what is below it stays as it is, query included.

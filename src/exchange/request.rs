@@ -5,16 +5,18 @@ use super::count::Count;
 use super::retry::SentRequest;
 use super::seam::request_too_large;
 use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
-use crate::Millis;
 use crate::config::{Protocol, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
+use crate::headers::{self, Header, Headers};
 use crate::json::{Reader, quoted};
-use crate::report::{Cause, Outcome};
-use crate::request_context::RequestContext;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::{Cause, Outcome};
+use crate::protocols::Translated;
+use crate::protocols::messages::models;
 use crate::stream::Answer;
-use crate::translate::headers::{self, Header, Headers};
-use crate::translate::{self, Translated};
-use crate::words::{self, BYTE_ORDER_MARK};
+use crate::text::words::{self, BYTE_ORDER_MARK};
+use crate::tokens;
+use crate::{Millis, protocols};
 
 /// Longest name that is taken from a request that is refused: the log has it.
 const MODEL_BYTES_MAX: usize = 256;
@@ -90,13 +92,11 @@ impl Exchange {
                 return Ok(RequestHead::Translate);
             }
             "/v1/models" if probe => {
-                return Ok(RequestHead::Reply(
-                    self.json_reply(translate::models::list(&self.config)),
-                ));
+                return Ok(RequestHead::Reply(self.json_reply(models::list(&self.config))));
             }
             _ if path.starts_with("/v1/models/") && probe => {
                 let id = path.strip_prefix("/v1/models/").unwrap_or_default();
-                let body = translate::models::one(&self.config, id)?;
+                let body = models::one(&self.config, id)?;
                 return Ok(RequestHead::Reply(self.json_reply(body)));
             }
             _ if path.starts_with("/v1/messages/") => {
@@ -161,7 +161,7 @@ impl Exchange {
         }
         let mut warnings = std::mem::take(&mut self.report.warnings);
         let translated =
-            translate::request(text, &self.config, &self.client.headers, &mut warnings);
+            protocols::request(text, &self.config, &self.client.headers, &mut warnings);
         self.report.warnings = warnings;
         match translated {
             Ok(Translated::Send { upstream, body, context }) => {
@@ -235,7 +235,7 @@ impl Exchange {
             Protocol::Anthropic => "messages",
         };
         match self.client.path {
-            Path::CountTokens => translate::count::upstream::path(&self.config, upstream),
+            Path::CountTokens => tokens::upstream::path(&self.config, upstream),
             Path::Models => Some(format!("{}/models", upstream.base_path)),
             Path::Messages => None,
         }

@@ -6,12 +6,12 @@ use super::unreachable::Unreachable;
 use super::{Body, End, Exchange, Head, HeadState, Pings, ResponseHead, State, count};
 use crate::Millis;
 use crate::error::{Error, Fault};
-use crate::report::{Cause, Outcome};
+use crate::headers::{self, Header, Headers};
+use crate::observe::report::{Cause, Outcome};
 use crate::stream::watchdog::Ending;
 use crate::stream::{self, Answer};
-use crate::translate;
-use crate::translate::headers::{self, Header, Headers};
-use crate::words::BYTE_ORDER_MARK;
+use crate::text::words::BYTE_ORDER_MARK;
+use crate::upstream_error;
 
 /// An upstream's error body is read up to here; the rest would not be shown anyway.
 const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
@@ -83,7 +83,7 @@ impl Exchange {
         }
         match &self.state {
             State::Refused { status, .. } => {
-                let (kind, status) = translate::error::of_status(*status);
+                let (kind, status) = upstream_error::of_status(*status);
                 let error = Error::new(Fault::Upstream, kind, "").with_status(status);
                 Some(self.error_head(&error))
             }
@@ -264,12 +264,12 @@ impl Exchange {
             }
             State::Refused { mut context, status, body } => {
                 cause = Some(Cause::UpstreamRefused);
-                match translate::error::from_upstream(status, &body, &context) {
-                    translate::error::Refusal::Error(error) => {
+                match upstream_error::from_upstream(status, &body, &context) {
+                    upstream_error::Refusal::Error(error) => {
                         let error = self.with_path(error, status);
                         self.take_refusal(&context, error)
                     }
-                    translate::error::Refusal::Answer(stop_reason) => {
+                    upstream_error::Refusal::Answer(stop_reason) => {
                         // Nobody counted the prompt.
                         context.input_tokens = 0;
                         let mut answer = Answer::new(context, &self.config.settings, self.ids);

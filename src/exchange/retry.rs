@@ -7,15 +7,14 @@
 
 use super::request::without_mark;
 use super::{Exchange, HeadState, Path, State, UpstreamRequest};
-use crate::Millis;
 use crate::config::Pairing;
 use crate::error::{Error, ErrorKind, Fault};
-use crate::report::AnswerReport;
-use crate::request_context::RequestContext;
-use crate::translate::error;
-use crate::translate::{self, Refused, Translated};
-use crate::warning::Warnings;
-use crate::words::{self, phrases};
+use crate::model::request_context::RequestContext;
+use crate::observe::report::AnswerReport;
+use crate::observe::warning::Warnings;
+use crate::protocols::{Refused, Translated};
+use crate::text::words::{self, phrases};
+use crate::{Millis, protocols, upstream_error as error};
 
 /// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
 /// `parallel_tool_calls`.
@@ -126,7 +125,7 @@ impl Exchange {
         warnings: &mut Warnings,
     ) -> Option<SentRequest> {
         let (config, headers) = (&self.config, &self.client.headers);
-        SentRequest::of(translate::request_without(refused, body, config, headers, warnings))
+        SentRequest::of(protocols::request_without(refused, body, config, headers, warnings))
     }
 
     /// Names what was refused.

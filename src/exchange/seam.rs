@@ -3,9 +3,9 @@
 use super::JSON;
 use super::unreachable::Unreachable;
 use crate::error::{Error, ErrorKind, Fault};
+use crate::headers::Header;
 use crate::ids::Ids;
-use crate::report::Cause;
-use crate::translate::headers::Header;
+use crate::observe::report::Cause;
 
 /// Status and headers for the client. Names are in lower case; `content-length` is the host's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use crate::json::{self, Reader};
 
 /// The object at the start of a text, and its length there. Models write line breaks and tabs in strings as they
 /// are, which can mean nothing else: here they are escaped.
-pub(super) fn escaped(text: &str) -> Option<(String, usize)> {
+pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
     let (mut out, mut copied) = (Vec::new(), 0);
     let (mut depth, mut in_string, mut is_escape) = (0usize, false, false);
     for (at, byte) in text.bytes().enumerate() {

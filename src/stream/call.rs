@@ -7,16 +7,16 @@ mod fragment;
 mod list;
 mod send;
 
-use self::fragment::Fragment;
-pub(super) use self::list::Calls;
 use super::machine::Machine;
 use super::queue::Block;
 use super::tool_input::ToolInput;
+use crate::carry::signature::{self, Field};
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::openai::{Arguments, ToolCall};
-use crate::request_context::{Display, NAME_BYTES_MAX, Tools};
-use crate::translate::signature::{self, Field};
+use crate::model::request_context::{Display, NAME_BYTES_MAX, Tools};
+use crate::protocols::chat::wire::{Arguments, ToolCall};
+use fragment::Fragment;
+pub(super) use list::Calls;
 
 /// One tool call of the upstream.
 #[derive(Debug, Default)]

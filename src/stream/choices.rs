@@ -11,7 +11,7 @@
 //! In a stream the third looks like the second until a number comes again. Until then, text under a new number is held.
 
 use crate::json::Str;
-use crate::openai::{Choice, Chunk, Delta, Part};
+use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part};
 
 /// After so many chunks, each with the next number, the numbers count chunks. Nobody asks for that many answers.
 const COUNTED: u32 = 4;

@@ -1,9 +1,9 @@
 //! Token counts of an answer.
 
 use crate::json::Writer;
-use crate::openai::Usage;
-use crate::request_context::RequestContext;
-use crate::translate::count::tokens_of;
+use crate::model::request_context::RequestContext;
+use crate::protocols::chat::wire::Usage;
+use crate::tokens::tokens_of;
 
 /// Token counts as the Messages API has them: input tokens are without those of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use super::machine::Machine;
 use super::progress::Phase;
 use super::queue::Block;
 use super::stop_reason::{self, Facts};
+use crate::dialect::profile::EmptyContent;
 use crate::error::Error;
-use crate::profile::EmptyContent;
-use crate::request_context::Withheld;
-use crate::warning::Warning;
+use crate::model::request_context::Withheld;
+use crate::observe::warning::Warning;
 
 /// What the client is told where a model only calls tools that a guard withheld.
 const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \

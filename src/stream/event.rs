@@ -1,16 +1,16 @@
 //! What one event says: mostly one chunk, else whatever gateways make of it (see `framing`).
 
-use super::framing::{self, Payload};
 use super::machine::Machine;
 use super::messages::{self, MessagesStream};
 use super::progress::Phase;
 use super::record::INVALID_RESPONSE;
-use super::sse::{Called, Event};
 use crate::error::Error;
-use crate::openai::Chunk;
-use crate::request_context::RequestContext;
-use crate::translate::error;
-use crate::words;
+use crate::model::request_context::RequestContext;
+use crate::protocols::chat::wire::Chunk;
+use crate::sse::framing::{self, Payload};
+use crate::sse::{Called, Event};
+use crate::text::words;
+use crate::upstream_error as error;
 
 /// Takes an event. `messages` is there once the upstream has begun to speak the Messages API.
 pub(super) fn handle(

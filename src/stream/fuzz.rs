@@ -1,12 +1,13 @@
 //! What must hold for answers of any bytes; see [`crate::fuzz`].
 
-use super::{Answer, sse};
+use super::Answer;
 use crate::config::{InvalidToolCall, Settings, ToolStream};
+use crate::dialect::profile::{Profile, TextToolCalls};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{Reader, member};
-use crate::profile::{Profile, TextToolCalls};
-use crate::request_context::{Display, RequestContext, Tool};
+use crate::model::request_context::{Display, RequestContext, Tool};
+use crate::sse;
 
 /// Small enough that inputs reach them.
 const BYTES_MAX: usize = 4 << 10;

@@ -4,8 +4,8 @@
 //! llama.cpp). In their streams, the beginning of that call is a call. Neither can be run, so neither is shown.
 
 use crate::json::Reader;
-use crate::request_context::{NAME_BYTES_MAX, Tools};
-use crate::words;
+use crate::model::request_context::{NAME_BYTES_MAX, Tools};
+use crate::text::words;
 
 /// A call names its tool within so many bytes.
 const HEAD_BYTES: usize = 1024;

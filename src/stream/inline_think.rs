@@ -5,8 +5,8 @@
 //! an end tag without a start: the text before it has been sent already. Only an end tag before all other
 //! text is removed.
 
-use crate::translate::signature::Field;
-use crate::words;
+use crate::carry::signature::Field;
+use crate::text::words;
 
 /// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss at Bedrock,
 /// Kimi (K2 and K3), MiniMax, Cohere, Gemma.

@@ -30,15 +30,15 @@ use super::snapshots::Snapshots;
 use super::stop_reason;
 use super::text::Text;
 use super::watchdog::Ending;
+use crate::carry::signature::Field;
 use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::Str;
-use crate::limits;
-use crate::openai::{Choice, Chunk, Delta, Part, Pattern, Role};
-use crate::request_context::RequestContext;
-use crate::translate::error;
-use crate::translate::signature::Field;
+use crate::model::limits;
+use crate::model::request_context::RequestContext;
+use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part, Pattern, Role};
+use crate::upstream_error as error;
 
 /// The state of one answer.
 #[derive(Debug)]

@@ -21,41 +21,38 @@
 //!
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
-mod bare;
-mod call;
-mod choices;
-mod counts;
-mod echo;
-mod end;
-mod event;
-mod finish;
-mod frame;
-mod framing;
+pub(crate) mod bare;
+pub(crate) mod call;
+pub(crate) mod choices;
+pub(crate) mod counts;
+pub(crate) mod echo;
+pub(crate) mod end;
+pub(crate) mod event;
+pub(crate) mod finish;
+pub(crate) mod frame;
 #[cfg(any(test, feature = "fuzz"))]
 #[allow(clippy::arithmetic_side_effects, clippy::expect_used, clippy::panic)]
 pub mod fuzz;
-mod half_call;
-mod inline_think;
-mod machine;
-mod messages;
-mod outcome;
-mod progress;
-mod pump;
-mod queue;
-mod reasoning;
-mod record;
-mod rules;
-mod scan;
-mod sink;
-mod snapshots;
-mod sse;
-mod stop_reason;
-mod text;
-mod text_filter;
-mod text_tool_calls;
-mod thinking;
-mod tool_input;
-mod tool_names;
+pub(crate) mod half_call;
+pub(crate) mod inline_think;
+pub(crate) mod machine;
+pub(crate) mod messages;
+pub(crate) mod outcome;
+pub(crate) mod progress;
+pub(crate) mod pump;
+pub(crate) mod queue;
+pub(crate) mod reasoning;
+pub(crate) mod record;
+pub(crate) mod rules;
+pub(crate) mod scan;
+pub(crate) mod sink;
+pub(crate) mod snapshots;
+pub(crate) mod stop_reason;
+pub(crate) mod text;
+pub(crate) mod text_filter;
+pub(crate) mod thinking;
+pub(crate) mod tool_input;
+pub(crate) mod tool_names;
 pub mod watchdog;
 
 use std::borrow::Cow;
@@ -64,21 +61,22 @@ use crate::config::Settings;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{self, DEPTH_LIMIT, Reader};
-use crate::openai::{Choice, Chunk};
-use crate::report::AnswerReport;
-use crate::request_context::RequestContext;
-use crate::translate::count::tokens_of;
-use crate::warning::Warnings;
-use crate::words;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::AnswerReport;
+use crate::observe::warning::Warnings;
+use crate::protocols::chat::wire::{Choice, Chunk};
+use crate::sse::Event;
+use crate::sse::framing::Payload;
+use crate::sse::{self, framing};
+use crate::text::words;
+use crate::tokens::tokens_of;
 use counts::Counts;
 use event::Broken;
-use framing::Payload;
 use machine::Machine;
 use messages::MessagesStream;
 use progress::Phase;
 use record::INVALID_RESPONSE;
 pub(crate) use sink::PING;
-use sse::Event;
 use watchdog::Ending;
 
 /// One answer, while it is translated.
@@ -408,7 +406,7 @@ pub fn is_whole(body: &[u8]) -> bool {
 
 /// The text of bytes from an upstream. Nearly all are UTF-8, and to check that is several times
 /// faster than to replace what is not.
-fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn text_of(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),

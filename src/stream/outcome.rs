@@ -2,10 +2,10 @@
 
 use super::finish::Finish;
 use super::{counts, stop_reason};
+use crate::dialect::profile::ResponseModel;
 use crate::json::Str;
-use crate::openai::{Choice, Chunk, Usage};
-use crate::profile::ResponseModel;
-use crate::request_context::RequestContext;
+use crate::model::request_context::RequestContext;
+use crate::protocols::chat::wire::{Choice, Chunk, Usage};
 
 /// Model, counts, and why it stopped.
 #[derive(Debug, Default)]

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;
 
 use super::thinking::Thinking;
+use crate::carry::signature::Field;
 use crate::json;
-use crate::translate::signature::Field;
 
 /// A logical block.
 #[derive(Debug)]

@@ -13,14 +13,14 @@ use super::echo::Echo;
 use super::machine::Machine;
 use super::text::escaped;
 use super::text_filter::{Piece, Watch};
-use super::text_tool_calls::AnswerEnd;
 use super::thinking::Thinking;
+use crate::carry::signature::Field;
+use crate::dialect::text_calls::AnswerEnd;
 use crate::error::Error;
 use crate::json::{self, Str};
-use crate::openai::Delta;
-use crate::request_context::{Display, RequestContext};
-use crate::translate::signature::Field;
-use crate::words;
+use crate::model::request_context::{Display, RequestContext};
+use crate::protocols::chat::wire::Delta;
+use crate::text::words;
 
 /// What is known of the reasoning in one answer.
 #[derive(Debug, Default)]

@@ -4,9 +4,9 @@ use super::progress::Progress;
 use super::rules::Rules;
 use crate::config::Settings;
 use crate::ids::Ids;
-use crate::report::AnswerReport;
-use crate::request_context::RequestContext;
-use crate::warning::Warnings;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::AnswerReport;
+use crate::observe::warning::Warnings;
 
 /// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
 pub(super) const BLOCK_BYTES: usize = 128;

@@ -1,7 +1,7 @@
 //! What of the configuration concerns answers.
 
 use crate::config::{InvalidToolCall, Settings, ToolStream};
-use crate::request_context::RequestContext;
+use crate::model::request_context::RequestContext;
 
 /// The limits, and how calls are sent.
 #[derive(Clone, Debug)]

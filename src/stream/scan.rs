@@ -5,7 +5,7 @@
 //! become JSON any more.
 
 /// Nesting beyond this is no input for a tool: one bit is kept for each open bracket.
-pub(super) const DEPTH_MAX: u32 = 127;
+pub(crate) const DEPTH_MAX: u32 = 127;
 
 /// How far a text is one JSON value.
 #[derive(Clone, Debug, Default)]

@@ -15,11 +15,11 @@
 use super::choices::Verdict;
 use super::machine::Machine;
 use super::reasoning::{marked, said, without_end};
+use crate::carry::signature::Field;
 use crate::error::Error;
 use crate::json::{self, Str};
-use crate::openai::{Chunk, Delta, Detail, Part, ToolCall};
-use crate::translate::signature::Field;
-use crate::words;
+use crate::protocols::chat::wire::{Chunk, Delta, Detail, Part, ToolCall};
+use crate::text::words;
 
 /// The texts of messages in a stream.
 #[derive(Debug, Default)]

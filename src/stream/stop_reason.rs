@@ -16,9 +16,9 @@
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::request_context::RequestContext;
-use crate::translate::error;
-use crate::words;
+use crate::model::request_context::RequestContext;
+use crate::text::words;
+use crate::upstream_error as error;
 
 /// What is known at the end of an answer.
 #[derive(Clone, Copy, Debug, Default)]

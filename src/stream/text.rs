@@ -6,16 +6,16 @@ use super::half_call;
 use super::machine::Machine;
 use super::queue::Block;
 use super::text_filter::{Piece, TextFilter};
-use super::text_tool_calls::AnswerEnd;
+use crate::dialect::text_calls::AnswerEnd;
 use crate::error::Error;
 use crate::json::{self, Str};
-use crate::request_context::RequestContext;
+use crate::model::request_context::RequestContext;
 
 /// The first so many bytes of a refusal become its explanation.
 const REFUSAL_BYTES_MAX: usize = 1024;
 
 /// A text as the inside of a JSON string.
-pub(super) fn escaped(text: &str) -> String {
+pub(crate) fn escaped(text: &str) -> String {
     let mut raw = Vec::with_capacity(text.len());
     json::escape(&mut raw, text);
     String::from_utf8(raw).unwrap_or_default()

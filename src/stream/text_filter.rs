@@ -11,12 +11,12 @@
 //! have no filter: their text is copied without being decoded.
 
 use super::inline_think::InlineThink;
-use super::text_tool_calls::{AnswerEnd, Markup};
+use crate::carry::signature::Field;
+use crate::dialect::profile::TextToolCalls;
+use crate::dialect::text_calls::{AnswerEnd, Markup};
 use crate::json;
-use crate::profile::TextToolCalls;
-use crate::request_context::{RequestContext, Tools};
-use crate::translate::signature::Field;
-use crate::words;
+use crate::model::request_context::{RequestContext, Tools};
+use crate::text::words;
 
 /// The steps that an answer needs, each with what it holds back.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ pub(super) struct TextFilter {
 
 /// What the text turned out to be.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     Text(String),
     Thinking(Field, String),
     /// A stop sequence, by its position in `stop_sequences`. Nothing follows.

@@ -1,8 +1,8 @@
 //! One thinking block: its text, and what its signature carries.
 
+use crate::carry::signature::{Field, Fnv, Signature};
 use crate::json;
-use crate::openai::Detail;
-use crate::translate::signature::{Field, Fnv, Signature};
+use crate::protocols::chat::wire::Detail;
 
 /// One thinking block.
 #[derive(Debug)]

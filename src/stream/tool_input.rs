@@ -27,7 +27,8 @@ use objects::Objects;
 use reading::{Beginning, Reading};
 
 use super::scan::Scanner;
-use crate::{hash, json, words};
+use crate::json;
+use crate::text::{hash, words};
 
 /// So much of an input is looked at for its first key.
 const KEY_BYTES_MAX: usize = 256;

@@ -3,8 +3,8 @@
 //! Models garble names: they keep the markup of their templates around them, and spell them as they like. n8n
 //! silently drops a call whose name is not exactly a tool's, and asks again for ever.
 
-use crate::request_context::{Tool, Tools, Withheld};
-use crate::words;
+use crate::model::request_context::{Tool, Tools, Withheld};
+use crate::text::words;
 
 impl Tools {
     /// The tool that an upstream means by `name`: the one of that name, else the only one whose

@@ -91,8 +91,8 @@ pub fn run(request: &Value, way: &Way) -> Run {
     let config = fixture::config(way.settings.as_object(), way.profile, Some(&way.overrides));
     let config = drive::config(&config.to_string());
     let body = request.to_string();
-    let warnings = |report: creole::report::Report| {
-        let name = |warning: &creole::warning::Warning| match warning.name.as_str() {
+    let warnings = |report: creole::observe::report::Report| {
+        let name = |warning: &creole::observe::warning::Warning| match warning.name.as_str() {
             "" => warning.code.to_owned(),
             name => format!("{}:{name}", warning.code),
         };

@@ -231,7 +231,12 @@ fn the_key_of_a_client_is_named_in_the_report_and_sent_to_no_upstream() {
             assert!(!text.contains("TEAM_A") && !text.contains("other"), "{text}");
             assert_eq!(text.contains("secret-of-K"), key.contains('K'), "{text}");
             let line = exchange.report();
-            let line = creole::log::line(&creole::log::Request::default(), &line, Log::Info, NOW);
+            let line = creole::observe::log::line(
+                &creole::observe::log::Request::default(),
+                &line,
+                Log::Info,
+                NOW,
+            );
             assert!(line.unwrap().contains(r#""client_key":"a""#));
         }
     }

@@ -1,9 +1,9 @@
 //! What an exchange tells of itself: the headers of its answers, and the report that metrics and log
 //! lines are made of.
 
-use creole::report::{AnswerReport, Outcome, Report};
-use creole::request_context::RequestCounts;
-use creole::warning::Warnings;
+use creole::model::request_context::RequestCounts;
+use creole::observe::report::{AnswerReport, Outcome, Report};
+use creole::observe::warning::Warnings;
 
 use super::*;
 

@@ -116,7 +116,7 @@ fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
     }
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
-    assert_eq!(exchange.report().outcome, creole::report::Outcome::Answered);
+    assert_eq!(exchange.report().outcome, creole::observe::report::Outcome::Answered);
     assert!(exchange.report().warnings.guards().is_empty());
 }
 

@@ -27,7 +27,7 @@ mod turns;
 
 use std::sync::Arc;
 
-use creole::report::{Cause, Report};
+use creole::observe::report::{Cause, Report};
 use creole::{Config, End, Exchange, Head, Pings};
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! What holds for every conversation.
 
-use creole::translate::{self, Refused, Translated};
-use creole::warning::Warnings;
+use creole::observe::warning::Warnings;
+use creole::protocols as translate;
+use creole::protocols::{Refused, Translated};
 use proptest::prelude::*;
 
 use super::*;

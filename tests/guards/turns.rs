@@ -1,6 +1,6 @@
 //! The limit of turns with tool calls.
 
-use creole::translate::signature::{Field, Signature, fnv1a64};
+use creole::carry::signature::{Field, Signature, fnv1a64};
 
 use super::*;
 

@@ -1,7 +1,7 @@
 //! What goes up.
 
 use creole::Header;
-use creole::translate::signature::{Field, Signature};
+use creole::carry::signature::{Field, Signature};
 use serde_json::{Value, json};
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use super::thinking::signature;
 use super::*;
-use creole::translate::signature::{Field, Signature};
+use creole::carry::signature::{Field, Signature};
 
 /// What is told before the upstream counts: by `count_tokens`, and in `message_start`.
 fn told(config: &Config, request: &Value) -> (u64, u64) {

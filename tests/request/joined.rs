@@ -2,7 +2,7 @@
 
 use super::thinking::signature;
 use super::*;
-use creole::translate::signature::{Field, Signature};
+use creole::carry::signature::{Field, Signature};
 use proptest::prelude::*;
 
 /// How clients join signatures: LangChain4j, Prism, and what else may come.

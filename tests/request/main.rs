@@ -23,11 +23,11 @@ mod support;
 mod system;
 mod thinking;
 
-use creole::Config;
 use creole::error::Error;
-use creole::request_context::{RequestContext, Withheld};
-use creole::translate::{self, Translated};
-use creole::warning::Warnings;
+use creole::model::request_context::{RequestContext, Withheld};
+use creole::observe::warning::Warnings;
+use creole::protocols::Translated;
+use creole::{Config, protocols as translate};
 use serde_json::{Value, json};
 
 /// An upstream with a preset and overrides, and settings.

@@ -1,6 +1,6 @@
 //! Neighbouring messages of one side.
 
-use creole::translate::signature::{Field, Signature};
+use creole::carry::signature::{Field, Signature};
 
 use super::*;
 

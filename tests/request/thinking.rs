@@ -1,8 +1,8 @@
 //! Effort, reasoning in the history, structured outputs.
 
-use creole::request_context::Display;
+use creole::model::request_context::Display;
 
-use creole::translate::signature::{Field, Signature, fnv1a64};
+use creole::carry::signature::{Field, Signature, fnv1a64};
 
 use super::*;
 

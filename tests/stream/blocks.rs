@@ -1,6 +1,6 @@
 //! Text, reasoning, refusals.
 
-use creole::translate::signature::Signature;
+use creole::carry::signature::Signature;
 
 use super::*;
 

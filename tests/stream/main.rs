@@ -24,10 +24,10 @@ mod text_inputs;
 mod whole;
 
 use creole::config::{InvalidToolCall, Settings, ToolStream};
+use creole::dialect::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::error::Error;
 use creole::ids::Ids;
-use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
-use creole::request_context::{Display, RequestContext, Tool, Withheld};
+use creole::model::request_context::{Display, RequestContext, Tool, Withheld};
 use creole::stream::Answer;
 use serde_json::{Value, json};
 use support::fold::fold;

@@ -1,6 +1,6 @@
 //! Text that is more than text: reasoning and calls that stand in it.
 
-use creole::translate::signature::{Field, Signature};
+use creole::carry::signature::{Field, Signature};
 
 use super::*;
 

@@ -157,7 +157,7 @@ fn channels_of_harmony_are_read_without_a_call_too() {
     let harmony = with(TextToolCalls::Harmony);
     let none = harmony
         .clone()
-        .with(|context, _| context.tools = creole::request_context::Tools::default());
+        .with(|context, _| context.tools = creole::model::request_context::Tools::default());
     let think = "<|channel|>analysis<|message|>Think.<|end|>";
     for case in [&harmony, &none] {
         case.reads(

@@ -390,6 +390,7 @@ fn a_whole_answer_that_was_cut_in_a_call_shows_no_markup() {
         let other = half.replace("\"w\"", "\"rm\"");
         gives(&c, &other, "length", &format!(", text {}; max_tokens", json!(other)));
     }
-    let c = case().with(|context, _| context.tools = creole::request_context::Tools::default());
+    let c =
+        case().with(|context, _| context.tools = creole::model::request_context::Tools::default());
     gives(&c, half, "length", &format!(", text {}; max_tokens", json!(half)));
 }

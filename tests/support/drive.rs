@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use creole::report::Report;
+use creole::observe::report::Report;
 use creole::{Config, End, Exchange, Head, Header, Pings, Reply, RequestHead, UpstreamRequest};
 
 /// The time of every call, so that no split changes what is sent.

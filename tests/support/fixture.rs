@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! tests/fixtures/KIND/CASE/
-//!   meta.json        vendor, seen_at, why; source: links that show it; request: the default request, where it is not `plain`;
+//!   meta.json        vendor, seen_at, why; source: links that show it; request: the default request, where it is not
+//! `plain`;
 //!                    status, content_type, headers; profile, profile_overrides, settings;
 //!                    stream: whether the client streams, where the case says so
 //!   request.json     the client's request, where no default does

@@ -194,7 +194,7 @@ impl Parts {
     }
 }
 
-/// `<creole::profile::_::<impl Deserialize for …` belongs to `creole::profile`.
+/// `<creole::dialect::profile::_::<impl Deserialize for …` belongs to `creole::dialect::profile`.
 fn module(function: &str) -> String {
     let path = function.trim_start_matches(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let path = path.strip_prefix("mut ").or_else(|| path.strip_prefix("dyn ")).unwrap_or(path);

@@ -1,7 +1,7 @@
 //! The answer's way through a stream.
 
-use creole::log::Level;
-use creole::report::Outcome;
+use creole::observe::log::Level;
+use creole::observe::report::Outcome;
 use creole::{End, Failure, Header, Millis, Reply, ResponseHead, Unreachable, json};
 
 use super::{

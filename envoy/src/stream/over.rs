@@ -1,6 +1,6 @@
 //! The end of a stream: what is counted and logged.
 
-use creole::metrics::Counters;
+use creole::observe::metrics::Counters;
 use creole::{End, Failure, Millis};
 
 use super::{Delivered, Stream, StreamState};

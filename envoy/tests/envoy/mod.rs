@@ -3,7 +3,7 @@
 #![allow(clippy::arithmetic_side_effects, clippy::panic, clippy::unwrap_used, reason = "tests")]
 
 use creole::Header;
-use creole::log::Level;
+use creole::observe::log::Level;
 use creole_envoy::Filter;
 use creole_envoy::action::{Action, Decision, LocalResponse, Side};
 

@@ -1,7 +1,7 @@
 //! Tests of `metrics.rs`.
 
 use super::*;
-use creole::report::Outcome;
+use creole::observe::report::Outcome;
 
 #[test]
 fn samples_add_up_under_the_names_of_the_table() {

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use super::{Call, FragmentPattern};
-use crate::openai::{Arguments, ToolCall};
-use crate::request_context::Tools;
+use crate::model::request_context::Tools;
+use crate::protocols::chat::wire::{Arguments, ToolCall};
 use crate::stream::tool_input::{Compared, is_half};
 
 /// A call, or a part of one, as an upstream sent it.

@@ -4,19 +4,19 @@ use std::slice::{Iter, IterMut};
 
 use super::fragment::Fragment;
 use super::{Call, CallState};
+use crate::carry::tool_id;
 use crate::error::Error;
 use crate::ids::Ids;
-use crate::names::NameSet;
-use crate::request_context::Tools;
-use crate::tool_schema::Budget;
-use crate::translate::tool_id;
+use crate::json_schema::input::Budget;
+use crate::model::request_context::Tools;
+use crate::text::names::NameSet;
 
 /// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
 const CALLS_MAX: usize = 1024;
 
 /// All calls that an answer has made, in the order in which they came.
 #[derive(Debug)]
-pub(in crate::stream) struct Calls {
+pub(crate) struct Calls {
     list: Vec<Call>,
     /// Positions of those that earlier entries of the same `tool_calls` list have named.
     named_in_list: Vec<usize>,
@@ -25,16 +25,16 @@ pub(in crate::stream) struct Calls {
     /// Bytes of their ids, names and inputs.
     held_bytes: usize,
     /// One was left out by `invalid_tool_call: hold`, or because it never got a name.
-    pub(in crate::stream) left_out_invalid: bool,
+    pub(crate) left_out_invalid: bool,
     /// One was left out because a guard withheld its tool.
-    pub(in crate::stream) left_out_by_guard: bool,
+    pub(crate) left_out_by_guard: bool,
     /// For comparing inputs with the schemas of their tools.
-    pub(in crate::stream) schema_budget: Budget,
+    pub(crate) schema_budget: Budget,
 }
 
 impl Calls {
     /// No calls yet. `ids_used` are the client's ids in the history.
-    pub(in crate::stream) fn new(ids_used: NameSet<'static>) -> Self {
+    pub(crate) fn new(ids_used: NameSet<'static>) -> Self {
         Self {
             list: Vec::new(),
             named_in_list: Vec::new(),
@@ -46,41 +46,41 @@ impl Calls {
         }
     }
 
-    pub(in crate::stream) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.list.len()
     }
 
-    pub(in crate::stream) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    pub(in crate::stream) fn get(&self, index: usize) -> Option<&Call> {
+    pub(crate) fn get(&self, index: usize) -> Option<&Call> {
         self.list.get(index)
     }
 
-    pub(in crate::stream) fn get_mut(&mut self, index: usize) -> Option<&mut Call> {
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut Call> {
         self.list.get_mut(index)
     }
 
-    pub(in crate::stream) fn last(&self) -> Option<&Call> {
+    pub(crate) fn last(&self) -> Option<&Call> {
         self.list.last()
     }
 
-    pub(in crate::stream) fn iter(&self) -> Iter<'_, Call> {
+    pub(crate) fn iter(&self) -> Iter<'_, Call> {
         self.list.iter()
     }
 
-    pub(in crate::stream) fn iter_mut(&mut self) -> IterMut<'_, Call> {
+    pub(crate) fn iter_mut(&mut self) -> IterMut<'_, Call> {
         self.list.iter_mut()
     }
 
     /// Bytes that are kept until the calls can be sent.
-    pub(in crate::stream) fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
     /// Another `tool_calls` list begins.
-    pub(in crate::stream) fn begin_list(&mut self) {
+    pub(crate) fn begin_list(&mut self) {
         self.named_in_list.clear();
     }
 
@@ -105,7 +105,7 @@ impl Calls {
     }
 
     /// Lets `change` add to the call at `index`.
-    pub(in crate::stream) fn extend<T>(
+    pub(crate) fn extend<T>(
         &mut self,
         index: usize,
         change: impl FnOnce(&mut Call) -> T,
@@ -118,12 +118,12 @@ impl Calls {
     }
 
     /// Whether a call is not complete, of those that the client gets.
-    pub(in crate::stream) fn has_half(&self) -> bool {
+    pub(crate) fn has_half(&self) -> bool {
         self.list.iter().any(|call| call.state != CallState::LeftOut && call.input.is_half())
     }
 
     /// The client's id of the call at `index`.
-    pub(in crate::stream) fn client_id(&mut self, index: usize, ids: &Ids) -> String {
+    pub(crate) fn client_id(&mut self, index: usize, ids: &Ids) -> String {
         let Some(call) = self.list.get_mut(index) else { return String::new() };
         if let Some(id) = &call.client_id {
             return id.clone();
@@ -135,12 +135,12 @@ impl Calls {
     }
 
     /// Whether the client knows a call by this id.
-    pub(in crate::stream) fn is_id(&self, id: &str) -> bool {
+    pub(crate) fn is_id(&self, id: &str) -> bool {
         self.ids_used.contains(id)
     }
 
     /// An input of which nobody said whose it is belongs to the call before it, if that has none.
-    pub(in crate::stream) fn give_nameless_inputs(&mut self) {
+    pub(crate) fn give_nameless_inputs(&mut self) {
         for at in 1..self.list.len() {
             if let Some([named, nameless]) = self.list.get_mut(at.saturating_sub(1)..=at)
                 && nameless.name.is_empty()

@@ -3,19 +3,19 @@
 use super::{Call, CallState, Calls};
 use crate::config::InvalidToolCall;
 use crate::json;
+use crate::json_schema::input as tool_schema;
 use crate::stream::bare;
 use crate::stream::machine::Machine;
 use crate::stream::sink::ToolUse;
 use crate::stream::tool_input::Input;
-use crate::tool_schema;
 
 impl Machine {
     /// The client's id of a call.
-    pub(in crate::stream) fn client_id(&mut self, index: usize) -> String {
+    pub(crate) fn client_id(&mut self, index: usize) -> String {
         self.calls.client_id(index, &self.record.ids)
     }
 
-    pub(in crate::stream) fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
+    pub(crate) fn open_tool(&mut self, index: usize, out: &mut Vec<u8>) {
         let Some(call) = self.calls.get_mut(index) else { return };
         if call.state != CallState::Waiting {
             return;
@@ -40,7 +40,7 @@ impl Machine {
         self.sink.open_tool(&ToolUse { id: &id, name, toolset }, out);
     }
 
-    pub(in crate::stream) fn send_input(&mut self, index: usize, out: &mut Vec<u8>) {
+    pub(crate) fn send_input(&mut self, index: usize, out: &mut Vec<u8>) {
         if let Some(call) = self.calls.get_mut(index)
             && call.state == CallState::Open
         {
@@ -49,7 +49,7 @@ impl Machine {
     }
 
     /// The call is complete, or as complete as it gets.
-    pub(in crate::stream) fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
+    pub(crate) fn finish_tool(&mut self, index: usize, out: &mut Vec<u8>) {
         // A call without arguments is complete if the model went on after it.
         let is_last = |call: &Call| call.input.has_text() || !self.goes_on(index);
         let cut_off = self.outcome.is_cut_off() && self.calls.get(index).is_some_and(is_last);
@@ -78,7 +78,7 @@ impl Machine {
     }
 
     /// The input of a call as it is sent, where it is not as the model wrote it.
-    pub(in crate::stream) fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
+    pub(crate) fn repaired(&mut self, index: usize, object: &str) -> Option<String> {
         let call = self.calls.get(index).filter(|call| self.may_repair(call))?;
         let tool = self.record.context.tools.meant_by(&call.name);
         let schema = tool.and_then(|tool| tool.schema.as_deref());

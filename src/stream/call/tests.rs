@@ -1,7 +1,7 @@
 //! Tests of `call.rs`.
 
 use super::*;
-use crate::request_context::Tool;
+use crate::model::request_context::Tool;
 
 #[test]
 fn a_name_may_come_in_fragments_or_again() {

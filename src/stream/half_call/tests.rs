@@ -1,7 +1,7 @@
 //! Tests of `half_call.rs`.
 
 use super::*;
-use crate::request_context::Tool;
+use crate::model::request_context::Tool;
 
 fn tools() -> Tools {
     let mut tools = Tools::default();

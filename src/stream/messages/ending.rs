@@ -2,12 +2,12 @@
 //! leaves them out. What is there stays as it was written.
 
 use super::member::{count, member, quoted, text, with};
+use crate::dialect::profile::ResponseModel;
 use crate::error::Error;
 use crate::json::{self, DEPTH_LIMIT};
-use crate::openai::{Chunk, Usage};
-use crate::profile::ResponseModel;
-use crate::report::AnswerReport;
-use crate::request_context::RequestContext;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::AnswerReport;
+use crate::protocols::chat::wire::{Chunk, Usage};
 use crate::stream::counts::Counts;
 use crate::stream::record::AnswerRecord;
 use crate::stream::stop_reason::{self, Facts};

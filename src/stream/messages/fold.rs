@@ -2,8 +2,8 @@
 
 use super::member::{copy, elements, member, members, string, text, with};
 use crate::json::{self, Reader, Str, Writer};
-use crate::names::NameSet;
-use crate::warning::Warnings;
+use crate::observe::warning::Warnings;
+use crate::text::names::NameSet;
 
 /// Most members of a message, of its usage, or of a block that deltas extend. They are looked for by name.
 const MEMBERS_MAX: usize = 256;

@@ -28,12 +28,12 @@ use std::collections::VecDeque;
 
 use super::progress::Phase;
 use super::record::{AnswerRecord, BLOCK_BYTES, INVALID_RESPONSE};
-use super::sse::EVENTS;
+use crate::carry::tool_id;
 use crate::error::Error;
-use crate::json;
-use crate::limits;
-use crate::names::NameSet;
-use crate::translate::{error, tool_id};
+use crate::model::limits;
+use crate::sse::EVENTS;
+use crate::text::names::NameSet;
+use crate::{json, upstream_error as error};
 use block::{Block, WAITING_MAX};
 use delta::{Delta, DeltaKind};
 use fold::Fold;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::text::escaped;
 use crate::json::{self, Str};
-use crate::words;
+use crate::text::words;
 
 /// A text, and what the start said of it.
 #[derive(Debug, Default)]

@@ -7,9 +7,9 @@ use super::member::{copy, count, elements, has, kind, member, members, string, t
 use super::{MessagesStream, ending};
 use crate::error::Error;
 use crate::json::{ValueKind, Writer};
-use crate::limits::{self, ANSWER_BLOCKS_MAX};
-use crate::names::NameSet;
+use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
 use crate::stream::record::AnswerRecord;
+use crate::text::names::NameSet;
 
 /// What a message says only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
@@ -19,7 +19,7 @@ const IN_DELTA: &str = "safeguard_results";
 const BESIDE_DELTA: &str = "context_management";
 
 /// A whole message, for a client that wants either kind of answer.
-pub(in crate::stream) fn write_whole(
+pub(crate) fn write_whole(
     record: &mut AnswerRecord,
     body: &str,
     out: &mut Vec<u8>,

@@ -1,7 +1,7 @@
 //! Tests of `text_filter.rs`.
 
 use super::*;
-use crate::profile::Profile;
+use crate::dialect::profile::Profile;
 
 fn run(context: &RequestContext, text: &str) -> Vec<Piece> {
     let collect = |parts: &mut dyn Iterator<Item = &str>| {

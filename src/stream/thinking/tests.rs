@@ -1,7 +1,7 @@
 //! Tests of `thinking.rs`.
 
 use super::*;
-use crate::openai::Chunk;
+use crate::protocols::chat::wire::Chunk;
 
 fn opaque(details: &[&str]) -> String {
     let delta = |detail: &&str| format!(r#""reasoning_details":[{detail}]"#);

@@ -20,8 +20,8 @@
 //! own length of what came before: all of it costs linear time.
 
 use crate::json::{Reader, Writer};
-use crate::names::Names;
-use crate::words;
+use crate::text::names::Names;
+use crate::text::words;
 
 /// A text of so many bytes is not repeated by chance.
 const CHANCE_BYTES_MAX: usize = 32;

@@ -1,6 +1,6 @@
 //! An exchange while it lives: its clock, its waits, and its line in the log.
 
-use creole::log::Request;
+use creole::observe::log::Request;
 use creole::{Exchange, Failure, Head};
 use wasip2::http::types::ResponseOutparam;
 use wasip2::io::poll::{self, Pollable};
@@ -51,7 +51,9 @@ impl Live {
     /// Writes the line of the log.
     pub(crate) fn log(&self) {
         let (report, log) = (self.exchange.report(), self.exchange.config().settings.log);
-        if let Some(line) = creole::log::line(&self.request, &report, log, self.clock.now()) {
+        if let Some(line) =
+            creole::observe::log::line(&self.request, &report, log, self.clock.now())
+        {
             eprintln!("{line}");
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use creole::json::Writer;
-use creole::log::Request;
+use creole::observe::log::Request;
 use creole::{Config, Exchange, Failure, Head, Header, Pings, Reply, RequestHead, Unreachable};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;

@@ -10,7 +10,10 @@ fn what_is_larger_than_its_budget_is_named() {
 
 #[test]
 fn a_function_belongs_to_the_module_of_its_type() {
-    assert_eq!(module("<creole::profile::_::<impl X for Y>::f"), "creole::profile");
+    assert_eq!(
+        module("<creole::dialect::profile::_::<impl X for Y>::f"),
+        "creole::dialect::profile"
+    );
     assert_eq!(module("<&mut serde_json::de::Deserializer<R> as T>::f"), "serde_json");
     assert_eq!(module("dlmalloc"), "dlmalloc");
 }

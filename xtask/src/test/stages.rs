@@ -79,7 +79,6 @@ pub(super) fn stages() -> Vec<Stage> {
         ("core", Work::Tests("creole")),
         ("core, cost", Work::Tests("creole-cost")),
         ("core, json", Work::Tests("creole-json")),
-        ("core, openai", Work::Tests("creole-openai")),
         ("demo model", Work::Tests("creole-demo")),
         ("xtask", Work::Tests("xtask")),
         ("load generator", Work::Tests("creole-load")),

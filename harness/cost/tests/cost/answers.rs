@@ -1,9 +1,9 @@
 //! What answers cost.
 
 use creole::config::Settings;
+use creole::dialect::profile::{Profile, TextToolCalls};
 use creole::ids::Ids;
-use creole::profile::{Profile, TextToolCalls};
-use creole::request_context::{RequestContext, Tool};
+use creole::model::request_context::{RequestContext, Tool};
 use creole::stream::Answer;
 
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};

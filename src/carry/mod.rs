@@ -1,0 +1,4 @@
+//! What travels in the client's history: signatures of thinking blocks, ids of tool calls.
+
+pub mod signature;
+pub(crate) mod tool_id;

@@ -1,0 +1,5 @@
+//! What differs between upstreams of one protocol: profiles, dialects of JSON Schema, tool calls in text.
+
+pub mod profile;
+pub(crate) mod schema;
+pub(crate) mod text_calls;

@@ -1,0 +1,262 @@
+//! What is known of one schema before it is written.
+
+use super::ARRAY;
+use crate::json::{self, Reader, Str, ValueKind};
+use crate::text::words;
+
+/// What an `enum` or a `const` says.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Values<'a> {
+    /// There is none.
+    #[default]
+    Unsaid,
+    /// Strings.
+    Strings,
+    /// Others, as they came.
+    Others(&'a str),
+}
+
+/// What the members of one schema depend on in each other.
+#[derive(Default)]
+pub(crate) struct Facts<'a> {
+    pub(super) typed: bool,
+    /// The list of types, as it came; empty where there is none.
+    pub(super) types: &'a str,
+    /// There are several types, `null` aside.
+    pub(super) several: bool,
+    /// The type, `null` aside, if it is one.
+    pub(super) sole_type: Option<Str<'a>>,
+    /// The type is a kind of number.
+    pub(super) numeric: bool,
+    pub(super) properties: bool,
+    /// `properties`, as they came.
+    pub(super) named: &'a str,
+    /// The type is an array, or can be one.
+    pub(super) array: bool,
+    /// There is `items`, and it is no list.
+    pub(super) items: bool,
+    /// There is `items`, and it is a list: `prefixItems` in older drafts.
+    pub(super) listed_items: bool,
+    /// `items` is a boolean.
+    boolean_items: bool,
+    pub(super) prefix_items: bool,
+    pub(super) additional_properties: bool,
+    /// `additionalProperties` is `true`, which says nothing.
+    open: bool,
+    /// There is an `enum`.
+    pub(super) enumerated: bool,
+    /// `$ref`
+    pub(super) reference: Option<Str<'a>>,
+    /// It is written as a reference: decided where the dialect is known.
+    pub(super) refers: bool,
+    /// Its lists of schemas, as they came; empty where there is none.
+    pub(super) any_of: &'a str,
+    pub(super) one_of: &'a str,
+    pub(super) all_of: &'a str,
+    /// `required`, as it came.
+    pub(super) required: &'a str,
+    /// `definitions`, as they came, where there are `$defs` too.
+    pub(super) definitions: &'a str,
+    /// The type is an object, can be one, or is not said.
+    pub(super) object: bool,
+    /// `null` is among the types or the values, or it is said that it may be.
+    pub(super) nullable: bool,
+    /// Its lists of schemas are written as one schema: decided where the dialect is known.
+    pub(super) merges: bool,
+    pub(super) constant: bool,
+    pub(super) values: Values<'a>,
+    pub(super) description: Option<Str<'a>>,
+    /// What is said in front of it: the descriptions of the choices it is a branch of.
+    pub(super) around: Vec<Str<'a>>,
+    pub(super) format: Option<Str<'a>>,
+}
+
+impl<'a> Facts<'a> {
+    pub(super) fn of(reader: &mut Reader<'a>) -> Result<Self, json::Error> {
+        let mut facts = Self { object: true, ..Self::default() };
+        let mut defs = false;
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let kind = reader.kind()?;
+            let value = reader.skip()?;
+            let given = kind != ValueKind::Null;
+            match (key.decode().as_ref(), kind) {
+                ("type", ValueKind::String) => {
+                    if let Some(name) = json::string(value) {
+                        facts.take_type(name);
+                    }
+                }
+                ("type", ValueKind::Array) => facts.take_types(value),
+                ("type", _) => facts.typed = given,
+                ("items", ValueKind::Array) => {
+                    facts.listed_items = json::elements(value).next().is_some();
+                }
+                ("items", _) => {
+                    (facts.items, facts.boolean_items) = (given, kind == ValueKind::Bool)
+                }
+                ("additionalProperties", _) => {
+                    (facts.additional_properties, facts.open) = (given, value == "true");
+                }
+                ("prefixItems", ValueKind::Array) => {
+                    facts.prefix_items = json::elements(value).next().is_some();
+                }
+                ("properties", ValueKind::Object) => {
+                    (facts.properties, facts.named) = (true, value)
+                }
+                ("anyOf", ValueKind::Array) => facts.any_of = value,
+                ("oneOf", ValueKind::Array) => facts.one_of = value,
+                ("allOf", ValueKind::Array) => facts.all_of = value,
+                ("required", ValueKind::Array) => facts.required = value,
+                ("definitions", ValueKind::Object) => facts.definitions = value,
+                ("$defs", ValueKind::Object) => defs = true,
+                ("nullable", ValueKind::Bool) => facts.nullable |= value == "true",
+                ("enum", ValueKind::Array) => {
+                    facts.enumerated = json::elements(value).next().is_some();
+                    if !facts.constant {
+                        facts.take_values(value);
+                    }
+                }
+                // `"const": null` is a value.
+                ("const", _) => {
+                    facts.constant = true;
+                    facts.values = match kind {
+                        ValueKind::String => Values::Strings,
+                        ValueKind::Null => Values::Unsaid,
+                        _ => Values::Others(value),
+                    };
+                    facts.nullable |= !given;
+                }
+                ("$ref", ValueKind::String) => facts.reference = json::string(value),
+                ("description", ValueKind::String) => facts.description = json::string(value),
+                ("format", ValueKind::String) => facts.format = json::string(value),
+                _ => {}
+            }
+        }
+        if !defs {
+            facts.definitions = "";
+        }
+        Ok(facts)
+    }
+
+    /// Of a schema as it came; what is no object says nothing.
+    pub(super) fn of_text(schema: &'a str) -> Result<Self, json::Error> {
+        let mut reader = Reader::of(schema);
+        match reader.kind()? {
+            ValueKind::Object => Self::of(&mut reader),
+            _ => Ok(Self::default()),
+        }
+    }
+
+    /// It has this type.
+    pub(super) fn take_type(&mut self, name: Str<'a>) {
+        self.typed = true;
+        self.numeric = name == "integer" || name == "number";
+        self.array = name == "array";
+        self.object = name == "object";
+        self.sole_type = Some(name);
+    }
+
+    /// It has one of these types.
+    fn take_types(&mut self, types: &'a str) {
+        (self.typed, self.types) = (true, types);
+        self.array = words::has(types, ARRAY);
+        self.object = words::has(types, "\"object\"");
+        self.nullable |= words::has(types, "\"null\"");
+        let names = json::elements(types).filter_map(json::string);
+        let mut names = names.filter(|name| *name != "null");
+        let first = names.next();
+        self.several = names.next().is_some();
+        self.sole_type = first.filter(|_| !self.several);
+    }
+
+    /// It has these values.
+    fn take_values(&mut self, values: &'a str) {
+        let (mut has_strings, mut has_others) = (false, false);
+        for value in json::elements(values) {
+            match value {
+                "null" => self.nullable = true,
+                _ if value.starts_with('"') => has_strings = true,
+                _ => has_others = true,
+            }
+        }
+        self.values = match (has_others, has_strings) {
+            (true, _) => Values::Others(values),
+            (false, true) => Values::Strings,
+            (false, false) => Values::Unsaid,
+        };
+    }
+
+    /// Whether the values are told in words, because they are no strings.
+    pub(super) fn has_others(&self) -> bool {
+        matches!(self.values, Values::Others(_))
+    }
+
+    /// Its lists of schemas.
+    pub(super) fn lists(&self) -> [&'a str; 3] {
+        [self.any_of, self.one_of, self.all_of]
+    }
+
+    /// Whether each of these branches says by itself of what kind its values are, if this does.
+    pub(super) fn are_whole(&self, branches: &[&str]) -> bool {
+        !self.typed || branches.iter().all(|schema| says_what(schema))
+    }
+
+    /// Whether a grammar can be made of it: it says of what kind its values are.
+    pub(super) fn has_kind(&self) -> bool {
+        let is_list = self.items && !self.boolean_items || self.listed_items || self.prefix_items;
+        let is_object = self.properties || self.additional_properties && !self.open;
+        let is_value = self.enumerated || self.constant;
+        let refers = self.reference.is_some_and(is_path);
+        self.typed || is_list || is_object || is_value || refers || self.has_branches()
+    }
+
+    /// Whether it is made of other schemas.
+    pub(super) fn has_branches(&self) -> bool {
+        self.lists().iter().any(|list| !list.is_empty())
+    }
+
+    /// Whether there is a description.
+    pub(super) fn is_described(&self) -> bool {
+        self.description.is_some() || !self.around.is_empty()
+    }
+
+    /// Whether a description has something to say in place of keywords.
+    pub(super) fn has_note(&self) -> bool {
+        self.has_others() || self.format.is_some() && !self.numeric
+    }
+
+    /// Appends that, as the inside of a JSON string, behind a description if there is one.
+    pub(super) fn push_note(&self, out: &mut Vec<u8>) {
+        let [one_of, format_of, end] = match self.is_described() {
+            true => [" (one of: ", " (format: ", ")"],
+            false => ["One of: ", "Format: ", ""],
+        };
+        if let Values::Others(values) = self.values {
+            json::escape(out, one_of);
+            json::escape(out, values);
+        } else if let Some(format) = self.format.filter(|_| !self.numeric) {
+            json::escape(out, format_of);
+            out.extend_from_slice(format.raw().as_bytes());
+        } else {
+            return;
+        }
+        json::escape(out, end);
+    }
+}
+
+/// Whether a reference is to a place within the schema, and not to all of it, as zod writes for a schema that holds
+/// itself, or to another one.
+pub(super) fn is_path(reference: Str<'_>) -> bool {
+    reference.raw().starts_with("#/")
+}
+
+/// Whether a schema says by itself of what kind its values are.
+fn says_what(schema: &str) -> bool {
+    let is_kind = |key: &str| {
+        matches!(
+            key,
+            "type" | "$ref" | "enum" | "const" | "properties" | "anyOf" | "oneOf" | "allOf"
+        )
+    };
+    json::members(schema).any(|(key, _)| is_kind(key.raw()))
+}

@@ -1,0 +1,300 @@
+//! Schemas for Gemini's endpoint, which refuses a request whose schemas have keywords that it does not
+//! know, enumerations of anything but strings, lists of types, a requirement of what is no property, or anything beside
+//! a choice or a reference.
+//!
+//! | the client's | Gemini's |
+//! |---|---|
+//! | `const`, and `enum` of strings | `enum` of strings that are not empty |
+//! | other values, `format` of anything but numbers | told in the description: as strings they would come back as strings, which the client's schema refuses |
+//! | `anyOf`, `oneOf` or several types | `anyOf` alone: the description stands in the first that has none |
+//! | a choice between one schema and `null`, `allOf` of one | that schema |
+//! | a choice in the root or beside `properties`, `allOf` of several | the properties of all that are objects |
+//! | a choice beside `items` or values of its own | left out |
+//! | `null` among types, values or choices | `nullable` |
+//! | `$ref` | alone with its description; in the root, the properties of what it refers to |
+//! | `items` for each place | the first of them |
+//! | `true`, `false` | `{}` |
+//! | `properties` without any | left out, and for a function without parameters all of them |
+//! | a keyword that is not known there | left out: the client looks at inputs itself |
+
+use super::facts::{Facts, Values};
+use super::merged::{Branches, Which, branches};
+use super::{Walk, next_keyword, required};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
+
+/// What is said of a schema by the one around it.
+#[derive(Default)]
+pub(crate) struct Around<'a> {
+    /// The outermost first.
+    descriptions: Vec<Str<'a>>,
+    nullable: bool,
+    /// Its type, if it is one.
+    kind: Option<Str<'a>>,
+}
+
+impl<'a> Around<'a> {
+    /// With what a schema that is only a choice says of each of its branches.
+    fn with(mut self, facts: &Facts<'a>, has_null: bool) -> Self {
+        self.descriptions.extend(facts.description);
+        self.nullable |= facts.nullable || has_null;
+        self.kind = facts.sole_type.or(self.kind);
+        self
+    }
+}
+
+impl Walk<'_> {
+    /// An object, whose facts are these.
+    pub(super) fn gemini<'a>(
+        &self,
+        reader: &mut Reader<'a>,
+        json: &mut Writer<'_>,
+        root: bool,
+        mut facts: Facts<'a>,
+        around: Around<'a>,
+    ) -> Result<(), json::Error> {
+        let list = facts.lists().into_iter().find(|list| !list.is_empty());
+        let Branches { schemas, has_null } = branches(list.unwrap_or_default());
+        let is_of_all = facts.any_of.is_empty() && facts.one_of.is_empty();
+        let is_list = is_of_all && schemas.len() > 1;
+        // These have places in which no choice may stand.
+        let is_full = root || facts.properties || is_list;
+        facts.refers = facts.reference.is_some() && !root;
+        let which = Which::AsFarAsPossible;
+        let parts = if is_full && !facts.refers { self.parts(&facts, which, root) } else { None };
+        facts.merges = parts.is_some();
+        // A branch that says less than what is around it is no schema by itself.
+        let says_all = facts.items || facts.listed_items || facts.values != Values::Unsaid;
+        if !(schemas.is_empty() || is_full || facts.refers || says_all) && facts.are_whole(&schemas)
+        {
+            reader.skip()?;
+            return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
+        }
+        facts.around = around.descriptions;
+        facts.nullable |= around.nullable;
+        if facts.several && facts.values != Values::Strings && !root && !facts.refers {
+            facts.nullable |= has_null && !is_of_all;
+            return several_types(reader, json, &facts);
+        }
+        facts.nullable |= has_null && !facts.merges;
+        if root || facts.merges {
+            // It is an object, whatever else it says.
+            facts.values = Values::Unsaid;
+            facts.array = false;
+        }
+        reader.begin_object()?;
+        json.begin_object();
+        let says_type = facts.typed || facts.refers || facts.properties || facts.merges;
+        if root {
+            json.kind("object");
+            facts.typed = true;
+            facts.object = true;
+        } else if let Some(kind) =
+            around.kind.filter(|_| !says_type && facts.values != Values::Strings)
+        {
+            json.key("type").str(kind);
+            facts.take_type(kind);
+        }
+        while let Some(key) = next_keyword(reader, &facts)? {
+            let keyword = key.decode();
+            if root && keyword == "type" {
+                reader.skip()?;
+                continue;
+            }
+            self.gemini_member(reader, json, key, &keyword, &facts, root)?;
+        }
+        self.missing_properties(&facts, parts, json, root)?;
+        finish(json, &facts);
+        json.end_object();
+        Ok(())
+    }
+
+    /// One of several schemas.
+    fn choice<'a>(
+        &self,
+        choices: &[&'a str],
+        json: &mut Writer<'_>,
+        mut around: Around<'a>,
+    ) -> Result<(), json::Error> {
+        let several = choices.len() > 1;
+        let is_free = |schema: &&str| json::members(schema).all(|(key, _)| key != "description");
+        // Said once: a long one would multiply with the branches.
+        let described = choices.iter().position(is_free).unwrap_or(0);
+        if several {
+            json.begin_object().key("anyOf").begin_array();
+        }
+        for (at, schema) in choices.iter().enumerate() {
+            let mut reader = Reader::of(schema);
+            let facts = Facts::of_text(schema)?;
+            let mut here = Around { descriptions: Vec::new(), ..around };
+            if at == described {
+                here.descriptions = std::mem::take(&mut around.descriptions);
+            }
+            let is_object = reader.kind()? == ValueKind::Object;
+            if !is_object {
+                reader = Reader::of("{}");
+            }
+            self.gemini(&mut reader, json, false, facts, here)?;
+        }
+        if several {
+            json.end_array().end_object();
+        }
+        Ok(())
+    }
+
+    fn gemini_member(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        key: Str<'_>,
+        keyword: &str,
+        facts: &Facts<'_>,
+        root: bool,
+    ) -> Result<(), json::Error> {
+        match (keyword, reader.kind()?) {
+            ("$ref", _) if !facts.refers => drop(reader.skip()?),
+            ("$ref" | "$defs" | "definitions", _) => self.member(reader, json, key, keyword)?,
+            // `finish` says these.
+            ("description" | "nullable", _) => drop(reader.skip()?),
+            _ if facts.refers => drop(reader.skip()?),
+            ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
+            ("type", ValueKind::Array) => {
+                reader.skip()?;
+                if let Some(name) = facts.sole_type {
+                    json.key("type").str(name);
+                }
+            }
+            ("const", _) if facts.values == Values::Strings => {
+                let value = reader.string()?;
+                if !value.is_empty() {
+                    json.key("enum").begin_array().str(value).end_array();
+                }
+            }
+            ("enum", ValueKind::Array) if !facts.constant && facts.values == Values::Strings => {
+                enumeration(reader, json)?;
+            }
+            ("properties" | "required" | "minProperties" | "maxProperties", _) if !facts.object => {
+                reader.skip()?;
+            }
+            ("properties", _) if json::members(facts.named).next().is_none() && !root => {
+                reader.skip()?;
+            }
+            ("required", ValueKind::Array) => required(reader, json, facts)?,
+            ("items", ValueKind::Array) => self.first_item(reader, json)?,
+            // Only the formats of numbers are known (`int32`).
+            ("format", _) if !facts.numeric && facts.format.is_some() => drop(reader.skip()?),
+            ("default", ValueKind::Null) => drop(reader.skip()?),
+            (
+                "type" | "format" | "items" | "minItems" | "maxItems" | "properties"
+                | "minProperties" | "maxProperties" | "minLength" | "maxLength" | "pattern"
+                | "minimum" | "maximum" | "default",
+                _,
+            ) => self.member(reader, json, key, keyword)?,
+            _ => drop(reader.skip()?),
+        }
+        Ok(())
+    }
+
+    /// `items` with the first of a list of schemas.
+    fn first_item(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+    ) -> Result<(), json::Error> {
+        json.key("items");
+        reader.begin_array()?;
+        let mut is_first = true;
+        while reader.next_element()? {
+            if std::mem::take(&mut is_first) {
+                self.schema(reader, json, false)?;
+            } else {
+                reader.skip()?;
+            }
+        }
+        if is_first {
+            json.raw("{}");
+        }
+        Ok(())
+    }
+}
+
+/// `enum` of strings, without those that are empty, and none where all are.
+fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    let mut has_one = false;
+    reader.begin_array()?;
+    while reader.next_element()? {
+        let Some(value) = reader.string_or_skip()?.filter(|value| !value.is_empty()) else {
+            continue;
+        };
+        if !std::mem::replace(&mut has_one, true) {
+            json.key("enum").begin_array();
+        }
+        json.str(value);
+    }
+    if has_one {
+        json.end_array();
+    }
+    Ok(())
+}
+
+/// What is said in another keyword than the client's.
+fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
+    if !facts.refers {
+        if facts.values == Values::Strings {
+            json.kind("string");
+        } else if (facts.properties || facts.merges) && !facts.typed {
+            json.kind("object");
+        }
+        if facts.array && !(facts.items || facts.listed_items) {
+            json.key("items").raw("{}");
+        }
+        if facts.nullable {
+            json.key("nullable").bool(true);
+        }
+    }
+    describe(json, facts);
+}
+
+/// Writes the description, with what it says in place of keywords.
+fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
+    let noted = facts.has_note() && !facts.refers;
+    if facts.is_described() || noted {
+        json.key("description").string(|out| {
+            for (at, description) in facts.around.iter().chain(&facts.description).enumerate() {
+                if at > 0 {
+                    out.push(b' ');
+                }
+                out.extend_from_slice(description.raw().as_bytes());
+            }
+            if noted {
+                facts.push_note(out);
+            }
+        });
+    }
+}
+
+/// A schema of several types, each of which is one. What else it says is left out.
+fn several_types(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    facts: &Facts<'_>,
+) -> Result<(), json::Error> {
+    let types = json::member(reader.skip()?, "type").unwrap_or("[]");
+    let names = json::elements(types).filter_map(json::string);
+    let mut is_first = true;
+    json.begin_object().key("anyOf").begin_array();
+    for name in names.filter(|name| *name != "null") {
+        json.begin_object().key("type").str(name);
+        if name == "array" {
+            json.key("items").raw("{}");
+        }
+        if facts.nullable {
+            json.key("nullable").bool(true);
+        }
+        if std::mem::take(&mut is_first) {
+            describe(json, facts);
+        }
+        json.end_object();
+    }
+    json.end_array().end_object();
+    Ok(())
+}

@@ -1,0 +1,483 @@
+//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour. MoonshotAI/walle checks it,
+//! at its level `strict`.
+//!
+//! | the client's | Kimi's |
+//! |---|---|
+//! | `true`, `false` | `{}` |
+//! | `$ref` in the root | the properties of what it refers to: there must be no `type` beside it |
+//! | a list of schemas in the root, `anyOf` beside `properties` | the properties of all branches |
+//! | anything but a description beside another `anyOf` or `$ref` | left out |
+//! | several types beside what only one of them can have | `anyOf`, with one type in each branch |
+//! | `definitions`, `#/definitions/…` | `$defs`, `#/$defs/…`; no other places are known |
+//! | a definition whose name has a `/` | under another name |
+//! | `enum` without a type | with that of its values, which must be one; `null` is left out |
+//! | values that are not of the type, more than 1,000 values | left out |
+//! | a property that is called `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` | told in the description |
+//! | a property with a `/` in its name, in a definition | the same |
+//! | `items` for each place | `prefixItems` |
+//! | a requirement of what is no property | left out |
+//!
+//! What is too deep or too long is cut as [`limits`] says, and what requires itself without end is loosened. The client
+//! looks at inputs itself.
+
+mod limits;
+mod names;
+mod types;
+mod values;
+
+use super::Walk;
+use super::facts::Facts;
+use super::merged::Which;
+use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::json_schema::{
+    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, may_be_bool,
+};
+use crate::text::names::{NameSet, Names};
+use crate::text::words;
+
+/// So many branches a choice may have.
+const BRANCHES_MAX: usize = 500;
+
+/// Where a schema stands.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum SchemaPosition {
+    /// It is that of a function.
+    Function,
+    /// It is that of an output.
+    Output,
+    /// It is a definition.
+    Definition,
+    Inner,
+}
+
+impl SchemaPosition {
+    fn is_top(self) -> bool {
+        matches!(self, Self::Function | Self::Output)
+    }
+}
+
+/// Writes a schema in its flavour.
+struct Flavour<'w, 's> {
+    walk: &'w Walk<'s>,
+    /// The client's definitions, each with the name that Kimi takes.
+    definitions: Names<'s, (String, &'s str)>,
+    /// So deep properties are written.
+    depth_max: u32,
+    /// Whether definitions may refer to others than themselves.
+    follows: bool,
+    /// The definitions that must require less, or allow more.
+    loosened: NameSet<'static>,
+    depth: u32,
+    /// So deep properties were found.
+    deepest: u32,
+    /// The definition that is being written.
+    within: Option<String>,
+}
+
+/// Writes the whole of a walk, as it is for a function or for an output.
+pub(super) fn write(
+    walk: &Walk<'_>,
+    json: &mut Writer<'_>,
+    function: bool,
+) -> Result<(), json::Error> {
+    let mut flavour = Flavour {
+        walk,
+        definitions: definitions(walk.root),
+        depth_max: 0,
+        follows: true,
+        loosened: NameSet::default(),
+        depth: 0,
+        deepest: 0,
+        within: None,
+    };
+    let place = if function { SchemaPosition::Function } else { SchemaPosition::Output };
+    let mut text = String::new();
+    for (depth_max, follows) in limits::ATTEMPTS {
+        let changes = depth_max <= flavour.deepest || words::has(&text, "\"$ref\"");
+        if !text.is_empty() && !changes {
+            continue;
+        }
+        (flavour.depth_max, flavour.follows) = (depth_max, follows);
+        text = flavour.whole(place)?;
+        if limits::fits(&text) {
+            break;
+        }
+    }
+    json.value().out().extend_from_slice(text.as_bytes());
+    Ok(())
+}
+
+/// What a schema defines, each under the name that Kimi takes.
+fn definitions(root: &str) -> Names<'_, (String, &str)> {
+    let mut all: Names<'_, (String, &str)> = Names::default();
+    let mut sent = NameSet::default();
+    let mut numbers: Names<'_, usize> = Names::default();
+    for place in ["$defs", "definitions"] {
+        for (name, schema) in json::members(json::member(root, place).unwrap_or_default()) {
+            let name = name.decode();
+            if all.contains(&name) {
+                continue;
+            }
+            let mut base = name.replace(['/', '{', '}'], "_");
+            if base.is_empty() {
+                base.push('_');
+            }
+            let mut known = base.clone();
+            // Each name counts on from its last number: thousands of the client's may become one.
+            while !sent.add(known.clone()) {
+                let mut number = 0usize;
+                numbers.update(base.clone(), |last| {
+                    *last = last.saturating_add(1);
+                    number = *last;
+                });
+                known = match number {
+                    1 => format!("{base}_"),
+                    _ => format!("{base}_{number}"),
+                };
+            }
+            all.insert(name, (known, schema));
+        }
+    }
+    all
+}
+
+impl<'w> Flavour<'w, '_> {
+    /// Writes all of it, so that nothing in it requires itself without end.
+    fn whole(&mut self, place: SchemaPosition) -> Result<String, json::Error> {
+        loop {
+            let mut out = Vec::new();
+            (self.depth, self.within) = (0, None);
+            self.schema(self.walk.root, &mut Writer::new(&mut out), place)?;
+            let text = String::from_utf8(out).unwrap_or_default();
+            let mut loosens = |all: bool| {
+                let mut changes = false;
+                for name in limits::endless(&text, all) {
+                    changes |= self.loosened.add(name);
+                }
+                changes
+            };
+            if !(loosens(false) || loosens(true)) {
+                return Ok(text);
+            }
+        }
+    }
+
+    fn schema(
+        &mut self,
+        schema: &str,
+        json: &mut Writer<'_>,
+        place: SchemaPosition,
+    ) -> Result<(), json::Error> {
+        if !schema.starts_with('{') {
+            json.raw("{}");
+            return Ok(());
+        }
+        let facts = Facts::of_text(schema)?;
+        let function = place == SchemaPosition::Function;
+        let reference = facts.reference.filter(|_| !function).and_then(|it| self.reference(it));
+        if let Some(reference) = reference {
+            return self.noted(schema, json, place, |_, json| {
+                json.key("$ref").text(&reference);
+                Ok(())
+            });
+        }
+        if merges(&facts, function) {
+            let walk: &'w Walk<'_> = self.walk;
+            if let Some(parts) = walk.parts(&facts, Which::AsFarAsPossible, function) {
+                return self.schema(&parts.beside(schema, function), json, place);
+            }
+        }
+        if function {
+            return self.object(schema, &facts, json, place);
+        }
+        if chooses(&facts) {
+            return self.choice(facts.any_of, schema, json, place);
+        }
+        if let Some(narrowed) = values::narrowed(schema, &facts) {
+            return self.schema(&narrowed, json, place);
+        }
+        if let Some(branches) = types::branches(schema, &facts) {
+            return self.choice(&branches, schema, json, place);
+        }
+        self.object(schema, &facts, json, place)
+    }
+
+    /// Writes a choice of schemas, under the description of this one.
+    fn choice(
+        &mut self,
+        branches: &str,
+        schema: &str,
+        json: &mut Writer<'_>,
+        place: SchemaPosition,
+    ) -> Result<(), json::Error> {
+        self.noted(schema, json, place, |flavour, json| {
+            json.key("anyOf");
+            flavour.list(branches, json)
+        })
+    }
+
+    /// Writes a schema of one thing, beside which only a title and a description stand.
+    fn noted(
+        &mut self,
+        schema: &str,
+        json: &mut Writer<'_>,
+        place: SchemaPosition,
+        write: impl FnOnce(&mut Self, &mut Writer<'_>) -> Result<(), json::Error>,
+    ) -> Result<(), json::Error> {
+        json.begin_object();
+        if self.is_loosened(place) {
+            json.key("type").raw(types::ALL);
+        } else {
+            write(self, json)?;
+        }
+        for (key, value) in json::members(schema) {
+            if types::is_note(key.raw()) {
+                json.key_str(key).raw(value);
+            }
+        }
+        if place.is_top() {
+            self.write_definitions(json)?;
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    fn is_loosened(&self, place: SchemaPosition) -> bool {
+        match place {
+            SchemaPosition::Definition => {
+                self.within.as_ref().is_some_and(|it| self.loosened.contains(it))
+            }
+            SchemaPosition::Function | SchemaPosition::Output => {
+                self.loosened.contains(limits::ROOT)
+            }
+            SchemaPosition::Inner => false,
+        }
+    }
+
+    /// Writes a schema that is neither a reference nor a choice.
+    fn object(
+        &mut self,
+        schema: &str,
+        facts: &Facts<'_>,
+        json: &mut Writer<'_>,
+        place: SchemaPosition,
+    ) -> Result<(), json::Error> {
+        let function = place == SchemaPosition::Function;
+        let is_loosened = self.is_loosened(place);
+        if is_loosened && !(function || facts.typed || facts.properties) {
+            return self.noted(schema, json, place, |_, _| Ok(()));
+        }
+        if facts.properties {
+            self.deepest = self.deepest.max(self.depth);
+        }
+        let is_cut = self.depth >= self.depth_max && facts.properties;
+        let moved = names::moved(facts, self.within.is_some());
+        json.begin_object();
+        if function && !facts.typed {
+            json.kind("object");
+        }
+        let mut defines = place.is_top();
+        for (key, value) in json::members(schema) {
+            let keyword = key.decode();
+            match keyword.as_ref() {
+                "type" if function => drop(json.kind("object")),
+                "$defs" | "definitions" if defines => {
+                    defines = false;
+                    self.write_definitions(json)?;
+                }
+                "$defs" | "definitions" | "$ref" | "anyOf" => {}
+                "$id" if !place.is_top() => {}
+                "description" if !moved.is_empty() => {}
+                "required" if is_loosened || is_cut => {}
+                "items" if is_loosened => {}
+                "properties" if !is_cut => self.properties(value, json, &moved)?,
+                "properties" => {}
+                "required" => names::required(value, facts, &moved, json),
+                "additionalProperties" if !moved.is_empty() || is_cut => {}
+                "enum" if function => {}
+                "enum" => values::write(value, facts, json),
+                "type" => json_type(value, facts, json),
+                _ => self.member(key, &keyword, value, json)?,
+            }
+            if keyword == "properties" && !(facts.typed || function) {
+                json.kind("object");
+            }
+        }
+        if function && (!facts.properties || is_cut) {
+            json.key("properties").raw("{}");
+        }
+        if !moved.is_empty() {
+            names::describe(facts, &moved, json);
+        }
+        if defines {
+            self.write_definitions(json)?;
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    /// Whether a key may stand where the walk is: in definitions, none has a `/`.
+    fn takes_key(&self, key: &str) -> bool {
+        self.within.is_none() || !words::has_byte(key, b'/')
+    }
+
+    fn properties(
+        &mut self,
+        properties: &str,
+        json: &mut Writer<'_>,
+        moved: &Names<'_, &str>,
+    ) -> Result<(), json::Error> {
+        json.key("properties").begin_object();
+        self.depth = self.depth.saturating_add(1);
+        for (name, schema) in json::members(properties) {
+            if !moved.contains(&name.decode()) {
+                json.key_str(name);
+                self.schema(schema, json, SchemaPosition::Inner)?;
+            }
+        }
+        self.depth = self.depth.saturating_sub(1);
+        json.end_object();
+        Ok(())
+    }
+
+    /// Writes a member that says nothing of others.
+    fn member(
+        &mut self,
+        key: Str<'_>,
+        keyword: &str,
+        value: &str,
+        json: &mut Writer<'_>,
+    ) -> Result<(), json::Error> {
+        let kind = Reader::of(value).kind()?;
+        match (keyword_value(keyword), kind) {
+            (KeywordValue::Schema, ValueKind::Bool) if keyword == "not" => {}
+            (KeywordValue::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
+                json.key_str(key).raw(value);
+            }
+            // As drafts before 2020-12 call it. One of the name itself stands beside it, perhaps.
+            (KeywordValue::Items, ValueKind::Array) => {
+                json.key("prefixItems");
+                self.list(value, json)?;
+            }
+            (KeywordValue::Branches, ValueKind::Array) => {
+                json.key_str(key);
+                self.list(value, json)?;
+            }
+            (KeywordValue::Items, _) => {
+                json.key_str(key);
+                self.schema(value, json, SchemaPosition::Inner)?;
+            }
+            (KeywordValue::Schema, _) => {
+                json.key_str(key);
+                self.held(value, keyword == "additionalProperties", json)?;
+            }
+            (KeywordValue::Named, ValueKind::Object) => {
+                json.key_str(key).begin_object();
+                for (name, schema) in json::members(value) {
+                    let is_odd = keyword == PATTERN_PROPERTIES && is_unportable(name);
+                    // It would be taken for a reference.
+                    let is_odd = is_odd || name == "$ref";
+                    if !is_odd && self.takes_key(&name.decode()) {
+                        json.key_str(name);
+                        self.held(schema, false, json)?;
+                    }
+                }
+                json.end_object();
+            }
+            _ if keyword == "pattern" && json::string(value).is_some_and(is_unportable) => {}
+            _ if self.takes_key(keyword) && values::is_taken(value, self.within.is_some()) => {
+                json.key_str(key).raw(value);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Writes a schema that a keyword holds. References stand in few places; one in a choice stands anywhere.
+    fn held(
+        &mut self,
+        schema: &str,
+        takes_references: bool,
+        json: &mut Writer<'_>,
+    ) -> Result<(), json::Error> {
+        let refers = Facts::of_text(schema)?.reference.and_then(|it| self.reference(it)).is_some();
+        if !refers || takes_references {
+            return self.schema(schema, json, SchemaPosition::Inner);
+        }
+        json.begin_object().key("anyOf").begin_array();
+        self.schema(schema, json, SchemaPosition::Inner)?;
+        json.end_array().end_object();
+        Ok(())
+    }
+
+    fn list(&mut self, schemas: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+        json.begin_array();
+        for schema in json::elements(schemas) {
+            self.schema(schema, json, SchemaPosition::Inner)?;
+        }
+        json.end_array();
+        Ok(())
+    }
+
+    fn write_definitions(&mut self, json: &mut Writer<'_>) -> Result<(), json::Error> {
+        if self.definitions.is_empty() {
+            return Ok(());
+        }
+        let all: Vec<(String, &str)> = self.definitions.values().cloned().collect();
+        json.key("$defs").begin_object();
+        let depth = std::mem::take(&mut self.depth);
+        for (name, schema) in all {
+            json.key_text(&name);
+            self.within = Some(name);
+            self.schema(schema, json, SchemaPosition::Definition)?;
+        }
+        (self.depth, self.within) = (depth, None);
+        json.end_object();
+        Ok(())
+    }
+
+    /// A reference as it is sent, if Kimi knows to what: the whole, or a definition.
+    fn reference(&self, reference: Str<'_>) -> Option<String> {
+        let reference = reference.decode();
+        if reference == "#" {
+            return self.follows.then(|| reference.into_owned());
+        }
+        let place = reference.strip_prefix("#/")?;
+        let name = place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))?;
+        let name = if words::has_byte(name, b'/') { return None } else { name };
+        let (sent, _) = self.definitions.get(&name.replace("~1", "/").replace("~0", "~"))?;
+        let is_own = || self.within.as_ref() == Some(sent);
+        let may_follow = self.follows || self.within.is_none() || is_own();
+        may_follow.then(|| ["#/$defs/", sent].concat())
+    }
+}
+
+/// Whether it is written as a choice.
+fn chooses(facts: &Facts<'_>) -> bool {
+    let branches: Vec<&str> = json::elements(facts.any_of).take(BRANCHES_MAX + 1).collect();
+    !(branches.is_empty() || branches.len() > BRANCHES_MAX || facts.properties)
+        && facts.are_whole(&branches)
+}
+
+/// Whether a choice or a reference stands where Kimi takes none.
+fn merges(facts: &Facts<'_>, root: bool) -> bool {
+    let chooses = !facts.any_of.is_empty() && facts.properties;
+    root && (facts.has_branches() || facts.reference.is_some()) || chooses
+}
+
+/// The name of a definition.
+pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
+    let place = reference.raw().strip_prefix("#/")?;
+    place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))
+}
+
+/// Writes the types. Of a number and `null`, `null` stands first, or its value among others is refused.
+fn json_type(value: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
+    let is_number = |name: Str<'_>| name == "integer" || name == "number";
+    match facts.sole_type.filter(|name| value.starts_with('[') && is_number(*name)) {
+        Some(name) if facts.enumerated && words::has(value, "\"null\"") => {
+            json.key("type").begin_array().text("null").str(name).end_array();
+        }
+        _ => drop(json.key("type").raw(value)),
+    }
+}

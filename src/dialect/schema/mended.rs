@@ -1,0 +1,295 @@
+//! What no draft of JSON Schema allows, and what converters and hands write nevertheless. Servers refuse the whole
+//! request for it, so it is mended before a dialect sees the schema.
+//!
+//! | the client's | what is written |
+//! |---|---|
+//! | `null`, or a value of another kind than the keyword takes: `"properties": []`, `"required": {}` | left out |
+//! | a property or a definition that is no schema: a word, a number, a list, `null` | `{}` |
+//! | a type in another spelling: `STRING`, `int` | `string`, `integer` |
+//! | a type that is none: `any`, `unknown` | left out: any value |
+//! | what is no text among the required names, and a name that is there twice | left out |
+//! | a branch that allows nothing: `{"not": {}}`, `false`, `{"enum": []}` | left out; one that is left alone stands in place of the choice |
+//! | a property that allows nothing: `{"not": {}}` | left out, among the required names too |
+//! | `"additionalProperties": {"not": {}}` | `false` |
+//!
+//! The client looks at inputs itself.
+
+use std::borrow::Cow;
+
+use super::{copy_member, references};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::json_schema::{Found, KeywordValue, TYPES, allows_all, is_choice, keyword_value};
+use crate::text::names::{NameSet, Names};
+use crate::text::words;
+
+/// A schema with references that lead somewhere and without faults, and what was found in it.
+pub(crate) fn plain(schema: &str) -> (Cow<'_, str>, Found) {
+    plain_of(schema, Found::of(schema))
+}
+
+/// As [`plain`], of a schema in which this was found.
+pub(crate) fn plain_of(schema: &str, found: Found) -> (Cow<'_, str>, Found) {
+    match references::plain(schema) {
+        Cow::Borrowed(schema) => mended(schema.into(), found),
+        Cow::Owned(schema) => {
+            let found = Found::of(&schema);
+            mended(schema.into(), found)
+        }
+    }
+}
+
+/// A schema without faults, and what was found in it.
+pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found) {
+    if !found.is_faulty {
+        return (schema, found);
+    }
+    // References that count branches would lead elsewhere if one were left out.
+    let counts = words::has_any(&schema, &["/anyOf/", "/oneOf/"]);
+    let drops = !counts && words::has_any(&schema, &["\"not\"", "false", "\"enum\""]);
+    let mut out = Vec::new();
+    let written = Mender { drops }.schema(&schema, &mut Writer::new(&mut out));
+    let mended = String::from_utf8(out).ok().filter(|_| written.is_ok());
+    let found = Found { is_refused: true, is_faulty: false, is_complete: false };
+    // Nothing fails with a schema that was read from a request.
+    (mended.map_or(schema, Cow::Owned), found)
+}
+
+/// The type that is meant by a name.
+fn meant(name: &str) -> Option<&'static str> {
+    let name = name.trim().to_ascii_lowercase();
+    let known = TYPES.into_iter().find(|known| *known == name);
+    known.or(match name.as_str() {
+        "str" | "text" => Some("string"),
+        "int" | "int32" | "int64" | "long" => Some("integer"),
+        "float" | "double" | "decimal" => Some("number"),
+        "bool" => Some("boolean"),
+        "dict" | "map" | "dictionary" => Some("object"),
+        "list" | "tuple" => Some("array"),
+        "none" | "nil" => Some("null"),
+        _ => None,
+    })
+}
+
+/// So many levels of choices are looked through for one that allows nothing. Each level looks at those below it, and
+/// to look to the bottom would take the square of the depth.
+const LEVELS: u32 = 4;
+
+/// Whether no value fits a schema, and it was written to say so.
+fn allows_nothing(schema: &str) -> bool {
+    allows_nothing_in(schema, LEVELS)
+}
+
+/// Whether no value fits a branch. Of one with a type and an empty `enum`, the values were not known.
+fn is_no_branch(schema: &str) -> bool {
+    is_no_branch_in(schema, LEVELS)
+}
+
+/// As [`allows_nothing`], within so many levels.
+fn allows_nothing_in(schema: &str, left: u32) -> bool {
+    let Some(left) = left.checked_sub(1) else { return false };
+    let is_none = |branch: &str| is_no_branch_in(branch, left);
+    json::members(schema).any(|(key, value)| match key.raw() {
+        "not" => allows_all(value),
+        "anyOf" | "oneOf" => {
+            let mut branches = json::elements(value).peekable();
+            branches.peek().is_some() && branches.all(is_none)
+        }
+        "allOf" => json::elements(value).any(is_none),
+        _ => false,
+    })
+}
+
+/// As [`is_no_branch`], within so many levels.
+fn is_no_branch_in(schema: &str, left: u32) -> bool {
+    let is_empty = |list: &str| list.starts_with('[') && json::elements(list).next().is_none();
+    let has_no_values = || {
+        let values = json::member(schema, "enum");
+        values.is_some_and(is_empty) && json::member(schema, "type").is_none()
+    };
+    schema == "false" || allows_nothing_in(schema, left) || has_no_values()
+}
+
+/// Writes a schema without faults.
+struct Mender {
+    /// What allows nothing may be left out, if there is such.
+    drops: bool,
+}
+
+impl Mender {
+    fn schema(&self, schema: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+        match schema.as_bytes().first() {
+            Some(b'{') => {}
+            Some(b't' | b'f') => {
+                json.raw(schema);
+                return Ok(());
+            }
+            _ => {
+                json.raw("{}");
+                return Ok(());
+            }
+        }
+        if let Some(alone) = self.drops.then(|| without_choice(schema)).flatten() {
+            return self.schema(&alone, json);
+        }
+        let never = if self.drops { never(schema) } else { NameSet::default() };
+        let mut reader = Reader::of(schema);
+        reader.begin_object()?;
+        json.begin_object();
+        while let Some(key) = reader.next_key()? {
+            let keyword = key.decode();
+            let keyword_value = keyword_value(&keyword);
+            match keyword_value {
+                KeywordValue::Types => types(&mut reader, json)?,
+                KeywordValue::Names => names(&mut reader, json, key, &never)?,
+                _ if !keyword_value.takes(reader.clone())? => drop(reader.skip()?),
+                KeywordValue::Named => {
+                    json.key_str(key).begin_object();
+                    reader.begin_object()?;
+                    while let Some(name) = reader.next_key()? {
+                        let schema = reader.skip()?;
+                        if keyword != "properties" || !never.contains(&name.decode()) {
+                            json.key_str(name);
+                            self.schema(schema, json)?;
+                        }
+                    }
+                    json.end_object();
+                }
+                KeywordValue::Branches => self.branches(&mut reader, json, key, &keyword)?,
+                KeywordValue::Items if reader.kind()? == ValueKind::Array => {
+                    json.key_str(key).begin_array();
+                    json::elements(reader.skip()?).try_for_each(|it| self.schema(it, json))?;
+                    json.end_array();
+                }
+                KeywordValue::Schema | KeywordValue::Items => {
+                    let schema = reader.skip()?;
+                    json.key_str(key);
+                    if keyword == "additionalProperties" && allows_nothing(schema) {
+                        json.bool(false);
+                    } else {
+                        self.schema(schema, json)?;
+                    }
+                }
+                _ => copy_member(&mut reader, json, key)?,
+            }
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    /// Writes a list of schemas, without those of a choice that no value fits, unless all are such.
+    fn branches(
+        &self,
+        reader: &mut Reader<'_>,
+        json: &mut Writer<'_>,
+        key: Str<'_>,
+        keyword: &str,
+    ) -> Result<(), json::Error> {
+        let list = reader.skip()?;
+        let drops = self.drops && is_choice(keyword) && !json::elements(list).all(is_no_branch);
+        json.key_str(key).begin_array();
+        for schema in json::elements(list).filter(|schema| !drops || !is_no_branch(schema)) {
+            self.schema(schema, json)?;
+        }
+        json.end_array();
+        Ok(())
+    }
+}
+
+/// A schema whose choice has one branch left after the others were left out, with that branch in its place.
+fn without_choice(schema: &str) -> Option<String> {
+    let choices = || json::members(schema).filter(|(key, _)| is_choice(key.raw()));
+    let (choice, list) = choices().next().filter(|_| choices().nth(1).is_none())?;
+    let mut left = json::elements(list).filter(|branch| !is_no_branch(branch));
+    let branch = left.next().filter(|branch| left.next().is_none() && branch.starts_with('{'))?;
+    json::elements(list).nth(1)?;
+    let mut beside = Names::default();
+    for (key, value) in json::members(schema).filter(|(key, _)| key.raw() != choice.raw()) {
+        beside.insert(key.decode(), value);
+    }
+    let is_note = |key: Str<'_>| matches!(key.raw(), "description" | "title" | "default");
+    let clashes = json::members(branch).any(|(key, value)| {
+        beside.get(&key.decode()).is_some_and(|other| !is_note(key) && *other != value)
+    });
+    if clashes {
+        return None;
+    }
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    for (key, value) in json::members(schema) {
+        if key.raw() != choice.raw() {
+            json.key_str(key).raw(value);
+            continue;
+        }
+        for (key, value) in json::members(branch).filter(|(key, _)| !beside.contains(&key.decode()))
+        {
+            json.key_str(key).raw(value);
+        }
+    }
+    json.end_object();
+    String::from_utf8(out).ok()
+}
+
+/// The names of the properties that allow nothing.
+fn never(schema: &str) -> NameSet<'_> {
+    let mut names = NameSet::default();
+    let properties = json::member(schema, "properties").unwrap_or_default();
+    for (name, _) in json::members(properties).filter(|(_, schema)| allows_nothing(schema)) {
+        names.add(name.decode());
+    }
+    names
+}
+
+/// Writes `type` with what is meant; nothing where one of the types is none.
+fn types(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    let kind = reader.kind()?;
+    let value = reader.skip()?;
+    let one = |value: &str| match json::string(value) {
+        Some(name) => meant(&name.decode()),
+        None => (value == "null").then_some("null"),
+    };
+    if kind == ValueKind::String {
+        if let Some(name) = one(value) {
+            json.key("type").text(name);
+        }
+        return Ok(());
+    }
+    let mut known = Vec::new();
+    for name in json::elements(value).map(one) {
+        match name {
+            Some(name) if !known.contains(&name) => known.push(name),
+            Some(_) => {}
+            None => return Ok(()),
+        }
+    }
+    if !known.is_empty() {
+        json.key("type").begin_array();
+        for name in known {
+            json.text(name);
+        }
+        json.end_array();
+    }
+    Ok(())
+}
+
+/// Writes `required` with the texts in it, each once.
+fn names(
+    reader: &mut Reader<'_>,
+    json: &mut Writer<'_>,
+    key: Str<'_>,
+    never: &NameSet<'_>,
+) -> Result<(), json::Error> {
+    let value = reader.skip()?;
+    if !value.starts_with('[') {
+        return Ok(());
+    }
+    let mut known = NameSet::default();
+    json.key_str(key).begin_array();
+    for name in json::elements(value).filter_map(json::string) {
+        if !never.contains(&name.decode()) && known.add(name.decode()) {
+            json.str(name);
+        }
+    }
+    json.end_array();
+    Ok(())
+}

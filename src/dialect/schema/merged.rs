@@ -1,0 +1,316 @@
+//! What several schemas say together, for upstreams that take no choice of schemas in some places: the properties of
+//! all of them. The client looks at inputs itself.
+
+use super::Walk;
+use super::facts::Facts;
+use super::kimi::definition;
+use crate::json::{self, Reader, Str, Writer};
+use crate::text::names::{NameSet, Names};
+use crate::text::words;
+
+/// Whether [`Walk::merged`] writes what this keyword says.
+pub(super) fn is_merged(keyword: &str) -> bool {
+    matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf" | "$ref")
+}
+
+/// The schemas in a list.
+#[derive(Default)]
+pub(crate) struct Branches<'a> {
+    /// Without those that are only `null`.
+    pub(super) schemas: Vec<&'a str>,
+    /// Whether there are such.
+    pub(super) has_null: bool,
+}
+
+/// Reads a list. What is no list has no schemas.
+pub(super) fn branches(list: &str) -> Branches<'_> {
+    let mut all = Branches::default();
+    for branch in json::elements(list) {
+        match is_null(branch) {
+            true => all.has_null = true,
+            false => all.schemas.push(branch),
+        }
+    }
+    all
+}
+
+/// Whether a schema is that of `null` alone.
+fn is_null(schema: &str) -> bool {
+    let null = |value: &str| matches!(value, "\"null\"" | "[\"null\"]" | "[null]" | "null");
+    json::members(schema).any(|(key, value)| match key.raw() {
+        "type" | "enum" => null(value),
+        "const" => value == "null",
+        _ => false,
+    })
+}
+
+/// So many schemas of one property are kept apart; of more, any value is taken.
+const SCHEMAS_MAX: usize = 16;
+
+/// So deep branches and references are followed.
+const DEPTH_MAX: u32 = 32;
+
+/// Which branches of a schema are written with it as one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Which {
+    /// All, and only if all that they say stands in properties.
+    AllPlain,
+    /// Those of which that is so, where the others can stand nowhere.
+    AsFarAsPossible,
+}
+
+/// What a schema and its branches say together. A property that several of them describe may be what any of them says.
+pub(crate) struct Merged<'a> {
+    /// Of the schema itself: what stands beside the branches holds in each of them.
+    own: Schemas<'a>,
+    /// Of the branches.
+    others: Schemas<'a>,
+    /// What the schema requires, or each of its choices.
+    required: NameSet<'a>,
+}
+
+impl<'s> Walk<'s> {
+    /// What a schema is written with as one, if some of all that is properties. A root may also refer to what it is.
+    pub(super) fn parts<'a>(
+        &'a self,
+        facts: &Facts<'a>,
+        which: Which,
+        root: bool,
+    ) -> Option<Merged<'a>> {
+        let refers = root && facts.reference.is_some();
+        if !(facts.object || root) || !(facts.has_branches() || refers) {
+            return None;
+        }
+        let all_plain = which == Which::AllPlain;
+        if all_plain && self.has_paths() {
+            return None;
+        }
+        let mut own = Names::default();
+        add_named(facts.named, &Names::default(), &mut own);
+        let mut branches = Branched {
+            definitions: if root { self.definitions() } else { Names::default() },
+            own,
+            others: Names::default(),
+            all_plain,
+            found: false,
+            refused: false,
+        };
+        let mut required = branches.object(facts, 0);
+        if refers {
+            let definition = facts.reference.and_then(|it| branches.referred(it, 0));
+            add_all(definition.unwrap_or_default(), &mut required);
+        }
+        let Branched { own, others, found, refused, .. } = branches;
+        let is_some = found && (facts.properties || !others.is_empty());
+        (is_some && !refused).then_some(Merged { own, others, required })
+    }
+
+    /// Whether references lead through lists of schemas, which would be gone if they were written as one.
+    pub(super) fn has_paths(&self) -> bool {
+        let leads = || {
+            words::places(self.root, "\"#/").any(|at| {
+                let path = self.root.get(at.saturating_add(1)..).unwrap_or_default();
+                words::has_any(words::before(path, b"\""), &["/allOf/", "/anyOf/", "/oneOf/"])
+            })
+        };
+        *self.has_paths.get_or_init(leads)
+    }
+
+    /// What the root defines under a name, as it is referred to.
+    pub(super) fn defined(&self, name: &str) -> Option<&'s str> {
+        self.defined.get_or_init(|| self.definitions()).get(name).copied()
+    }
+
+    /// All that it defines.
+    fn definitions(&self) -> Names<'s, &'s str> {
+        let mut all = Names::default();
+        for place in ["$defs", "definitions"] {
+            for (name, schema) in json::members(json::member(self.root, place).unwrap_or_default())
+            {
+                all.get_or_insert_with(name.raw().into(), |_| schema);
+            }
+        }
+        all
+    }
+
+    /// Writes `properties` and `required` in the dialect.
+    pub(super) fn merged(
+        &self,
+        merged: Merged<'_>,
+        json: &mut Writer<'_>,
+        root: bool,
+    ) -> Result<(), json::Error> {
+        merged.write(json, root, self.any(), &mut |schema, json| {
+            self.schema(&mut Reader::of(schema), json, false)
+        })
+    }
+}
+
+impl Merged<'_> {
+    /// The schema with all of it, as the client could have written it.
+    pub(super) fn beside(self, schema: &str, root: bool) -> String {
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_object();
+        for (key, value) in json::members(schema).filter(|(key, _)| !is_merged(key.raw())) {
+            json.key_str(key).raw(value);
+        }
+        // Nothing fails: no schema is read.
+        let _ = self.write(&mut json, root, "{}", &mut |schema, json| {
+            json.raw(schema);
+            Ok(())
+        });
+        json.end_object();
+        String::from_utf8(out).unwrap_or_default()
+    }
+
+    /// Writes `properties` and `required`; of these, none that is no property.
+    fn write(
+        self,
+        json: &mut Writer<'_>,
+        root: bool,
+        any: &str,
+        write: &mut dyn FnMut(&str, &mut Writer<'_>) -> Result<(), json::Error>,
+    ) -> Result<(), json::Error> {
+        let Merged { own, others, required } = self;
+        if root || !(own.is_empty() && others.is_empty()) {
+            json.key("properties").begin_object();
+            for (name, schemas) in own.iter().chain(others.iter()) {
+                json.key_text(name);
+                match schemas.as_slice() {
+                    [schema] => write(schema, json)?,
+                    _ if schemas.len() > SCHEMAS_MAX => drop(json.raw(any)),
+                    several => write(&["{\"anyOf\":[", &several.join(","), "]}"].concat(), json)?,
+                }
+            }
+            json.end_object();
+        }
+        let mut names =
+            required.keys().filter(|name| own.contains(name) || others.contains(name)).peekable();
+        if names.peek().is_some() {
+            json.key("required").begin_array();
+            for name in names {
+                json.text(name);
+            }
+            json.end_array();
+        }
+        Ok(())
+    }
+}
+
+/// The branches of a schema, and theirs, while they are read.
+struct Branched<'a> {
+    /// What the root defines and no branch has referred to: each counts once, or it would take time without bounds.
+    definitions: Names<'a, &'a str>,
+    own: Schemas<'a>,
+    others: Schemas<'a>,
+    all_plain: bool,
+    /// There is a branch that is written.
+    found: bool,
+    /// There is one that is not, although all must be.
+    refused: bool,
+}
+
+impl<'a> Branched<'a> {
+    /// Takes what an object and its branches say, and gives what they require.
+    fn object(&mut self, facts: &Facts<'a>, depth: u32) -> NameSet<'a> {
+        let mut required = NameSet::default();
+        add_names(facts.required, &mut required);
+        for schema in branches(facts.all_of).schemas {
+            add_all(self.branch(schema, depth).unwrap_or_default(), &mut required);
+        }
+        for list in [facts.any_of, facts.one_of] {
+            let schemas = branches(list).schemas;
+            let (mut times, mut has_others) = (Names::<usize>::default(), false);
+            for schema in &schemas {
+                match self.branch(schema, depth) {
+                    Some(names) => {
+                        for name in names.keys() {
+                            times.update(name.to_owned(), |times| *times = times.saturating_add(1));
+                        }
+                    }
+                    None => has_others = true,
+                }
+            }
+            for (name, times) in times.iter() {
+                if *times == schemas.len() && !has_others {
+                    required.add(name.to_owned());
+                }
+            }
+        }
+        required
+    }
+
+    /// The required names of a branch; `None` if it is no object, so that nothing is certain.
+    fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
+        let facts = Facts::of_text(schema).unwrap_or_default();
+        if let Some(reference) = facts.reference.filter(|_| is_reference_alone(schema)) {
+            return self.referred(reference, depth);
+        }
+        if !facts.object || depth >= DEPTH_MAX || self.all_plain && !is_plain(schema) {
+            self.refused |= self.all_plain;
+            return None;
+        }
+        self.found = true;
+        add_named(facts.named, &self.own, &mut self.others);
+        let mut required = self.object(&facts, depth.saturating_add(1));
+        let referred = facts.reference.and_then(|it| self.referred(it, depth));
+        add_all(referred.unwrap_or_default(), &mut required);
+        Some(required)
+    }
+
+    /// The required names of the schema to which a reference leads.
+    fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
+        let place = definition(reference).and_then(|name| self.definitions.get_mut(name));
+        match place.map(std::mem::take) {
+            // Its properties are there already, and what it requires may be elsewhere.
+            Some("") => None,
+            Some(schema) if depth < DEPTH_MAX => self.branch(schema, depth.saturating_add(1)),
+            _ => {
+                self.refused |= self.all_plain;
+                None
+            }
+        }
+    }
+}
+
+fn add_all<'a>(names: NameSet<'a>, all: &mut NameSet<'a>) {
+    for name in names.keys() {
+        all.add(name.to_owned());
+    }
+}
+
+/// Whether a schema with a `$ref` says nothing else of its values.
+fn is_reference_alone(schema: &str) -> bool {
+    json::members(schema).all(|(key, _)| matches!(key.raw(), "$ref" | "title" | "description"))
+}
+
+/// Whether a schema says no more than a merged one does.
+fn is_plain(schema: &str) -> bool {
+    const KNOWN: [&str; 6] =
+        ["type", "properties", "required", "title", "description", "additionalProperties"];
+    schema.starts_with('{') && json::members(schema).all(|(key, _)| KNOWN.contains(&key.raw()))
+}
+
+type Schemas<'a> = Names<'a, Vec<&'a str>>;
+
+/// Adds the members of an object of schemas whose names are not in `own`, under each name those that differ.
+fn add_named<'a>(properties: &'a str, own: &Schemas<'a>, all: &mut Schemas<'a>) {
+    for (name, schema) in json::members(properties) {
+        if own.contains(&name.decode()) {
+            continue;
+        }
+        all.update(name.decode(), |known| {
+            if known.len() <= SCHEMAS_MAX && !known.contains(&schema) {
+                known.push(schema);
+            }
+        });
+    }
+}
+
+/// Adds the names in `required`.
+fn add_names<'a>(required: &'a str, all: &mut NameSet<'a>) {
+    for name in json::elements(required).filter_map(json::string) {
+        all.add(name.decode());
+    }
+}

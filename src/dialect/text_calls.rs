@@ -1,0 +1,420 @@
+//! Tool calls that a model wrote as text, because its server did not parse them (profile flag
+//! `text_tool_calls`, one syntax).
+//!
+//! A text that runs a tool must be beyond doubt. So it is a call only if
+//!
+//! - the markup stands where a model puts it: at the start of a line, or with its first tag at the end of one
+//!   (syntaxes of ordinary characters), anywhere (those of control tokens), at the start of the answer (bare JSON, a
+//!   bare list);
+//! - it is outside of code fences and code spans: models write about it, too;
+//! - from there to the end of the answer there is only markup and white space, and each call is complete; only
+//!   the section around the calls may lack its start or its end, and LFM2 may say behind calls that begin the
+//!   answer what it does;
+//! - each name is a tool of the request;
+//! - the answer has no structured call.
+//!
+//! Reasoning is watched as well, as some models call a tool before they end it; there the answer may have no text,
+//! either.
+//!
+//! Otherwise it stays text. In Harmony, messages without a call become text and reasoning as well, with or
+//! without tools, and no head of a message is left in a text. Text before the markup is text. From the markup on,
+//! nothing can be sent before the end of the answer decides.
+
+mod fence;
+mod schema;
+mod syntax;
+
+use crate::dialect::profile::TextToolCalls;
+use crate::model::request_context::{NAME_BYTES_MAX, Tools};
+use crate::stream::text_filter::Piece;
+use crate::text::words;
+use fence::Fence;
+use syntax::Extent;
+
+/// Watches a text for calls.
+#[derive(Debug)]
+pub(crate) struct Markup {
+    syntax: TextToolCalls,
+    state: Watch,
+    /// Text that is not decided: the start of a line, or of a marker.
+    held: String,
+    /// So many bytes at the start of `held` indent the line, or begin a list, and are not looked at again.
+    indent: usize,
+    line_start: bool,
+    /// The answer has had nothing but white space.
+    first: bool,
+    /// The code fence that is open.
+    fence: Option<Fence>,
+    /// The line is indented like code.
+    is_code: bool,
+    /// An odd number of backticks came in this line.
+    in_span: bool,
+    /// The line begins like one of a list, a quotation or a table: what stands in it is told, not done.
+    is_told: bool,
+}
+
+/// How an answer ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AnswerEnd {
+    /// It has no structured calls.
+    pub(crate) alone: bool,
+    /// By its limit or a filter, and not by the model.
+    pub(crate) is_cut_off: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Watch {
+    Watching,
+    /// `held` starts with the first tag of markup behind text in its line, and nothing has followed it yet.
+    Opened,
+    /// `held` starts with a bracket, which may begin a list of calls.
+    Listed,
+    /// `held` starts with markup.
+    Found,
+    /// The text is text.
+    Off,
+}
+
+/// How calls of Python begin: the bare list only where the answer does.
+const PYTHONIC: &[&str] = &["[", "<function_calls>", "<|tool_call_start|>", "<|python_start|>"];
+
+/// A line with so much space before it is code.
+const CODE_INDENT: usize = 4;
+
+/// So much white space may stand behind an opener at the end of its line, and before what follows.
+const BLANKS_MAX: usize = 64;
+
+impl Markup {
+    pub(crate) fn new(syntax: TextToolCalls) -> Self {
+        Self {
+            syntax,
+            state: Watch::Watching,
+            held: String::new(),
+            indent: 0,
+            line_start: true,
+            first: true,
+            fence: None,
+            is_code: false,
+            in_span: false,
+            is_told: false,
+        }
+    }
+
+    /// How calls can begin.
+    fn markers(&self) -> &'static [&'static str] {
+        match self.syntax {
+            TextToolCalls::Off => &[],
+            TextToolCalls::Hermes | TextToolCalls::Glm => &["<tool_call>"],
+            TextToolCalls::QwenXml => &["<tool_call>", "<function=", "<seed:tool_call>"],
+            TextToolCalls::Mistral => &["[TOOL_CALLS]"],
+            TextToolCalls::Kimi => &[
+                "<|tool_calls_section_begin|>",
+                "<|tool_call_section_begin|>",
+                "<|tool_call_begin|>",
+                "<|open|>tools<|sep|>",
+                "<|open|>response<|sep|>",
+            ],
+            TextToolCalls::Gemma => &["<|tool_call>"],
+            TextToolCalls::Llama => &["{", "[", "<|python_tag|>"],
+            TextToolCalls::Pythonic if self.first => PYTHONIC,
+            TextToolCalls::Pythonic => PYTHONIC.get(1..).unwrap_or_default(),
+            TextToolCalls::Minimax => &[
+                "]<]minimax[>[",
+                "<minimax:tool_call>",
+                "<function_calls>",
+                "<tool_calls>",
+                "<invoke name=\"",
+            ],
+            TextToolCalls::Harmony => &[
+                "<|channel|>commentary",
+                "<|channel|>analysis",
+                "<|channel|>final",
+                "<|start|>assistant",
+                "<|end|><|start|>assistant",
+            ],
+            TextToolCalls::Deepseek => &[
+                "<｜DSML｜",
+                "<｜｜DSML｜｜",
+                "<|DSML|",
+                "<||DSML||",
+                "<‖DSML‖",
+                "<‖‖DSML‖‖",
+                "<｜tool▁calls▁begin｜>",
+                "<｜tool▁call▁begin｜>",
+            ],
+        }
+    }
+
+    /// Those of them that are control tokens, which follow text directly.
+    fn tokens(&self) -> &'static [&'static str] {
+        use TextToolCalls::{Deepseek, Gemma, Glm, Harmony, Kimi, Minimax, Mistral, Pythonic};
+        match self.syntax {
+            Mistral | Kimi | Harmony | Deepseek | Glm | Gemma => self.markers(),
+            Minimax => self.markers().get(..1).unwrap_or_default(),
+            Pythonic => PYTHONIC.get(2..).unwrap_or_default(),
+            _ => &[],
+        }
+    }
+
+    /// Those of them that follow text directly where nothing but the end of the line follows them. An example within a
+    /// sentence goes on in its line.
+    fn openers(&self) -> &'static [&'static str] {
+        match self.syntax {
+            TextToolCalls::Hermes => self.markers(),
+            TextToolCalls::QwenXml => &["<tool_call>", "<seed:tool_call>"],
+            TextToolCalls::Minimax => &["<minimax:tool_call>", "<function_calls>", "<tool_calls>"],
+            _ => &[],
+        }
+    }
+
+    /// Whether the markers are ordinary characters, which a model writes in examples too.
+    fn is_written_in_letters(&self) -> bool {
+        use TextToolCalls::{Glm, Hermes, Minimax, Pythonic, QwenXml};
+        matches!(self.syntax, Hermes | Glm | QwenXml | Minimax | Pythonic)
+    }
+
+    /// Takes text; gives what is certainly text.
+    pub(crate) fn push(&mut self, text: &str) -> String {
+        let mut out = String::new();
+        // By lines: each takes what is before it off `held`, which would copy all lines after it.
+        for line in text.split_inclusive('\n') {
+            match self.state {
+                Watch::Off => out.push_str(line),
+                Watch::Opened | Watch::Listed => {
+                    self.held.push_str(line);
+                    self.doubt(&mut out);
+                }
+                Watch::Found => self.held.push_str(line),
+                Watch::Watching => {
+                    self.held.push_str(line);
+                    self.read(&mut out);
+                }
+            }
+        }
+        out
+    }
+
+    fn read(&mut self, out: &mut String) {
+        while self.state == Watch::Watching && !self.held.is_empty() {
+            let before = self.held.len();
+            if self.line_start {
+                self.read_line_start(out);
+            } else {
+                self.read_line(out);
+            }
+            if self.held.len() == before {
+                break;
+            }
+        }
+        if self.state == Watch::Off {
+            out.push_str(&std::mem::take(&mut self.held));
+        }
+        self.doubt(out);
+    }
+
+    /// Some markup is none by what follows it: then it does not wait for the end of the answer.
+    fn doubt(&mut self, out: &mut String) {
+        match self.state {
+            Watch::Opened => self.doubt_opener(out),
+            Watch::Listed => self.doubt_list(out),
+            Watch::Watching | Watch::Found | Watch::Off => {}
+        }
+    }
+
+    /// The first tag at the end of a line of text is told of in it, unless a call follows.
+    fn doubt_opener(&mut self, out: &mut String) {
+        let opener = self.openers().iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
+        let Some((opener, line)) = opener else { return };
+        let behind = line.trim_start();
+        let is_far = line.len().saturating_sub(behind.len()) > BLANKS_MAX;
+        let start = match self.syntax {
+            TextToolCalls::Hermes => "{",
+            TextToolCalls::QwenXml => "<function=",
+            _ => "<invoke",
+        };
+        if behind.starts_with(start) {
+            self.state = Watch::Found;
+        } else if is_far || !start.starts_with(behind) {
+            let rest = words::split_off(&mut self.held, opener.len());
+            out.push_str(&std::mem::replace(&mut self.held, rest));
+            self.state = Watch::Watching;
+            self.read(out);
+        }
+    }
+
+    /// A bare list can be a link, a number or a mark, too.
+    fn doubt_list(&mut self, out: &mut String) {
+        let list = self.held.get(self.indent..).unwrap_or_default().trim_start();
+        self.indent = self.held.len().saturating_sub(list.len());
+        let is_call = match self.syntax {
+            TextToolCalls::Llama if list.is_empty() => None,
+            TextToolCalls::Llama => Some(list.starts_with('{')),
+            _ => {
+                let name = words::before(list, b"(");
+                let is_excluded = |letter: char| letter == ']' || letter.is_whitespace();
+                let may_be_name =
+                    name.len() < NAME_BYTES_MAX && !name.trim_end().contains(is_excluded);
+                (!may_be_name || name.len() < list.len()).then_some(may_be_name)
+            }
+        };
+        match is_call {
+            None => return,
+            Some(true) => return self.state = Watch::Found,
+            Some(false) => {}
+        }
+        self.indent = 0;
+        self.first = false;
+        if self.syntax == TextToolCalls::Pythonic {
+            // Its tokens can still come.
+            self.state = Watch::Watching;
+            self.read(out);
+        } else {
+            self.state = Watch::Off;
+            out.push_str(&std::mem::take(&mut self.held));
+        }
+    }
+
+    /// `held` is the start of a line.
+    fn read_line_start(&mut self, out: &mut String) {
+        let seen = self.held.get(self.indent..).unwrap_or_default();
+        let seen = if self.first { seen.trim_start() } else { words::trim_start(seen, b" \t") };
+        let indent = self.held.len().saturating_sub(seen.len());
+        let blanks = self.held.get(..indent).unwrap_or_default();
+        self.is_code = !self.first
+            && self.is_written_in_letters()
+            && (blanks.len() >= CODE_INDENT || blanks.as_bytes().contains(&b'\t'));
+        let callable = self.fence.is_none() && !self.is_code;
+        let markers = self.markers();
+        if callable && let Some(marker) = markers.iter().find(|marker| seen.starts_with(**marker)) {
+            self.state = if *marker == "[" { Watch::Listed } else { Watch::Found };
+            self.indent = indent.saturating_add(1);
+            return;
+        }
+        // Control tokens follow the end of a fence directly, too.
+        let behind = self.fence.and_then(|it| it.behind_end(seen));
+        if let Some(behind) = behind
+            && self.tokens().iter().any(|marker| behind.starts_with(marker))
+        {
+            let at = self.held.len().saturating_sub(behind.len());
+            let markup = words::split_off(&mut self.held, at);
+            out.push_str(&std::mem::replace(&mut self.held, markup));
+            self.state = Watch::Found;
+            return;
+        }
+        let is_over = seen.ends_with('\n');
+        let may_be_call = callable && markers.iter().any(|marker| marker.starts_with(seen));
+        if !is_over && (may_be_call || fence::may_begin(seen)) {
+            self.indent = indent;
+            return;
+        }
+        self.indent = 0;
+        let fence = fence::after(seen, self.fence);
+        let is_fence = fence != self.fence;
+        self.fence = fence;
+        if self.syntax == TextToolCalls::Llama && !is_fence {
+            // An answer that is a call says nothing before it.
+            self.state = Watch::Off;
+        }
+        let first = seen.bytes().next();
+        self.is_told = blanks.len() >= CODE_INDENT
+            || first.is_some_and(|it| it.is_ascii_digit() || b">-*+|#<".contains(&it));
+        self.first = false;
+        self.in_span = false;
+        if is_fence {
+            // The marks themselves open no span.
+            out.push_str(&std::mem::take(&mut self.held));
+            return;
+        }
+        self.line_start = false;
+        self.read_line(out);
+    }
+
+    /// `held` is somewhere in a line.
+    fn read_line(&mut self, out: &mut String) {
+        let end = self.held.find('\n').map(|at| at.saturating_add(1));
+        let line = self.held.get(..end.unwrap_or(self.held.len())).unwrap_or_default();
+        let mut ready = line.len();
+        if self.fence.is_none() && !self.is_code {
+            let opener = if self.is_told { None } else { self.opener_at_end(line) };
+            let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
+            if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
+                out.push_str(line.get(..at).unwrap_or_default());
+                self.held = words::split_off(&mut self.held, at);
+                self.state = if token.is_some() { Watch::Found } else { Watch::Opened };
+                return;
+            }
+            if end.is_none() {
+                let begun = self.tokens().iter().chain(self.openers());
+                let begun = begun.map(|marker| words::overlap(line, marker)).max();
+                ready =
+                    ready.saturating_sub(begun.unwrap_or_default()).min(opener.unwrap_or(ready));
+            }
+        }
+        let rest = words::split_off(&mut self.held, ready);
+        self.in_span ^= self.held.matches('`').count() % 2 == 1;
+        out.push_str(&std::mem::replace(&mut self.held, rest));
+        self.line_start = end.is_some();
+    }
+
+    /// Where a control token stands first in a line, outside of code.
+    fn token(&self, line: &str, marker: &str) -> Option<usize> {
+        let (mut spans, mut counted) = (false, 0);
+        words::places(line, marker).find(|at| {
+            let marks = line.get(counted..*at).unwrap_or_default().matches('`').count();
+            spans ^= marks % 2 == 1;
+            counted = *at;
+            spans == self.in_span
+        })
+    }
+
+    /// Where an opener stands, outside of code, if nothing but white space is behind it.
+    fn opener_at_end(&self, line: &str) -> Option<usize> {
+        let at_end = |marker: &&str| {
+            let at = words::places(line, marker).last()?;
+            let (before, behind) = line.split_at_checked(at)?;
+            let behind = behind.get(marker.len()..)?;
+            let is_code = self.in_span ^ (before.matches('`').count() % 2 == 1);
+            (behind.len() <= BLANKS_MAX && behind.trim().is_empty() && !is_code).then_some(at)
+        };
+        self.openers().iter().filter_map(at_end).min()
+    }
+
+    /// Something else comes, a structured call or the end: what was held back is text.
+    pub(crate) fn release(&mut self, pieces: &mut Vec<Piece>) {
+        let end = AnswerEnd { alone: false, is_cut_off: false };
+        self.decide(&Tools::default(), end, pieces);
+        if matches!(self.state, Watch::Opened | Watch::Listed | Watch::Found) {
+            self.state = Watch::Off;
+        }
+        self.indent = 0;
+    }
+
+    /// The answer is over.
+    pub(crate) fn finish(mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
+        self.decide(tools, end, pieces);
+    }
+
+    /// Gives what was held back.
+    fn decide(&mut self, tools: &Tools, end: AnswerEnd, pieces: &mut Vec<Piece>) {
+        let held = std::mem::take(&mut self.held);
+        if matches!(self.state, Watch::Listed | Watch::Found) {
+            let tool = |name: &str| {
+                // Beside a structured call, only what is no call is read.
+                tools.meant_by(name).filter(|_| end.alone)
+            };
+            let text = held.trim();
+            let extent = Extent { is_all: self.first, is_cut_off: end.is_cut_off };
+            let found = syntax::read(self.syntax, text, extent, &tool);
+            if let Some(found) = found {
+                return pieces.extend(found);
+            }
+        }
+        if !held.is_empty() {
+            pieces.push(Piece::Text(held));
+        }
+    }
+
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.len()
+    }
+}

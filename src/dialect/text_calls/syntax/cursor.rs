@@ -1,0 +1,101 @@
+//! Reading markup from left to right.
+
+use std::borrow::Cow;
+
+use crate::json::{Reader, ValueKind};
+use crate::stream::bare;
+use crate::stream::scan::DEPTH_MAX;
+use crate::text::words;
+
+use super::Extent;
+
+/// What is left to read. White space between tokens means nothing.
+pub(super) struct Cursor<'a> {
+    pub(super) rest: &'a str,
+    pub(super) extent: Extent,
+    /// Each tag has DeepSeek's mark.
+    pub(super) is_marked: bool,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn skip_blank(&mut self) {
+        self.rest = self.rest.trim_start();
+    }
+
+    pub(super) fn eat(&mut self, token: &str) -> bool {
+        self.skip_blank();
+        match self.behind(self.rest, token) {
+            Some(rest) => {
+                self.rest = rest;
+                self.skip_blank();
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn eat_any(&mut self, tokens: &[&str]) -> bool {
+        tokens.iter().any(|token| self.eat(token))
+    }
+
+    pub(super) fn expect(&mut self, token: &str) -> Option<()> {
+        self.eat(token).then_some(())
+    }
+
+    /// What follows a token. In a tag of DeepSeek, `<｜DSML｜name`, the model doubles the bars, writes others that look
+    /// like them, and a space behind them, in each as it likes.
+    pub(super) fn behind<'t>(&self, text: &'t str, token: &str) -> Option<&'t str> {
+        if !self.is_marked || !token.starts_with('<') {
+            return text.strip_prefix(token);
+        }
+        let name = words::trim_start(token, b"</");
+        let start = token.get(..token.len().saturating_sub(name.len()))?;
+        let bar = |text: &'t str| text.strip_prefix(['｜', '|', '‖']);
+        let bars = |text| bar(text).map(|rest| bar(rest).unwrap_or(rest));
+        let text = bars(bars(text.strip_prefix(start)?)?.strip_prefix("DSML")?)?;
+        words::trim_start(text, b" ").strip_prefix(name)
+    }
+
+    /// Reads the end of a section of calls. `around`: the starts and ends that a section can have, `open`: which of
+    /// them began this one.
+    ///
+    /// Servers take the end for a stop token, and models leave it out, so it may be missing at the end of the answer or
+    /// where the next section begins: the calls are complete without it. It may be missing anywhere if no start was
+    /// there.
+    pub(super) fn close(&mut self, around: &[(&str, &str)], open: Option<usize>) -> Option<()> {
+        let ends = open.and_then(|at| around.get(at..=at)).unwrap_or(around);
+        let is_closed = ends.iter().any(|(_, end)| self.eat(end));
+        let is_next = || around.iter().any(|(start, _)| self.behind(self.rest, start).is_some());
+        let may_miss = || open.is_none() || self.rest.is_empty() || is_next();
+        (is_closed || !self.extent.is_cut_off && may_miss()).then_some(())
+    }
+
+    /// The text up to `end`, exactly as it is.
+    pub(super) fn until(&mut self, end: &str) -> Option<&'a str> {
+        let (text, rest) = words::split_once(self.rest, end)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    pub(super) fn take(&mut self, bytes: usize) -> &'a str {
+        let (text, rest) = self.rest.split_at_checked(bytes).unwrap_or((self.rest, ""));
+        self.rest = rest;
+        text
+    }
+
+    /// An object of JSON.
+    pub(super) fn object(&mut self) -> Option<Cow<'a, str>> {
+        self.skip_blank();
+        let mut reader = Reader::new(self.rest, DEPTH_MAX);
+        if reader.kind().ok()? != ValueKind::Object {
+            return None;
+        }
+        let (object, length) = match reader.skip() {
+            Ok(object) => (Cow::Borrowed(object), object.len()),
+            Err(_) => bare::escaped(self.rest).map(|(object, length)| (object.into(), length))?,
+        };
+        self.rest = self.rest.get(length..)?;
+        self.skip_blank();
+        Some(object)
+    }
+}

@@ -1,0 +1,160 @@
+//! Harmony, the form of gpt-oss: messages in channels.
+
+use crate::carry::signature::Field;
+use crate::stream::text_filter::Piece;
+use crate::text::words;
+
+use super::cursor::Cursor;
+use super::{Tools, call};
+
+const MESSAGE: &str = "<|message|>";
+
+/// How a head begins.
+const STARTS: [&str; 2] = ["<|start|>", "<|channel|>"];
+
+/// How a message ends.
+const ENDS: [&str; 3] = ["<|end|>", "<|call|>", "<|return|>"];
+
+/// So many inputs that are none are looked at: each is looked for up to the end of the answer.
+const TRIES_MAX: u8 = 8;
+
+/// `<|start|>assistant<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, and the other channels.
+///
+/// Its template refuses a history with the head of a message in a text. So once one is there, all of it is
+/// reasoning or text without a head, unless it is a call. Nothing is given where there is none.
+pub(super) fn harmony(
+    cursor: &mut Cursor<'_>,
+    tools: Tools<'_>,
+    pieces: &mut Vec<Piece>,
+) -> Option<()> {
+    if !words::has(cursor.rest, MESSAGE) {
+        return None;
+    }
+    let (answer, mut tries, mut has_call) = (cursor.rest, TRIES_MAX, false);
+    // What the model said at last has no end: what looks like the next message may be a part of it.
+    let mut is_open = false;
+    while !cursor.rest.is_empty() {
+        let Some(head) = cursor.until(MESSAGE) else {
+            // The limit came in the head of a message, which says nothing.
+            let rest = without_tokens(std::mem::take(&mut cursor.rest));
+            if rest.is_empty() || cursor.extent.is_cut_off && rest.starts_with("<|start|>") {
+                break;
+            }
+            if has_call {
+                return example(cursor, answer, pieces);
+            }
+            pieces.push(Piece::Text(rest.to_owned()));
+            break;
+        };
+        // Some servers leave out the channel of what the model says at last.
+        let start = first(head, &STARTS).map_or(0, |(at, _)| at);
+        let (said, head) = head.split_at_checked(start)?;
+        let end = first(said, &ENDS).map_or(said.len(), |(at, _)| at);
+        let said = said.get(..end)?;
+        if !said.trim().is_empty() && has_call {
+            return example(cursor, answer, pieces);
+        }
+        say(pieces, Piece::Text(said.to_owned()));
+        // The models begin a head and begin it anew.
+        let head =
+            words::places(head, "<|start|>").last().and_then(|at| head.get(at..)).unwrap_or(head);
+        let name = words::split_once(head, "to=").map(|(_, name)| {
+            let end = name.find([' ', '<', '\n']).unwrap_or(name.len());
+            name.get(..end).unwrap_or_default()
+        });
+        let tool = name.and_then(tools);
+        if let Some(tool) = tool.filter(|_| tries > 0) {
+            if let Some(input) = cursor.message_object() {
+                if is_open {
+                    return example(cursor, answer, pieces);
+                }
+                pieces.push(call(None, tool, input));
+                has_call = true;
+                continue;
+            }
+            tries = tries.saturating_sub(1);
+        }
+        let (body, has_end) = cursor.message()?;
+        let body = body.to_owned();
+        let is_call = tool.is_some() || name.is_some_and(|name| name.starts_with("functions."));
+        if is_call && cursor.extent.is_cut_off && cursor.rest.is_empty() {
+            // The limit came in it.
+            break;
+        }
+        let channel = words::places(head, "<|channel|>").last().and_then(|at| head.get(at..));
+        is_open |=
+            !has_end && channel.is_some_and(|channel| channel.starts_with("<|channel|>final"));
+        let is_analysis = channel.is_some_and(|channel| channel.starts_with("<|channel|>analysis"));
+        say(
+            pieces,
+            match is_analysis && !is_call {
+                true => Piece::Thinking(Field::ReasoningContent, body),
+                false => Piece::Text(body),
+            },
+        );
+    }
+    Some(())
+}
+
+/// Reads an answer with prose behind a call, which shows how one is written.
+fn example<'a>(cursor: &mut Cursor<'a>, answer: &'a str, pieces: &mut Vec<Piece>) -> Option<()> {
+    cursor.rest = answer;
+    pieces.clear();
+    harmony(cursor, &|_| None, pieces)
+}
+
+/// What stands behind the last message, without the tokens that servers leave around it; nothing if that is blank.
+fn without_tokens(text: &str) -> &str {
+    let mut text = if text.trim().is_empty() { "" } else { text };
+    let ends = || ENDS.iter().chain(&["<|endoftext|>"]);
+    while let Some(shorter) = ends()
+        .find_map(|token| text.strip_prefix(token).or_else(|| text.strip_suffix(token)))
+        .or_else(|| text.strip_suffix("<|start|>assistant"))
+    {
+        text = shorter.trim();
+    }
+    text
+}
+
+/// Adds a message, a paragraph of its own.
+fn say(pieces: &mut Vec<Piece>, piece: Piece) {
+    match (pieces.last_mut(), piece) {
+        (_, Piece::Text(text) | Piece::Thinking(_, text)) if text.is_empty() => {}
+        (Some(Piece::Text(before)), Piece::Text(text))
+        | (Some(Piece::Thinking(_, before)), Piece::Thinking(_, text)) => {
+            before.push_str("\n\n");
+            before.push_str(&text);
+        }
+        (_, piece) => pieces.push(piece),
+    }
+}
+
+/// Where the first of `tokens` stands, and how long it is.
+fn first(text: &str, tokens: &[&str]) -> Option<(usize, usize)> {
+    tokens.iter().filter_map(|token| Some((words::find(text, token)?, token.len()))).min()
+}
+
+impl<'a> Cursor<'a> {
+    /// A message that is an object.
+    fn message_object(&mut self) -> Option<String> {
+        let message = self.rest;
+        // The token that ends a call ends the answer, so servers take it for a stop token.
+        let input = self.object().filter(|_| {
+            self.eat_any(&ENDS) || self.rest.is_empty() || self.rest.starts_with("<|start|>")
+        });
+        if input.is_none() {
+            self.rest = message;
+        }
+        input.map(std::borrow::Cow::into_owned)
+    }
+
+    /// A message, up to its end; where that is missing, up to the next head. Says which of both it was.
+    fn message(&mut self) -> Option<(&'a str, bool)> {
+        let next = words::find(self.rest, MESSAGE);
+        let text = self.rest.get(..next.unwrap_or(self.rest.len()))?;
+        let head = || Some((first(text, &STARTS)?.0, 0)).filter(|_| next.is_some());
+        let (end, token) = first(text, &ENDS).or_else(head).unwrap_or((text.len(), 0));
+        self.rest = self.rest.get(end.saturating_add(token)..)?;
+        Some((text.get(..end)?, token > 0))
+    }
+}

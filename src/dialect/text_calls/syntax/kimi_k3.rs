@@ -1,0 +1,76 @@
+//! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it is.
+
+use crate::stream::text_filter::Piece;
+use crate::text::words;
+
+use super::cursor::Cursor;
+use super::tagged::Object;
+use super::{Tools, call, sections};
+
+const SEP: &str = "<|sep|>";
+
+/// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with `<|open|>response<|sep|>…` before it, or
+/// alone.
+pub(super) fn kimi_k3(
+    cursor: &mut Cursor<'_>,
+    tools: Tools<'_>,
+    pieces: &mut Vec<Piece>,
+) -> Option<()> {
+    if let Some(rest) = cursor.rest.strip_prefix("<|open|>response<|sep|>") {
+        cursor.rest = rest;
+        let text = match cursor.element("<|close|>response<|sep|>") {
+            // Its end is missing, or the limit came.
+            None if !words::has(cursor.rest, "<|open|>") => std::mem::take(&mut cursor.rest),
+            text => text?,
+        };
+        if !text.is_empty() {
+            pieces.push(Piece::Text(text.to_owned()));
+        }
+    }
+    let around = [("<|open|>tools<|sep|>", "<|close|>tools<|sep|>")];
+    sections(cursor, &around, "<|open|>call tool=\"", pieces, &|cursor| {
+        let tool = tools(cursor.until("\"")?)?;
+        let index = cursor.until(SEP)?.trim();
+        if !index.is_empty() && !index.starts_with("index=") {
+            return None;
+        }
+        let input = if cursor.eat("<|open|>json type=\"object\"<|sep|>") {
+            let input = cursor.object()?.into_owned();
+            cursor.expect("<|close|>json<|sep|>")?;
+            input
+        } else {
+            cursor.arguments()?.end()
+        };
+        cursor.expect("<|close|>call<|sep|>")?;
+        Some(call(None, tool, input))
+    })
+}
+
+impl<'a> Cursor<'a> {
+    /// `<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>`: a text is raw, all else is JSON.
+    fn arguments(&mut self) -> Option<Object> {
+        let mut input = Object::default();
+        while self.eat("<|open|>argument key=\"") {
+            // Other keys are escaped.
+            let key = self.until("\"").filter(|key| !key.as_bytes().contains(&b'&'))?;
+            let kind = self.until(SEP)?.trim();
+            let value = self.element("<|close|>argument<|sep|>")?;
+            match kind {
+                "type=\"string\"" => input.text(key, value)?,
+                _ if kind.starts_with("type=\"") => input.json(key, value.trim())?,
+                _ => return None,
+            }
+        }
+        Some(input)
+    }
+
+    /// The text of an element, which has no other in it.
+    fn element(&mut self, end: &str) -> Option<&'a str> {
+        let (text, rest) = words::split_once(self.rest, end)?;
+        if words::has(text, "<|open|>") {
+            return None;
+        }
+        self.rest = rest;
+        Some(text)
+    }
+}

@@ -1,0 +1,384 @@
+//! The syntaxes that write each value of an input between tags, as it is.
+//!
+//! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or like a call. One
+//! rule for all of them says where a value ends ([`Cursor::value`]); where it leaves a doubt, there is no call.
+
+use crate::json::{self, Reader, ValueKind, Writer};
+use crate::json_schema::input::{Budget, has_required, property};
+use crate::model::request_context::Tool;
+use crate::stream::text_filter::Piece;
+use crate::text::names::NameSet;
+use crate::text::words;
+
+use super::super::schema::{allows, has_parameter};
+use super::cursor::Cursor;
+use super::{Tools, call, schema, sections};
+
+/// The tags of a syntax.
+struct Tags {
+    /// The start of a call, up to its name.
+    call: &'static str,
+    call_end: &'static str,
+    /// The start of a parameter, up to its key.
+    parameter: &'static str,
+    key_end: &'static str,
+    value_end: &'static str,
+    /// The start of an element that a value may have in it and that ends as a value does: it takes one such end.
+    element: &'static str,
+    /// Reads what stands between the key and the value.
+    head: fn(&mut Cursor<'_>) -> Option<Declared>,
+    /// The value without what is layout, if all values of a call have that.
+    layout: fn(&str) -> &str,
+    /// Each tag begins a line, so the next one ends a value whose own end is missing.
+    own_lines: bool,
+}
+
+/// What a parameter says of its value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Declared {
+    Nothing,
+    IsText,
+    IsJson,
+}
+
+/// A key is no longer than this.
+const KEY_BYTES_MAX: usize = 1024;
+
+const QWEN: Tags = Tags {
+    call: "<function=",
+    call_end: "</function>",
+    parameter: "<parameter=",
+    key_end: ">",
+    value_end: "</parameter>",
+    element: "<parameter",
+    head: |_| Some(Declared::Nothing),
+    layout: |value| {
+        let value = value.strip_prefix('\r').unwrap_or(value);
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        value.strip_suffix('\r').unwrap_or(value)
+    },
+    own_lines: true,
+};
+
+const GLM: Tags = Tags {
+    call: "<tool_call>",
+    call_end: "</tool_call>",
+    parameter: "<arg_key>",
+    key_end: "</arg_key>",
+    value_end: "</arg_value>",
+    element: "<arg_value>",
+    head: |cursor| {
+        // The models close a key twice, and leave the start of a value out.
+        while let Some(rest) = cursor.rest.trim_start().strip_prefix("</arg_key>") {
+            cursor.rest = rest;
+        }
+        if let Some(rest) = cursor.rest.trim_start().strip_prefix("<arg_value>") {
+            cursor.rest = rest;
+        } else {
+            cursor.rest = cursor.rest.strip_prefix('\n').unwrap_or(cursor.rest);
+            let (value, _) = words::split_once(cursor.rest, "</arg_value>")?;
+            if words::has(value, "<arg_") || value.starts_with('<') {
+                return None;
+            }
+        }
+        Some(Declared::Nothing)
+    },
+    layout: |value| value,
+    own_lines: false,
+};
+
+/// Claude's form, which many models know; MiniMax has it for its own.
+const CLAUDE: Tags = Tags {
+    call: "<invoke name=\"",
+    call_end: "</invoke>",
+    parameter: "<parameter name=\"",
+    key_end: "\"",
+    value_end: "</parameter>",
+    element: "<parameter",
+    head: |cursor| match cursor.until(">")?.trim() {
+        "" => Some(Declared::Nothing),
+        "string=\"true\"" => Some(Declared::IsText),
+        "string=\"false\"" => Some(Declared::IsJson),
+        _ => None,
+    },
+    layout: |value| {
+        let within = value.strip_prefix('\n').and_then(|value| value.strip_suffix('\n'));
+        within.unwrap_or(value)
+    },
+    own_lines: false,
+};
+
+/// Claude's tags with DeepSeek's mark in each; values are read as they are.
+const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
+
+/// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
+pub(super) fn qwen(
+    cursor: &mut Cursor<'_>,
+    tools: Tools<'_>,
+    calls: &mut Vec<Piece>,
+) -> Option<()> {
+    // That of Seed differs by its name.
+    let around = [("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
+    sections(cursor, &around, QWEN.call, calls, &|cursor| {
+        let tool = tools(cursor.until(">")?.trim())?;
+        let input = cursor.input(&QWEN, tool)?;
+        cursor.expect(QWEN.call_end)?;
+        // The models close it twice.
+        cursor.eat_any(&[QWEN.call_end, "</function_invocation>"]);
+        Some(call(None, tool, input))
+    })
+}
+
+/// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`.
+pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
+    while cursor.eat(GLM.call) {
+        let end = cursor.rest.find(['<', '\n'])?;
+        let tool = tools(cursor.take(end).trim())?;
+        let input = cursor.input(&GLM, tool)?;
+        if input == "{}" {
+            cursor.eat(GLM.value_end);
+        }
+        if !cursor.eat(GLM.call_end) {
+            // More parameters could follow, and more of the name where there are none.
+            let is_whole = has_required(schema(tool), &input, &mut Budget::default());
+            if input == "{}" || !is_whole {
+                return None;
+            }
+            cursor.close(&[(GLM.call, GLM.call_end)], Some(0))?;
+        }
+        calls.push(call(None, tool, input));
+    }
+    Some(())
+}
+
+/// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke></minimax:tool_call>`,
+/// in DeepSeek's `<｜DSML｜tool_calls>` each value with `string="true"` or `"false"`.
+pub(super) fn claude(
+    cursor: &mut Cursor<'_>,
+    tools: Tools<'_>,
+    calls: &mut Vec<Piece>,
+) -> Option<()> {
+    let around = [
+        ("<minimax:tool_call>", "</minimax:tool_call>"),
+        ("<tool_calls>", "</tool_calls>"),
+        ("<function_calls>", "</function_calls>"),
+        // DeepSeek's since V4.1.
+        ("<calls>", "</calls>"),
+        ("<call>", "</call>"),
+    ];
+    let tags = if cursor.is_marked { &DSML } else { &CLAUDE };
+    sections(cursor, &around, tags.call, calls, &|cursor| {
+        let tool = tools(cursor.until("\"")?)?;
+        if cursor.eat("/>") {
+            return Some(call(None, tool, "{}".to_owned()));
+        }
+        cursor.expect(">")?;
+        // DeepSeek's later models write the input as one object, too.
+        let input = match cursor.is_marked && cursor.rest.trim_start().starts_with('{') {
+            true => cursor.object()?.into_owned(),
+            false => cursor.input(tags, tool)?,
+        };
+        cursor.expect(tags.call_end)?;
+        Some(call(None, tool, input))
+    })
+}
+
+impl<'a> Cursor<'a> {
+    /// The members of an input.
+    fn input(&mut self, tags: &Tags, tool: &Tool) -> Option<String> {
+        let mut members = Vec::new();
+        self.skip_blank();
+        while self.behind(self.rest, tags.parameter).is_some() {
+            let (key, rest) = self.parameter(tags, self.rest)?;
+            self.rest = rest;
+            let declared = (tags.head)(self)?;
+            members.push((key, declared, self.value(tags, schema(tool))?));
+            self.skip_blank();
+        }
+        let has_layout = |(_, declared, value): &(&str, Declared, &str)| {
+            *declared == Declared::Nothing && (tags.layout)(value) != *value
+        };
+        let is_layout = tags.own_lines || members.iter().all(has_layout);
+        let mut input = Object::default();
+        for (key, declared, value) in members {
+            let value = if is_layout { (tags.layout)(value) } else { value };
+            input.member(key, value, declared, schema(tool))?;
+        }
+        Some(input.unwrapped(schema(tool)))
+    }
+
+    /// The key of the parameter that begins here, and what stands behind it.
+    fn parameter(&self, tags: &Tags, text: &'a str) -> Option<(&'a str, &'a str)> {
+        let text = self.behind(text, tags.parameter)?;
+        let (key, _) = words::split_once(words::beginning(text, KEY_BYTES_MAX), tags.key_end)?;
+        let rest = text.get(key.len().saturating_add(tags.key_end.len())..)?;
+        let key = key.trim();
+        (!key.bytes().any(|byte| matches!(byte, b'<' | b'\n'))).then_some((key, rest))
+    }
+
+    /// A value: up to the first end of one behind which another tag stands.
+    ///
+    /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in doubt if it has the
+    /// start of a call in it, or that of a parameter that the tool has: then an end is missing, and it would swallow
+    /// the next one.
+    fn value(&mut self, tags: &Tags, schema: &str) -> Option<&'a str> {
+        let text = self.rest;
+        // `is_open`: it has a parameter that the tool does not have, without its end.
+        let (mut elements, mut is_open, mut has_end) = (0usize, false, false);
+        for at in words::places(text, "<") {
+            let (value, rest) = text.split_at_checked(at)?;
+            let may_be_tag = !tags.own_lines || value.ends_with('\n');
+            if self.behind(rest, tags.call).is_some() {
+                return None;
+            }
+            if let Some(behind) = self.behind(rest, tags.value_end) {
+                let next = behind.trim_start();
+                let is_next = |tag| self.behind(next, tag).is_some();
+                if is_next(tags.value_end) {
+                    return None;
+                }
+                if next.is_empty()
+                    || [tags.call, tags.call_end, tags.parameter].into_iter().any(is_next)
+                {
+                    self.rest = behind;
+                    return (!is_open).then_some(value);
+                }
+                is_open = false;
+                match elements.checked_sub(1) {
+                    Some(others) => elements = others,
+                    // It could be the value's own, with a damaged tag behind it.
+                    None if next.len() < behind.len() || next.starts_with('<') => return None,
+                    None => has_end = true,
+                }
+            } else if may_be_tag && let Some((key, _)) = self.parameter(tags, rest) {
+                let is_known = has_parameter(schema, key);
+                if has_end || is_known && (is_open || !tags.own_lines) {
+                    return None;
+                }
+                if is_known {
+                    self.rest = rest;
+                    return Some(value);
+                }
+                is_open = true;
+                elements = elements.saturating_add(1);
+            } else if may_be_tag && tags.own_lines && self.behind(rest, tags.call_end).is_some() {
+                self.rest = rest;
+                return (!is_open && !has_end).then_some(value);
+            } else if self.behind(rest, tags.element).is_some() {
+                elements = elements.saturating_add(1);
+            }
+        }
+        None
+    }
+}
+
+/// Writes a value that was written as plain text. Whether `5` is a number or a text, only its schema knows, a part of
+/// `root`, unless it is `declared`; where the schema does not say, it is what it looks like.
+pub(super) fn write_value(
+    out: &mut Vec<u8>,
+    value: &str,
+    declared: Declared,
+    root: &str,
+    schema: Option<&str>,
+) {
+    let allows = |kind| schema.is_some_and(|schema| allows(root, schema, kind));
+    let trimmed = value.trim();
+    // What a template writes as JSON is no text, where it may be what it looks like.
+    let is_text = allows("string")
+        && !(trimmed == "null" && allows("null")
+            || trimmed.starts_with('{') && allows("object")
+            || trimmed.starts_with('[') && allows("array"));
+    // Templates write what is no text as Python does.
+    let value = match trimmed {
+        _ if declared == Declared::IsText => value,
+        "True" if !is_text && allows("boolean") => "true",
+        "False" if !is_text && allows("boolean") => "false",
+        "None" if !is_text && allows("null") => "null",
+        _ => value,
+    };
+    let is_json = match declared {
+        Declared::IsText => false,
+        Declared::IsJson => true,
+        Declared::Nothing => {
+            !is_text && Reader::new(value, 1).kind().is_ok_and(|kind| kind != ValueKind::String)
+        }
+    };
+    let mut json = Writer::new(out);
+    if is_json && Reader::new(value, 64).is_whole() {
+        json.value();
+        json::compact(json.out(), value);
+    } else {
+        json.text(value);
+    }
+}
+
+/// An input that is put together member by member.
+#[derive(Default)]
+pub(super) struct Object {
+    out: Vec<u8>,
+    keys: NameSet<'static>,
+}
+
+impl Object {
+    /// A member whose value is written as it is. A key comes once.
+    fn member(&mut self, key: &str, value: &str, declared: Declared, schema: &str) -> Option<()> {
+        let mut json = self.key(key)?;
+        write_value(json.out(), value, declared, schema, property(schema, key));
+        Some(())
+    }
+
+    /// A member that is a text, exactly as it stands there.
+    pub(super) fn text(&mut self, key: &str, value: &str) -> Option<()> {
+        self.key(key)?.text(value);
+        Some(())
+    }
+
+    /// A member that is written as JSON.
+    pub(super) fn json(&mut self, key: &str, value: &str) -> Option<()> {
+        if !Reader::new(value, 64).is_whole() {
+            return None;
+        }
+        let mut json = self.key(key)?;
+        json.value();
+        json::compact(json.out(), value);
+        Some(())
+    }
+
+    fn key(&mut self, key: &str) -> Option<Writer<'_>> {
+        if !self.keys.add(key.to_owned()) {
+            return None;
+        }
+        if self.out.is_empty() {
+            self.out.push(b'{');
+        }
+        let mut json = Writer::new(&mut self.out);
+        json.key_text(key);
+        Some(json)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.out.is_empty()
+    }
+
+    pub(super) fn end(mut self) -> String {
+        if self.out.is_empty() {
+            self.out.push(b'{');
+        }
+        self.out.push(b'}');
+        String::from_utf8(self.out).unwrap_or_default()
+    }
+
+    /// Some models put the whole input into one parameter, which the tool does not have.
+    fn unwrapped(self, schema: &str) -> String {
+        let words = ["arguments", "parameters", "input"];
+        let is_one = self.keys.len() == 1;
+        let input = self.end();
+        let whole = words.iter().filter(|word| is_one && !has_parameter(schema, word));
+        let whole = whole.filter_map(|word| json::member(&input, word)).next();
+        match whole.filter(|whole| whole.starts_with('{')) {
+            Some(whole) => whole.to_owned(),
+            None => input,
+        }
+    }
+}

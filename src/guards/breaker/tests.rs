@@ -1,0 +1,126 @@
+//! The history is read from its end, and must be judged as if it were read from its beginning.
+
+use super::*;
+use crate::history::person::after_news;
+use crate::history::{User, UserPart};
+use crate::json::{Raw, Str};
+use crate::model::{Block, Text};
+use proptest::prelude::*;
+
+const IDS: [&str; 3] = ["toolu_a", "toolu_b", "toolu_c"];
+
+const SLEEPS: &str = r#"{"command":"sleep 1"}"#;
+
+fn text(words: &'static str) -> Block<'static> {
+    Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
+}
+
+/// One call each, by name and input, and what became of it.
+type Made = (&'static str, &'static str, &'static str, bool);
+
+fn calls_of_a_turn() -> impl Strategy<Value = Vec<Made>> {
+    let name = prop::sample::select(vec!["shell", "look"]);
+    let input = prop::sample::select(vec!["{}", "{\"a\":1}", "{ \"a\": 1}", SLEEPS]);
+    let said = prop::sample::select(vec!["fine", "fine", "done", "Error: no", "must"]);
+    prop::collection::vec((name, input, said, prop::bool::weighted(0.1)), 0..3)
+}
+
+/// What comes after the results: nothing, a client's words, a person's, or a system message.
+fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
+    let after = prop_oneof![30 => Just(0), 1 => Just(1), 1 => Just(2), 2 => Just(3), 1 => Just(4)];
+    prop::collection::vec((calls_of_a_turn(), after, any::<bool>()), 1..40).prop_map(|all| {
+        let mut turns = Vec::new();
+        for (made, after, system) in all {
+            let call = |(id, made): (&&'static str, &Made)| {
+                let (id, name) = (Str::plain(id), Str::plain(made.0));
+                let input = Raw::of(made.1);
+                Block::ToolUse(Box::new(ToolUse { at: 0, id, name, toolset: None, input }))
+            };
+            turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
+            if system {
+                turns.push(Turn::System(Vec::new()));
+            }
+            let result = |(id, made): (&&'static str, &Made)| ToolResult {
+                id: Str::plain(id),
+                content: vec![text(made.2)],
+                is_error: made.3,
+            };
+            let results = IDS.iter().zip(&made).map(result).collect();
+            let items = match after {
+                1 => vec![UserPart::Block(text("stop"))],
+                2 => vec![UserPart::Block(text("<system-reminder>x</system-reminder>"))],
+                _ => Vec::new(),
+            };
+            turns.push(Turn::User(User { results, items }));
+            match after {
+                3 => turns.push(Turn::System(Vec::new())),
+                4 => turns.push(Turn::System(vec![Str::plain("<task-notification>x")])),
+                _ => {}
+            }
+        }
+        turns
+    })
+}
+
+proptest! {
+    #[test]
+    fn where_the_reading_begins_makes_no_difference(history in history(), most in 1u32..5) {
+        let fits = |call: &ToolUse<'_>| &*call.input != "{}";
+        let whole = count(&history, Start::News(after_news(&history)), most, &mut fits.clone());
+        prop_assert_eq!(inspect(&history, most, fits), whole);
+    }
+}
+
+#[test]
+fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
+    let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
+    let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
+    let result = ToolResult { id, content: vec![text("no")], is_error: true };
+    let user = User { results: vec![result], items: vec![UserPart::Block(text("stop"))] };
+    let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
+    assert_eq!(last_reset(&turns, &mut |_| true), Start::News(2));
+    assert_eq!(inspect(&turns, 1, |_| true), Verdict::default());
+}
+
+#[test]
+fn a_history_that_gets_on_is_read_at_its_end_only() {
+    let turns = successes(&[("look", "one"), ("look", "two"), ("look", "three")]);
+    assert_eq!(last_reset(&turns, &mut |_| true), Start::New(4));
+}
+
+/// Turns with one call each and its result, none of which failed.
+fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
+    let (id, mut turns) = (Str::plain("toolu_a"), Vec::new());
+    for (name, said) in made {
+        let name = Str::plain(name);
+        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
+        turns.push(Turn::Assistant(vec![Block::ToolUse(Box::new(call))]));
+        let result = ToolResult { id, content: vec![text(said)], is_error: false };
+        turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
+    }
+    turns
+}
+
+fn stuck(made: &[(&'static str, &'static str)]) -> Vec<(String, u32)> {
+    let verdict = inspect(&successes(made), 3, |_| true);
+    verdict.stuck.iter().map(|stuck| (stuck.name.clone().into_owned(), stuck.count)).collect()
+}
+
+#[test]
+fn calls_that_take_turns_are_counted_each() {
+    // What is new resets the counts of what came before it, here the first `look`.
+    let pair = [("look", "a"), ("read", "b")].repeat(4);
+    assert_eq!(stuck(&pair), [("read".to_owned(), 4), ("look".to_owned(), 3)]);
+    let cycle = [("look", "a"), ("look", "b"), ("read", "b"), ("read", "b")].repeat(4);
+    let look = ("look".to_owned(), 3);
+    assert_eq!(stuck(&cycle), [("read".to_owned(), 8), look.clone(), look]);
+}
+
+#[test]
+fn a_new_result_resets_what_takes_turns() {
+    let mut made = [("look", "a"), ("read", "b")].repeat(4);
+    made.push(("read", "c"));
+    assert_eq!(stuck(&made), []);
+    made.extend([("look", "a"), ("read", "b")].repeat(2));
+    assert_eq!(stuck(&made), []);
+}

@@ -1,0 +1,291 @@
+//! Whether a tool call failed, by its result.
+//!
+//! | the result | failed |
+//! |---|---|
+//! | `is_error` | yes |
+//! | begins as errors of tools do (`Error: …`, `<tool_use_error>`, a traceback) | yes |
+//! | short, and begins with the name of an error with its package (`java.io.IOException: …`) or before its stack | yes |
+//! | JSON that is an error: `[{"error": "…"}]` (n8n), `{"isError": true}`, `{"success": false}` | yes |
+//! | empty, a short text that complains, or `{"detail": …}` (FastAPI), to an input without a required field | yes |
+//! | anything else | no |
+//!
+//! A person who was asked and said no resets all counts before any of this matters (`person`).
+//!
+//! A record that has an error in it is none: `{"id": 5, "status": "failed", "log": "…"}` is what the
+//! tool was asked for. JSON is an error only if all of it is about one.
+//!
+//! The schema alone does not decide: an input that does not fit but whose result is a result was
+//! good enough for the tool, since many tools take `"5"` for `5`, and `null` for what is optional. So
+//! inputs are only looked at where a result is in doubt, which is hardly ever, and only for what the
+//! tool cannot do without.
+
+use crate::json::{Reader, ValueKind, members};
+use crate::model::{Block, ToolResult};
+use crate::text::words;
+
+/// Longer results are no errors in JSON.
+const JSON_BYTES_MAX: usize = 16 << 10;
+
+/// How far a result is looked at that is not JSON.
+const START_BYTES_MAX: usize = 256;
+
+/// Longer results are no complaints.
+const COMPLAINT_BYTES_MAX: usize = 1 << 10;
+
+/// How errors of tools begin, in lower case: those of Claude Code, LangChain, MCP, Python, axios, Cline.
+const STARTS: [&str; 22] = [
+    "<tool_use_error>",
+    "<error>",
+    "error:",
+    "error invoking",
+    "error executing",
+    "error calling",
+    "error running",
+    "error while",
+    "error during",
+    "error occurred",
+    "error in tool",
+    "an error occurred",
+    "there was an error",
+    "inputvalidationerror",
+    "validation error",
+    "tool error",
+    "mcp error",
+    "traceback (most recent call last)",
+    "exception:",
+    "uncaught ",
+    "request failed with status code",
+    "the tool execution failed",
+];
+
+/// What complaints about an input say, in English and, as many servers do, in Chinese.
+const COMPLAINTS: [&str; 24] = [
+    "error",
+    "invalid",
+    "missing",
+    "required",
+    "requires",
+    "fail",
+    "must ",
+    "expected",
+    "specif",
+    "provid",
+    "undefined",
+    "cannot",
+    "can't",
+    "unable",
+    "not ",
+    "no ",
+    "need",
+    "usage",
+    "错误",
+    "缺少",
+    "必填",
+    "不能为空",
+    "无效",
+    "失败",
+];
+
+/// Members of an error beside the one that says that it is one.
+const OF_ERRORS: [&str; 35] = [
+    "error",
+    "errors",
+    "iserror",
+    "is_error",
+    "success",
+    "ok",
+    "status",
+    "statuscode",
+    "status_code",
+    "type",
+    "code",
+    "errorcode",
+    "error_code",
+    "name",
+    "title",
+    "reason",
+    "cause",
+    "message",
+    "messages",
+    "msg",
+    "detail",
+    "details",
+    "description",
+    "content",
+    "stack",
+    "trace",
+    "hint",
+    "path",
+    "timestamp",
+    "request_id",
+    "requestid",
+    "traceid",
+    "correlationid",
+    "error_description",
+    "error_uri",
+];
+
+/// Whether the call failed. `is_complete` tells whether its input has what the tool requires; it is
+/// only asked where the answer depends on it.
+pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> bool) -> bool {
+    if result.is_error {
+        return true;
+    }
+    let texts = |block: &Block<'_>| matches!(block, Block::Text(_));
+    if !result.content.iter().all(texts) {
+        return false;
+    }
+    let Some(Block::Text(first)) = result.content.first() else { return !is_complete() };
+    let raw = first.text.raw();
+    if raw.len() > JSON_BYTES_MAX {
+        return begins_as_error(raw);
+    }
+    let first_byte = raw.trim_start().bytes().next();
+    // What is neither JSON nor short is looked at where it begins, and not decoded.
+    if raw.len() > COMPLAINT_BYTES_MAX && !matches!(first_byte, Some(b'{' | b'[' | b'"' | b'\\')) {
+        return begins_as_error(raw);
+    }
+    let text = first.text.decode();
+    let text = without_head(text.trim());
+    if begins_as_error(text) || is_error_json(text, 1) {
+        return true;
+    }
+    result.content.len() == 1 && (complains(text) || is_detail(text)) && !is_complete()
+}
+
+/// What a tool said, without the line that Cline and Roo Code write before it: `[read_file for 'a'] Result:`.
+fn without_head(text: &str) -> &str {
+    if !text.starts_with('[') {
+        return text;
+    }
+    let line = words::before(text, b"\n");
+    match line.trim_ascii_end().ends_with("] Result:") {
+        true => text.get(line.len()..).unwrap_or_default().trim_start(),
+        false => text,
+    }
+}
+
+fn begins_as_error(text: &str) -> bool {
+    let text = text.trim_start();
+    STARTS.iter().any(|start| words::begins(text, start)) || begins_with_name_of_error(text)
+}
+
+/// Whether a text begins with the name of an exception of Python or Java, or as `TypeError: …` before a stack. Without
+/// that it can be what was looked up, as a longer one can be a log that was read.
+fn begins_with_name_of_error(text: &str) -> bool {
+    if text.len() > COMPLAINT_BYTES_MAX {
+        return false;
+    }
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_');
+    let length = text.bytes().take_while(is_of_name).count();
+    let (name, behind) = text.as_bytes().split_at_checked(length).unwrap_or_default();
+    let last = name.rsplit(|byte| *byte == b'.').next().unwrap_or_default();
+    behind.starts_with(b":")
+        && (name.ends_with(b"Error") || name.ends_with(b"Exception"))
+        && last.first().is_some_and(u8::is_ascii_uppercase)
+        && (last.len() < name.len() || words::has_any(text, &["\n    at ", "\n\tat "]))
+}
+
+fn complains(text: &str) -> bool {
+    if text.len() > COMPLAINT_BYTES_MAX {
+        return false;
+    }
+    // Other JSON is what the tool has to say, whatever words are in it.
+    let is_json = text.starts_with(['{', '[']);
+    // Where that would cut a character, all of it is looked at: it is short.
+    let start = text.get(..START_BYTES_MAX).unwrap_or(text).to_ascii_lowercase();
+    matches!(start.as_str(), "" | "null" | "none" | "{}" | "[]" | "\"\"")
+        || !is_json && words::has_any(&start, &COMPLAINTS)
+}
+
+/// Whether `text` is all that FastAPI says of an input that does not fit.
+fn is_detail(text: &str) -> bool {
+    let mut members = members(text);
+    let is_said = |value: &str| value.trim_start().starts_with(['"', '[']);
+    members.next().is_some_and(|(key, value)| key == "detail" && is_said(value))
+        && members.next().is_none()
+}
+
+/// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
+/// is how often it may be packed into a string.
+fn is_error_json(text: &str, nested: u32) -> bool {
+    let mut reader = Reader::of(text);
+    match reader.kind() {
+        Ok(ValueKind::Object) => is_error_object(&mut reader) == Some(true),
+        Ok(ValueKind::Array) => {
+            let mut any = false;
+            let mut all = || {
+                reader.begin_array().ok()?;
+                while reader.next_element().ok()? {
+                    any = true;
+                    if reader.kind().ok()? != ValueKind::Object || !is_error_object(&mut reader)? {
+                        return None;
+                    }
+                }
+                Some(())
+            };
+            all().is_some() && any
+        }
+        Ok(ValueKind::String) if nested > 0 => {
+            let inner = reader.string().map(|inner| inner.decode().into_owned());
+            inner.is_ok_and(|inner| {
+                let inner = inner.trim();
+                begins_as_error(inner) || is_error_json(inner, nested.saturating_sub(1))
+            })
+        }
+        _ => false,
+    }
+}
+
+/// Whether it says that it is an error, and nothing beside. `None` if it is not an object after all.
+fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
+    let (mut error, mut data) = (false, false);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?.trim_ascii();
+        let key = key.decode().to_ascii_lowercase();
+        let says_so = match key.as_str() {
+            // A number is no error, but a count or a code.
+            "error" | "errors" => !says_nothing(value) && Reader::new(value, 1).number().is_err(),
+            "iserror" | "is_error" => value == "true",
+            "success" | "ok" => value == "false",
+            "status" => matches!(value, "\"error\"" | "\"failed\"" | "\"failure\""),
+            // Notion, vLLM
+            "object" => value == "\"error\"",
+            _ => false,
+        };
+        error |= says_so;
+        data |= !says_so && !OF_ERRORS.contains(&key.as_str()) && !says_nothing(value);
+    }
+    Some(error && !data)
+}
+
+/// Whether a value is one for what is not there.
+fn says_nothing(value: &str) -> bool {
+    let mut reader = Reader::of(value);
+    match reader.kind() {
+        Ok(ValueKind::Object) => {
+            let mut all = || {
+                reader.begin_object().ok()?;
+                while reader.next_key().ok()?.is_some() {
+                    says_nothing(reader.skip().ok()?).then_some(())?;
+                }
+                Some(())
+            };
+            all().is_some()
+        }
+        Ok(ValueKind::Bool) => value == "false",
+        Ok(ValueKind::Number) => value == "0",
+        Ok(ValueKind::Array) => {
+            value.bytes().all(|byte| matches!(byte, b'[' | b']' | b' ' | b'\n'))
+        }
+        Ok(ValueKind::String) => {
+            let word = value.to_ascii_lowercase();
+            matches!(word.as_str(), "\"\"" | "\"none\"" | "\"null\"" | "\"no\"" | "\"ok\"")
+        }
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests;

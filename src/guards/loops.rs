@@ -1,0 +1,293 @@
+//! The guards that need to know the tools: the circuit breaker and the limit of tool turns.
+//!
+//! `conversation` says what the history shows; here it is decided, by the configuration, what
+//! becomes of the request: words in a result, tools withheld, an answer without the upstream, or an
+//! error that no client tries again. A request in which nothing is wrong is not changed.
+
+use crate::carry::tool_id::Outgoing;
+use crate::config::{BreakerAction, Guards, ToolTurnsAction};
+use crate::dialect::profile::Profile;
+use crate::error::Error;
+use crate::guards::breaker::{self, Stuck, Verdict, Why};
+use crate::history::{Turn, calls, person, rebuild};
+use crate::json::{Reader, quote};
+use crate::json_schema::input as tool_schema;
+use crate::json_schema::input::Budget;
+use crate::model::request_context::Withheld;
+use crate::model::{Block, Text, ToolUse};
+use crate::observe::warning::Warnings;
+use crate::text::names::Names;
+use crate::text::words;
+use crate::tools::ToolSet;
+
+/// A shorter id could be any word of an error message.
+const ID_BYTES_MIN: usize = 6;
+
+/// What the guards decided.
+#[derive(Debug, Default)]
+pub(crate) struct Guarded {
+    pub(crate) notes: Vec<Note>,
+    pub(crate) withheld: Withheld,
+    /// The client's names of the tools that are withheld, unless all are.
+    pub(crate) names: Vec<String>,
+    /// One of them is no tool that is offered by its name alone: it is a member of a toolset, or made up.
+    pub(crate) unoffered: bool,
+    /// The answer, which needs no upstream.
+    pub(crate) end: Option<String>,
+}
+
+/// What the model is told in a result.
+#[derive(Debug)]
+pub(crate) struct Note {
+    /// The turn of the result.
+    pub(crate) turn: usize,
+    /// Its place among the results of the turn.
+    pub(crate) result: usize,
+    /// A JSON string.
+    pub(crate) text: String,
+}
+
+impl Guarded {
+    /// Looks at the repaired history; takes from `tools` those that are withheld.
+    ///
+    /// # Errors
+    /// A guard is set to refuse.
+    pub(crate) fn new(
+        turns: &[Turn<'_>],
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let mut guarded = Self::default();
+        let breaks = settings.breaker.failures_max > 0;
+        if !breaks && settings.tool_turns_max == 0 {
+            return Ok(guarded);
+        }
+        if settings.tool_turns_max > 0 {
+            let from = person::after_person(turns);
+            guarded.limit_turns(person::tool_turns(turns, from), tools, settings, warnings)?;
+        }
+        if breaks && guarded.end.is_none() {
+            let failures_max = settings.breaker.failures_max;
+            let mut budget = Budget::default();
+            let is_complete = |call: &ToolUse<'_>| is_complete(call, tools, &mut budget);
+            let verdict = breaker::inspect(turns, failures_max, is_complete);
+            guarded.act_on(&verdict, tools, settings, warnings)?;
+        }
+        Ok(guarded)
+    }
+
+    fn limit_turns(
+        &mut self,
+        turn: u32,
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let most = settings.tool_turns_max;
+        warnings.set_tool_turn(turn, most);
+        if turn < most || tools.is_empty() {
+            return Ok(());
+        }
+        warnings.acted("tool_turns");
+        match settings.tool_turns_action {
+            ToolTurnsAction::WindDown => self.must_answer(tools),
+            ToolTurnsAction::End => {
+                self.end = Some(format!(
+                    "Stopped after {turn} turns with tool calls: this gateway allows {most} between \
+                     two messages of a person (guards.tool_turns_max)."
+                ));
+            }
+            ToolTurnsAction::Error => {
+                return Err(deterministic(&format!(
+                    "There were {turn} turns with tool calls since the last message of a person, \
+                     and this gateway allows {most} (guards.tool_turns_max)"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves the model nothing to do but to answer.
+    fn must_answer(&mut self, tools: &mut ToolSet<'_>) {
+        let can_by_tool = tools.leave_answer_tools();
+        self.withheld = if can_by_tool { Withheld::Unsent } else { Withheld::All };
+    }
+
+    /// Withholds a tool, by the upstream's names and by the client's.
+    fn withhold(&mut self, outgoing: Vec<String>, name: String) {
+        match &mut self.withheld {
+            Withheld::Unsent | Withheld::All | Withheld::Forbidden => {}
+            Withheld::These(known) => known.extend(outgoing),
+            Withheld::Nothing => self.withheld = Withheld::These(outgoing),
+        }
+        self.names.push(name);
+    }
+
+    fn withholds(&self, name: &str) -> bool {
+        matches!(self.withheld, Withheld::Unsent | Withheld::All)
+            || self.names.iter().any(|known| known == name)
+    }
+
+    fn act_on(
+        &mut self,
+        verdict: &Verdict<'_>,
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        // Once for each tool: there can be as many notes as results.
+        let mut known: Names<'_, String> = Names::default();
+        for note in &verdict.notes {
+            let name = &*note.stuck.name;
+            if !known.contains(name) {
+                known.insert(name, tools.schema_of(name).and_then(required).unwrap_or_default());
+            }
+            let required = known.get(name).map_or("", String::as_str);
+            let mut text = Vec::new();
+            quote(&mut text, &breaker::note(&note.stuck, required));
+            // What was quoted is a text.
+            let text = String::from_utf8(text).unwrap_or_default();
+            self.notes.push(Note { turn: note.turn, result: note.result, text });
+        }
+        for stuck in &verdict.stuck {
+            warnings.acted("breaker");
+            match stuck.why {
+                Why::Failing => warnings.add_named("tool_failing", &stuck.name),
+                Why::Repeating => warnings.add_named("tool_repeating", &stuck.name),
+            }
+        }
+        let breaker = &settings.breaker;
+        let is_open = |stuck: &&Stuck<'_>| {
+            let patience = stuck.news.min(breaker.withhold_after);
+            stuck.reaches(breaker.withhold_after.saturating_add(patience))
+        };
+        for stuck in verdict.stuck.iter().filter(is_open) {
+            let toolset = stuck.toolset.as_deref();
+            self.unoffered |= toolset.is_some();
+            let offered = tools.withhold(&stuck.name, toolset);
+            let was_offered = offered.is_some();
+            let names = match offered {
+                Some(outgoing) => vec![outgoing],
+                // For the other reason as well.
+                None if self.withholds(&stuck.name) => continue,
+                // There is no such tool, and the model calls it all the same, by the name that it made up or
+                // by the one that it finds in the history.
+                None => {
+                    self.unoffered = true;
+                    let outgoing = tools.outgoing_name(&stuck.name, toolset).into_owned();
+                    vec![outgoing, stuck.name.clone().into_owned()]
+                }
+            };
+            match breaker.action {
+                BreakerAction::Error => {
+                    return Err(deterministic(&format!(
+                        "{stuck}, and the circuit breaker of this gateway is open \
+                         (guards.breaker)"
+                    )));
+                }
+                // What is not offered cannot be taken away: opencode writes each call that it cannot read as
+                // one of a tool `invalid`, and the model goes on with the one that it meant.
+                BreakerAction::Withhold
+                    if !was_offered && stuck.reaches(breaker.withhold_after.saturating_mul(2)) =>
+                {
+                    self.must_answer(tools);
+                }
+                BreakerAction::Answer => self.must_answer(tools),
+                BreakerAction::Withhold => {}
+            }
+            self.withhold(names, stuck.name.clone().into_owned());
+            warnings.add_named("tool_withheld", &stuck.name);
+        }
+        Ok(())
+    }
+}
+
+/// The refusal of a history that is not to be repaired.
+pub(crate) fn unpaired(error: Error, warnings: &mut Warnings) -> Error {
+    warnings.acted("pairing");
+    error.with_should_retry(false)
+}
+
+/// An error that would come again: no client should send this request a second time.
+fn deterministic(what: &str) -> Error {
+    Error::invalid(format!("{what}. failure_class=deterministic")).with_should_retry(false)
+}
+
+/// Adds the words of warning to the results.
+pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
+    for note in notes {
+        let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
+        let Some(result) = user.results.get_mut(note.result) else { continue };
+        let Ok(text) = Reader::new(&note.text, 1).string() else { continue };
+        // Behind another Creole, or with a client that keeps what was sent, it is said already.
+        let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
+        if result.content.iter().any(says) {
+            continue;
+        }
+        result.content.push(Block::Text(Text { text, cached: false, cited: false }));
+    }
+}
+
+/// Tells in words the calls that an upstream's error names, or all where it names none.
+pub(crate) fn without_refused<'a>(
+    turns: Vec<Turn<'a>>,
+    tools: &ToolSet<'_>,
+    profile: &Profile,
+    refusal: &str,
+) -> Vec<Turn<'a>> {
+    let mut ids = Outgoing::new(profile.id_style, profile.max_id_length);
+    let mut named = Vec::new();
+    for turn in &turns {
+        let Turn::Assistant(blocks) = turn else { continue };
+        ids.begin_message();
+        for call in calls(blocks) {
+            let toolset = call.toolset.map(|toolset| toolset.decode());
+            let name = call.name.decode();
+            let name = tools.outgoing_name(&name, toolset.as_deref());
+            let outgoing = ids.id(call.id.decode(), &name);
+            let is_named = || words::names(refusal, outgoing).next().is_some();
+            if outgoing.len() >= ID_BYTES_MIN && is_named() {
+                named.push(call.id.decode().into_owned());
+            }
+        }
+    }
+    rebuild::without_calls(turns, |call| {
+        named.is_empty() || named.iter().any(|id| call.id == id.as_str())
+    })
+}
+
+/// Whether the input has what its tool requires.
+fn is_complete(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
+    let schema = tools.schema_of(&call.name.decode()).filter(|_| call.toolset.is_none());
+    schema.is_none_or(|schema| tool_schema::has_required(schema, &call.input, budget))
+}
+
+/// How much of `required` a note tells.
+const REQUIRED_BYTES_MAX: usize = 1024;
+
+/// The names in `required` of a schema, as a list; not all of them where they are very many.
+fn required(schema: &str) -> Option<String> {
+    let mut reader = Reader::of(schema);
+    let mut names = String::new();
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        if key != "required" {
+            reader.skip().ok()?;
+            continue;
+        }
+        reader.begin_array().ok()?;
+        while reader.next_element().ok()? {
+            let name = reader.string().ok()?.decode();
+            if names.len().saturating_add(name.len()) > REQUIRED_BYTES_MAX {
+                names.push('…');
+                return Some(names);
+            }
+            if !names.is_empty() {
+                names.push_str(", ");
+            }
+            names.push_str(&name);
+        }
+    }
+    Some(names)
+}

@@ -1,0 +1,383 @@
+//! Headers: what goes from the client to the upstream and back, by a list of what passes.
+//!
+//! Everything that is not named here stays behind: cookies, telemetry of SDKs, and whatever a
+//! server says about itself. A value that could not stand in a header (line breaks, control
+//! characters) is never passed on, whoever sent it.
+
+pub(crate) mod time;
+
+use crate::Millis;
+use crate::config::{CREDENTIAL_BYTES_MAX, Key, Protocol, UpstreamHeader};
+use crate::error::{Error, ErrorKind, Fault};
+use crate::text::words;
+
+/// Name (in lower case) and value.
+pub type Header = (String, String);
+
+/// Longest value that is passed on, in bytes: what common servers take as one line.
+const VALUE_BYTES_MAX: usize = 8 << 10;
+
+/// Most values of one name: `tracestate` and `baggage` may come in several lines.
+const VALUES_MAX: usize = 8;
+
+/// A shorter credential is taken for an ordinary word, such as the name of a server without keys.
+const CREDENTIAL_BYTES_MIN: usize = 8;
+
+/// The headers that credentials come in, from clients and to upstreams.
+pub const CREDENTIALS: [&str; 2] = ["authorization", "x-api-key"];
+
+/// What belongs to one connection only (RFC 9110, 7.6.1), beside what its `connection` names: the other
+/// side may speak another version of HTTP, where these are errors. And `expect`: whoever forwards a
+/// request has answered a client that waits for 100.
+pub(crate) const HOP_BY_HOP: [&str; 11] = [
+    "connection",
+    "expect",
+    "http2-settings",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
+
+/// Look-up by name.
+pub trait Headers {
+    /// The first value. `name` is in lower case.
+    fn value(&self, name: &str) -> Option<&str>;
+}
+
+impl Headers for [Header] {
+    fn value(&self, name: &str) -> Option<&str> {
+        self.iter()
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// The client's headers that go to the upstream as they are.
+const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
+
+/// Those that go as they are to an upstream that speaks Messages. All but the first name an account within an
+/// organisation, and go only with the client's own credential.
+const OF_MESSAGES: &[&str] =
+    &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
+
+/// What is needed of the client's headers beside those and its credentials.
+const NEEDED: &[&str] = &["anthropic-version", "x-claude-code-session-id", HOPS];
+
+/// How many hosts of Creole a request has passed. A header of its own: proxies leave `via` out or act on it.
+pub(crate) const HOPS: &str = "x-creole-hops";
+
+/// Sent to an upstream that speaks Messages where the client names no version: the API requires one.
+const OLDEST_VERSION: &str = "2023-06-01";
+
+/// Those headers of the client that the exchange needs later, with names in lower case.
+#[must_use]
+pub fn kept(headers: &[Header]) -> Vec<Header> {
+    let mut kept = Vec::new();
+    for names in [TRACE.as_slice(), OF_MESSAGES, NEEDED] {
+        for name in names {
+            pass(headers, name, &mut kept);
+        }
+    }
+    // As they are: what is wrong with one is told once it is needed.
+    for name in CREDENTIALS {
+        for (_, value) in named(headers, name).take(VALUES_MAX) {
+            kept.push((name.to_owned(), value.clone()));
+        }
+    }
+    kept
+}
+
+/// The credentials that a client sent, with the scheme that may stand before them.
+pub(crate) fn sent_credentials(client: &[Header]) -> impl Iterator<Item = &str> {
+    let values = CREDENTIALS.iter().flat_map(|name| named(client, name).take(VALUES_MAX));
+    values.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+}
+
+/// How many hosts of Creole a request has passed.
+#[must_use]
+pub(crate) fn hops(client: &[Header]) -> u32 {
+    let told = named(client, HOPS).filter_map(|(_, value)| value.trim().parse().ok());
+    told.max().unwrap_or_default()
+}
+
+fn named<'h>(headers: &'h [Header], name: &str) -> impl Iterator<Item = &'h Header> {
+    headers.iter().filter(move |(sent, _)| sent.eq_ignore_ascii_case(name))
+}
+
+/// Sets headers of the operator's own.
+pub(crate) fn set_own(own: &[UpstreamHeader], headers: &mut Vec<Header>) {
+    for UpstreamHeader { name, value, .. } in own {
+        headers.retain(|(known, _)| known != name);
+        headers.push((name.clone(), value.clone()));
+    }
+}
+
+/// Whether a request is Claude Code's, of which its betas tell.
+#[must_use]
+pub(crate) fn is_of_claude_code(headers: &[Header]) -> bool {
+    headers.value("anthropic-beta").is_some_and(|betas| words::has(betas, "claude-code-"))
+}
+
+/// The trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.
+#[must_use]
+pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
+    let id = traceparent.trim().split('-').nth(1)?;
+    let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    (id.len() == 32 && id.bytes().all(hex)).then(|| id.to_owned())
+}
+
+/// All headers for the upstream, beside `host` and `content-length`. `client` may be what
+/// [`kept`] gave.
+///
+/// # Errors
+/// There is no credential to send.
+pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
+    let credential = authorization(client, key)?.map(|value| ("authorization", value));
+    Ok(with_credentials(client, stream, credential.into_iter().collect()))
+}
+
+/// The headers for an upstream that speaks the Messages API: the credential in the header in which it
+/// came, the version and betas that the client asked for, and with its own credential the account. A
+/// secret of the gateway's own goes into `x-api-key`, unless it begins with `Bearer `.
+///
+/// # Errors
+/// There is no credential to send.
+pub fn to_messages_upstream(
+    client: &[Header],
+    key: &Key,
+    stream: bool,
+) -> Result<Vec<Header>, Error> {
+    // What is no credential for others is none here; only the headers differ.
+    authorization(client, key)?;
+    let credentials = match key {
+        Key::None => Vec::new(),
+        Key::Secret(_) => own_credential(key, Protocol::Anthropic).into_iter().collect(),
+        Key::Client => {
+            let given = |name| {
+                let value = client.value(name)?;
+                Some((name, credential(name, value).ok()?.to_owned()))
+            };
+            [given("x-api-key"), given("authorization")].into_iter().flatten().collect()
+        }
+    };
+    let mut headers = with_credentials(client, stream, credentials);
+    let version = client.value("anthropic-version").and_then(usable).unwrap_or(OLDEST_VERSION);
+    headers.push(("anthropic-version".to_owned(), version.to_owned()));
+    let most = if key.is_own() { 1 } else { OF_MESSAGES.len() };
+    for name in OF_MESSAGES.iter().take(most) {
+        pass(client, name, &mut headers);
+    }
+    Ok(headers)
+}
+
+/// The header with a secret of the gateway's own, which replaces what a client sent; nothing where the
+/// client's is used.
+#[must_use]
+pub(crate) fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, String)> {
+    let Key::Secret(secret) = key else { return None };
+    let secret = secret.trim();
+    Some(match protocol {
+        Protocol::Openai => {
+            let token = secret.strip_prefix("Bearer ").map_or(secret, str::trim_start);
+            ("authorization", ["Bearer ", token].concat())
+        }
+        Protocol::Anthropic if secret.starts_with("Bearer ") => {
+            ("authorization", secret.to_owned())
+        }
+        Protocol::Anthropic => ("x-api-key", secret.to_owned()),
+    })
+}
+
+/// The credentials in headers for an upstream, as far as they are told from ordinary words. `own` are the operator's.
+pub(crate) fn credentials<'h>(
+    upstream: &'h [Header],
+    own: &'h [UpstreamHeader],
+) -> impl Iterator<Item = &'h str> {
+    let values = upstream.iter().filter(|(name, _)| CREDENTIALS.contains(&name.as_str()));
+    let secrets = own.iter().filter(|header| header.is_secret).map(|header| &header.value);
+    values
+        .map(|(_, value)| value)
+        .chain(secrets)
+        .map(|value| value.strip_prefix("Bearer ").unwrap_or(value).trim())
+        .filter(|credential| credential.len() >= CREDENTIAL_BYTES_MIN)
+}
+
+fn with_credentials(
+    client: &[Header],
+    stream: bool,
+    credentials: Vec<(&str, String)>,
+) -> Vec<Header> {
+    let accept = if stream { "text/event-stream" } else { "application/json" };
+    let mut headers: Vec<Header> = [
+        ("content-type", "application/json"),
+        ("accept", accept),
+        // So that the answer can be read.
+        ("accept-encoding", "identity"),
+        ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .collect();
+    headers.extend(credentials.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    for name in TRACE {
+        pass(client, name, &mut headers);
+    }
+    headers.push((HOPS.to_owned(), next_hop(client)));
+    headers
+}
+
+/// What an upstream gets as [`HOPS`].
+#[must_use]
+pub(crate) fn next_hop(client: &[Header]) -> String {
+    hops(client).saturating_add(1).to_string()
+}
+
+/// SDKs before October 2026 send `x-api-key`, newer ones `authorization`, Claude Code with a key
+/// helper both; the real API then takes `x-api-key`.
+fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> {
+    if *key == Key::None {
+        return Ok(None);
+    }
+    if let Some((_, value)) = own_credential(key, Protocol::Openai) {
+        return if is_credential(&value) {
+            Ok(Some(value))
+        } else {
+            let message = "The gateway's credentials are not usable.";
+            Err(Error::new(Fault::Operator, ErrorKind::Api, message).with_should_retry(false))
+        };
+    }
+    let mut wrong = None;
+    for name in ["x-api-key", "authorization"] {
+        let Some(value) = client.value(name) else { continue };
+        match credential(name, value) {
+            Ok(key) if name == "x-api-key" => {
+                if let Some(token) = token(key) {
+                    return Ok(Some(format!("Bearer {token}")));
+                }
+            }
+            // A scheme without a credential says nothing.
+            Ok(value) if value.eq_ignore_ascii_case("bearer") => {}
+            Ok(value) => return Ok(Some(value.to_owned())),
+            Err(error) => wrong = wrong.or(error),
+        }
+    }
+    Err(wrong.unwrap_or_else(|| unauthorized("x-api-key header is required")))
+}
+
+/// A credential as it is sent on; else what is wrong with it, if it is more than empty.
+fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> {
+    let value = value.trim();
+    if is_credential(value) {
+        return Ok(value);
+    }
+    Err(match value.len() {
+        0 => None,
+        1..=CREDENTIAL_BYTES_MAX => {
+            Some(unauthorized(format!("{name}: expected visible ASCII characters in one line")))
+        }
+        length => Some(unauthorized(format!(
+            "{name}: expected at most {CREDENTIAL_BYTES_MAX} bytes, but found {length}"
+        ))),
+    })
+}
+
+/// What a client is told whose credential cannot be used.
+pub(crate) fn unauthorized(message: impl Into<String>) -> Error {
+    Error::new(Fault::Client, ErrorKind::Authentication, message).with_should_retry(false)
+}
+
+/// Whether a text can be sent as a credential.
+fn is_credential(text: &str) -> bool {
+    text.len() <= CREDENTIAL_BYTES_MAX.saturating_add("Bearer ".len()) && is_visible(text)
+}
+
+/// A key without the scheme that some write before it; nothing if there is no more than that.
+fn token(key: &str) -> Option<&str> {
+    let (scheme, token) = words::split_once(key, " ").unwrap_or((key, ""));
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(token.trim_start()).filter(|token| !token.is_empty());
+    }
+    Some(key)
+}
+
+/// The upstream's own id for a request.
+#[must_use]
+pub fn request_id(upstream: &[Header]) -> Option<&str> {
+    upstream.value("x-request-id").or_else(|| upstream.value("request-id"))
+}
+
+/// Those headers of the upstream that the client gets, renamed. `now` turns the waiting times of
+/// rate limits into points in time.
+#[must_use]
+pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
+    let mut headers = Vec::new();
+    let wait = upstream.value("retry-after").map(str::trim);
+    let wait = wait.and_then(|value| time::retry_after(value, now));
+    let wait_ms = upstream.value("retry-after-ms").map(str::trim);
+    for (value, to) in [
+        (request_id(upstream), "x-upstream-request-id"),
+        (wait.as_deref(), "retry-after"),
+        (wait_ms.filter(|value| time::is_number(value)), "retry-after-ms"),
+        (upstream.value("x-should-retry"), "x-should-retry"),
+    ] {
+        if let Some(value) = value.and_then(usable) {
+            headers.push((to.to_owned(), value.to_owned()));
+        }
+    }
+    for what in ["requests", "tokens"] {
+        for part in ["limit", "remaining", "reset"] {
+            let value = upstream.value(&format!("x-ratelimit-{part}-{what}")).map(str::trim);
+            let value = match part {
+                "reset" => value.and_then(|value| time::reset_time(value, now)),
+                _ => value.filter(|value| is_value(value)).map(str::to_owned),
+            };
+            if let Some(value) = value {
+                headers.push((format!("anthropic-ratelimit-{what}-{part}"), value));
+            }
+        }
+    }
+    // An upstream that speaks Messages says them in these words already.
+    for (name, value) in upstream {
+        let name = name.to_ascii_lowercase();
+        let known = headers.iter().any(|(known, _)| *known == name);
+        if name.starts_with("anthropic-ratelimit-") && !known && is_value(value.trim()) {
+            headers.push((name, value.trim().to_owned()));
+        }
+    }
+    headers
+}
+
+/// A value as it is passed on, if it may be.
+fn usable(value: &str) -> Option<&str> {
+    Some(value.trim()).filter(|value| is_value(value))
+}
+
+/// Appends the values of `name`.
+fn pass(headers: &[Header], name: &str, out: &mut Vec<Header>) {
+    let values = headers.iter().filter(|(sent, _)| sent.eq_ignore_ascii_case(name));
+    for value in values.filter_map(|(_, value)| usable(value)).take(VALUES_MAX) {
+        out.push((name.to_owned(), value.to_owned()));
+    }
+}
+
+/// Whether a text can be a header's value, on every host and server: visible ASCII characters and
+/// spaces between them, of a sane length.
+#[must_use]
+pub fn is_value(text: &str) -> bool {
+    text.len() <= VALUE_BYTES_MAX && is_visible(text)
+}
+
+fn is_visible(text: &str) -> bool {
+    !text.is_empty()
+        && text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+}
+
+#[cfg(test)]
+mod tests;

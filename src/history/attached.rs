@@ -1,0 +1,101 @@
+//! Which images and files a request has. An upstream may refuse what clients send again with each request.
+
+use crate::json::Str;
+use crate::model::{Block, DocumentSource, ImageSource, Message, Request, Role};
+use crate::protocols::chat::write_request::parts::is_remote;
+use crate::text::words;
+
+/// Most hosts of images that are looked for in an error.
+const HOSTS_MAX: usize = 16;
+
+/// Whether a user's message has an image in it.
+pub(crate) fn has_images(request: &Request<'_>) -> bool {
+    has_block(request, is_image)
+}
+
+/// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
+pub(crate) fn has_new_image(request: &Request<'_>) -> bool {
+    let last = request.messages.iter().rfind(|message| message.role == Role::User);
+    last.is_some_and(|message| {
+        let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
+        message.content.iter().any(has_image) && !message.content.iter().any(is_result)
+    })
+}
+
+/// Whether there is a document in it that is not text.
+pub(crate) fn has_documents(request: &Request<'_>) -> bool {
+    let is_file = |block: &Block<'_>| match block {
+        Block::Document(document) => {
+            !matches!(&document.source, DocumentSource::Text(_) | DocumentSource::Content(_))
+        }
+        _ => false,
+    };
+    has_block(request, is_file)
+}
+
+fn has_block(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
+    let has = |message: &Message<'_>| message.content.iter().any(|block| is_or_has(block, is_it));
+    request.messages.iter().any(has)
+}
+
+fn is_image(block: &Block<'_>) -> bool {
+    matches!(block, Block::Image(_))
+}
+
+/// Whether a block is an image, or has one in it.
+pub(crate) fn has_image(block: &Block<'_>) -> bool {
+    is_or_has(block, is_image)
+}
+
+/// Whether a block, or one within it, is such a block.
+fn is_or_has(block: &Block<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
+    is_it(block) || within(block).iter().any(|block| is_or_has(block, is_it))
+}
+
+/// The blocks in a block.
+fn within<'b, 'a>(block: &'b Block<'a>) -> &'b [Block<'a>] {
+    match block {
+        Block::ToolResult(result) => &result.content,
+        Block::Document(document) => match &document.source {
+            DocumentSource::Content(inner) => inner,
+            _ => &[],
+        },
+        _ => &[],
+    }
+}
+
+/// The hosts from which the upstream has to fetch images: an error about one of them may name nothing else.
+pub(crate) fn image_hosts(request: &Request<'_>) -> Vec<String> {
+    let mut hosts = Vec::new();
+    for message in &request.messages {
+        message.content.iter().for_each(|block| collect_hosts(block, &mut hosts));
+    }
+    hosts
+}
+
+fn collect_hosts(block: &Block<'_>, hosts: &mut Vec<String>) {
+    if let Block::Image(image) = block
+        && is_remote(&image.source)
+        && let ImageSource::Url(url) = &image.source
+        && let Some(host) = host_of(*url)
+        && hosts.len() < HOSTS_MAX
+        && !hosts.contains(&host)
+    {
+        hosts.push(host);
+    }
+    within(block).iter().for_each(|block| collect_hosts(block, hosts));
+}
+
+/// In lower case, without user and port.
+fn host_of(url: Str<'_>) -> Option<String> {
+    let url = url.decode();
+    let (_, rest) = words::split_once(&url, "://")?;
+    let authority = words::before(rest, b"/?#");
+    let host = words::rsplit_once(authority, b'@').map_or(authority, |(_, host)| host);
+    // Of `[::1]:80` the colons are the host's.
+    let host = match words::split_once(host, "]") {
+        Some((address, _)) => words::trim_start(address, b"["),
+        None => words::before(host, b":"),
+    };
+    (!host.is_empty()).then(|| host.to_ascii_lowercase())
+}

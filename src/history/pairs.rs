@@ -1,0 +1,411 @@
+//! Tool calls and their results, one of each: what chat templates and the real APIs insist on, and
+//! what clients break when they cut, merge or resume a conversation.
+//!
+//! After [`repair`], each call is answered exactly once, in the user's turn that directly follows:
+//!
+//! | found | done | warning |
+//! |---|---|---|
+//! | the result in the turn that follows | nothing | |
+//! | two of them there | the last one is kept | `tool_result_duplicate` |
+//! | the result in another turn | it is moved | `tool_result_moved` |
+//! | no result | a result that says so | `tool_result_missing` |
+//! | a result without a call | it becomes a text of the user | `tool_result_orphan` |
+//! | two calls with one id in one turn | the first one is kept, with the first result | `tool_use_duplicate` |
+//!
+//! A history that is right stays as it is. [`check`] refuses what [`repair`] would change, in the
+//! real API's words, which clients match on.
+
+use std::borrow::Cow;
+
+use super::{Turn, User, UserPart, answer_to, calls};
+use crate::error::Error;
+use crate::json::Str;
+use crate::model::{Block, Message, Role, Text, ToolResult};
+use crate::observe::warning::Warnings;
+use crate::text::names::{NameSet, Names};
+
+/// What a model is told about a call whose result is not in the history.
+const MISSING: &str = "Tool result is missing.";
+
+/// As many ids are compared each with each.
+const CALLS_COMPARED_MAX: usize = 16;
+
+/// The results with one id.
+#[derive(Default)]
+struct Found {
+    /// Their places among all results.
+    results: Vec<usize>,
+    /// All before this one are used.
+    used: usize,
+    /// The turns that call with this id, rising.
+    callers: Vec<usize>,
+    /// Those of them that do so twice.
+    repeated: Vec<usize>,
+}
+
+/// A result, and the turn in which the client gave it.
+struct Given<'a> {
+    turn: usize,
+    /// Until it is used.
+    result: Option<ToolResult<'a>>,
+}
+
+/// Makes every call have its one result.
+#[must_use]
+pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> Vec<Turn<'a>> {
+    if is_right(&turns) {
+        return turns;
+    }
+    let mut found: Names<'a, Found> = Names::default();
+    // All results, in the order of the conversation.
+    let mut given = Vec::new();
+    for (at, turn) in turns.iter_mut().enumerate() {
+        match turn {
+            Turn::User(user) => {
+                for result in std::mem::take(&mut user.results) {
+                    found.update(result.id.decode(), |known| add(&mut known.results, given.len()));
+                    given.push(Given { turn: at, result: Some(result) });
+                }
+            }
+            Turn::Assistant(blocks) => {
+                for id in drop_repeated_calls(blocks, warnings) {
+                    found.update(id.decode(), |known| known.repeated.push(at));
+                }
+                for call in calls(blocks) {
+                    found.update(call.id.decode(), |known| add(&mut known.callers, at));
+                }
+            }
+            Turn::System(_) => {}
+        }
+    }
+    let mut answers: Vec<Vec<ToolResult<'a>>> = Vec::with_capacity(turns.len());
+    for (at, turn) in turns.iter().enumerate() {
+        let mut results = Vec::new();
+        if let Turn::Assistant(blocks) = turn {
+            results.reserve_exact(calls(blocks).count());
+            let answering = answer_to(&turns, at).map(|(next, _)| next);
+            for call in calls(blocks) {
+                let found = found.get_mut(&call.id.decode());
+                let result =
+                    found.and_then(|found| found.take(at, answering, &mut given, warnings));
+                results.push(result.unwrap_or_else(|| {
+                    warnings.add("tool_result_missing");
+                    missing(call.id)
+                }));
+            }
+        }
+        answers.push(results);
+    }
+    // What no call wants stays where it was.
+    for Given { turn, result } in given {
+        if let (Some(result), Some(Turn::User(user))) = (result, turns.get_mut(turn)) {
+            warnings.add("tool_result_orphan");
+            user.results.push(result);
+        }
+    }
+    assemble(turns, answers)
+}
+
+/// Whether nothing is to be repaired, which is so nearly always and can be told without looking
+/// anything up. Turns with very many calls are looked at more closely.
+fn is_right(turns: &[Turn<'_>]) -> bool {
+    let mut open: &[Block<'_>] = &[];
+    for turn in turns {
+        match turn {
+            Turn::User(user) => {
+                if !is_answered(open, &user.results) {
+                    return false;
+                }
+                open = &[];
+            }
+            Turn::Assistant(blocks) if calls(open).next().is_none() => open = blocks,
+            // It must not stand between a call and its result.
+            Turn::System(_) if calls(open).next().is_none() => {}
+            Turn::Assistant(_) | Turn::System(_) => return false,
+        }
+    }
+    calls(open).next().is_none()
+}
+
+/// Whether the results are those of the calls, in any order, one each.
+fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
+    let same = |call: &Str<'_>| results.iter().filter(|result| result.id == *call).count() == 1;
+    let count = calls(blocks).count();
+    let distinct = |at: usize, id: &Str<'_>| calls(blocks).take(at).all(|known| known.id != *id);
+    count == results.len()
+        && count <= CALLS_COMPARED_MAX
+        && calls(blocks).enumerate().all(|(at, call)| same(&call.id) && distinct(at, &call.id))
+}
+
+/// Gives the ids of those that were dropped.
+fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings) -> Vec<Str<'a>> {
+    let mut repeated = Vec::new();
+    if calls(blocks).nth(1).is_none() {
+        return repeated;
+    }
+    let mut seen = NameSet::default();
+    blocks.retain(|block| match block {
+        Block::ToolUse(call) if !seen.add(call.id.decode()) => {
+            warnings.add("tool_use_duplicate");
+            repeated.push(call.id);
+            false
+        }
+        _ => true,
+    });
+    repeated
+}
+
+/// Adds to places of which there is mostly one: no room is left for others.
+fn add(places: &mut Vec<usize>, place: usize) {
+    if places.capacity() == 0 {
+        places.reserve_exact(1);
+    }
+    places.push(place);
+}
+
+fn missing(id: Str<'_>) -> ToolResult<'_> {
+    let text = Text { text: Str::plain(MISSING), cached: false, cited: false };
+    ToolResult { id, content: vec![Block::Text(text)], is_error: true }
+}
+
+impl Found {
+    /// The result of the call in the turn `at`.
+    fn take<'a>(
+        &mut self,
+        at: usize,
+        answering: Option<usize>,
+        given: &mut [Given<'a>],
+        warnings: &mut Warnings,
+    ) -> Option<ToolResult<'a>> {
+        // Results after a later call with the same id belong to that call.
+        let next_call = self.callers.partition_point(|caller| *caller <= at);
+        let next_call = self.callers.get(next_call).copied().unwrap_or(usize::MAX);
+        let later = given.partition_point(|given| given.turn <= at);
+        let after = self.results.partition_point(|place| *place < later);
+        // Of two calls with one id the first was kept: the first result is its own.
+        let first_counts = self.repeated.binary_search(&at).is_ok();
+        let mut taken = None;
+        for place in self.results.iter().skip(after) {
+            let given = given.get_mut(*place)?;
+            if Some(given.turn) == answering {
+                let Some(result) = given.result.take() else { continue };
+                if taken.is_some() {
+                    warnings.add("tool_result_duplicate");
+                }
+                if taken.is_none() || !first_counts {
+                    taken = Some(result);
+                }
+                continue;
+            }
+            if taken.is_some() || given.turn >= next_call {
+                break;
+            }
+            taken = given.result.take();
+            if taken.is_some() {
+                warnings.add("tool_result_moved");
+                break;
+            }
+        }
+        if taken.is_some() {
+            return taken;
+        }
+        while let Some(place) = self.results.get(self.used) {
+            let given = given.get_mut(*place)?;
+            if given.turn >= at && given.result.is_some() {
+                return None;
+            }
+            if given.result.is_some() {
+                warnings.add("tool_result_moved");
+                return given.result.take();
+            }
+            self.used = self.used.saturating_add(1);
+        }
+        None
+    }
+}
+
+/// Puts the answers into the turns after the calls. The results that are there still are orphans.
+fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<Turn<'a>> {
+    let mut whole = Vec::with_capacity(turns.len());
+    // Results that wait for their turn, and system messages that must not stand before them.
+    let mut waiting = Vec::new();
+    let mut held = Vec::new();
+    // Whether the user spoke last.
+    let mut answered = false;
+    for (turn, answers) in turns.into_iter().zip(answers) {
+        match turn {
+            Turn::User(mut user) => {
+                let results = std::mem::take(&mut waiting);
+                let mut items = Vec::new();
+                for orphan in user.results {
+                    items.push(UserPart::Orphan(orphan));
+                }
+                items.append(&mut user.items);
+                // All that stood here was moved. Servers want the user to begin, the model would go on with
+                // its own words at the end, and in the middle two of its answers would be neighbours.
+                if results.is_empty() && items.is_empty() && !answered {
+                    items.push(UserPart::Moved);
+                }
+                if !(results.is_empty() && items.is_empty()) {
+                    whole.push(Turn::User(User { results, items }));
+                }
+                whole.append(&mut held);
+                answered = true;
+            }
+            Turn::System(_) if !waiting.is_empty() => held.push(turn),
+            Turn::System(_) => whole.push(turn),
+            Turn::Assistant(_) => {
+                flush(&mut whole, &mut waiting, &mut held);
+                whole.push(turn);
+                waiting = answers;
+                answered = false;
+            }
+        }
+    }
+    flush(&mut whole, &mut waiting, &mut held);
+    whole
+}
+
+fn flush<'a>(
+    whole: &mut Vec<Turn<'a>>,
+    waiting: &mut Vec<ToolResult<'a>>,
+    held: &mut Vec<Turn<'a>>,
+) {
+    if !waiting.is_empty() {
+        let results = std::mem::take(waiting);
+        whole.push(Turn::User(User { results, items: Vec::new() }));
+    }
+    whole.append(held);
+}
+
+/// Puts results into the order of the calls, which is what templates render. Clients give them in
+/// the order in which the tools were done.
+pub(crate) fn order(turns: &mut [Turn<'_>]) {
+    let mut context: &[Block<'_>] = &[];
+    for turn in turns {
+        match turn {
+            Turn::Assistant(blocks) => context = blocks,
+            Turn::User(user) if !is_ordered(context, &user.results) => {
+                order_results(context, &mut user.results);
+            }
+            Turn::User(_) | Turn::System(_) => {}
+        }
+    }
+}
+
+fn is_ordered(context: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
+    results.len() < 2
+        || calls(context).map(|call| call.id).eq(results.iter().map(|result| result.id))
+}
+
+fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
+    let mut position: Names<'_, usize> = Names::default();
+    let mut count = 0usize;
+    for (at, call) in calls(context).enumerate() {
+        let id = call.id.decode();
+        if !position.contains(&id) {
+            position.insert(id, at);
+        }
+        count = at.saturating_add(1);
+    }
+    // One place for each call, and one for results of other calls.
+    let mut places: Vec<Vec<_>> = (0..=count).map(|_| Vec::new()).collect();
+    for result in std::mem::take(results) {
+        let place = position.get(&result.id.decode()).copied();
+        if let Some(place) = places.get_mut(place.unwrap_or(count)) {
+            place.push(result);
+        }
+    }
+    for mut place in places {
+        results.append(&mut place);
+    }
+}
+
+/// Refuses a history whose calls and results do not fit.
+///
+/// # Errors
+/// In the real API's words.
+pub(crate) fn check(messages: &[Message<'_>]) -> Result<(), Error> {
+    let mut ids = NameSet::default();
+    // The calls that the user's next blocks must answer, and the message they are in.
+    let mut open: Vec<Cow<'_, str>> = Vec::new();
+    let mut known = NameSet::default();
+    let mut answered = NameSet::default();
+    let mut caller = 0usize;
+    // Whether results may still come: they are the first blocks of the user's turn.
+    let mut answering = false;
+    let mut speaker = Role::System;
+    for (at, message) in messages.iter().enumerate() {
+        if message.role == Role::System {
+            // It must not stand between a call and its result.
+            check_answered(caller, &open, &answered)?;
+            open.clear();
+        } else if message.role != speaker {
+            if speaker == Role::User {
+                check_answered(caller, &open, &answered)?;
+                open.clear();
+                known.clear();
+                answered.clear();
+            }
+            answering = message.role == Role::User;
+            speaker = message.role;
+        }
+        for (number, block) in message.content.iter().enumerate() {
+            let path = || format!("messages.{at}.content.{number}");
+            match block {
+                // On the other side they are refused for that.
+                Block::ToolUse(call) if message.role == Role::Assistant => {
+                    let id = call.id.decode();
+                    if !ids.add(id.clone()) {
+                        let rule = "`tool_use` ids must be unique";
+                        return Err(Error::invalid(format!("{}: {rule}", path())));
+                    }
+                    known.add(id.clone());
+                    open.push(id);
+                    caller = at;
+                }
+                Block::ToolResult(result) if message.role == Role::User => {
+                    let id = result.id.decode();
+                    if !known.contains(&id) {
+                        return Err(Error::invalid(format!(
+                            "{}: unexpected `tool_use_id` found in `tool_result` blocks: {id}. \
+                             Each `tool_result` block must have a corresponding `tool_use` block \
+                             in the previous message.",
+                            path()
+                        )));
+                    }
+                    if answered.contains(&id) {
+                        return Err(Error::invalid(format!(
+                            "{}: each tool_use must have a single result. Found multiple \
+                             `tool_result` blocks with id: {id}",
+                            path()
+                        )));
+                    }
+                    if answering {
+                        answered.add(id);
+                    }
+                }
+                _ if message.role == Role::User => answering = false,
+                _ => {}
+            }
+        }
+    }
+    check_answered(caller, &open, &answered)
+}
+
+fn check_answered(
+    caller: usize,
+    open: &[Cow<'_, str>],
+    answered: &NameSet<'_>,
+) -> Result<(), Error> {
+    let ids: Vec<&str> = open.iter().filter(|id| !answered.contains(id)).map(Cow::as_ref).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    Err(Error::invalid(format!(
+        "messages.{caller}: `tool_use` ids were found without `tool_result` blocks immediately \
+         after: {}. Each `tool_use` block must have a corresponding `tool_result` block in the \
+         next message.",
+        ids.join(", ")
+    )))
+}

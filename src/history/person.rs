@@ -1,0 +1,259 @@
+//! When a person last wrote, and how long an agent has been at it since: turns with tool calls.
+//!
+//! Nobody marks a person's words, so they are told from what clients write by themselves:
+//!
+//! | in a user's turn | a person? |
+//! |---|---|
+//! | tool results, orphans, summaries, system messages | no |
+//! | what the person wrote while the agent worked (`SPOKE`): in a reminder, even at the end of a result, or as a system message (Claude Code) | yes |
+//! | a tool result that says that the user did not want the call (Claude Code) | yes |
+//! | a text that is nothing but `<system-reminder>…</system-reminder>` (Claude Code) | no |
+//! | the same with `<task-notification>`, with which its background agents report | no |
+//! | beside tool results: a text of nothing but tagged elements (`<environment_details>…`) | no |
+//! | beside tool results: `Tool loaded.`, words about an image, the text of a skill (Claude Code) | no |
+//! | beside tool results: what stood beside the results before as well, word for word (CrewAI) | no |
+//! | words of Claude Code and Cline about an answer that they could not use, or from a hook (`NUDGES`) | no |
+//! | any other text that is not blank | yes |
+//! | images and documents without tool results | yes |
+//! | images and documents beside tool results, which some clients move out of the results | no |
+//!
+//! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not hold any more
+//! ([`after_news`]).
+
+use std::cell::Cell;
+
+use super::{Turn, User, UserPart, calls};
+use crate::guards::claude_code::{
+    BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, OF_CLIENTS, REMINDER, SKILL, SPOKE,
+    TOOL_LOADED, is_refused, reminders,
+};
+use crate::json::{self, Str};
+use crate::model::{Block, ToolResult};
+use crate::text::words::{self, is_name_byte};
+
+/// With so many items of the turn before a text is compared.
+const COMPARED_MAX: usize = 16;
+
+/// A shorter text is one that a person says twice: `continue`, `yes`, `try again`.
+const REPEATED_BYTES_MIN: usize = 40;
+
+/// Who speaks in a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Voice {
+    /// The client, or nobody.
+    Client,
+    /// A client that has news of a task.
+    News,
+    /// A person.
+    Person,
+}
+
+/// Where the turns begin that follow the last words of a person; the length if there are none.
+#[must_use]
+pub(crate) fn after_person(turns: &[Turn<'_>]) -> usize {
+    after(turns, Voice::Person)
+}
+
+/// Where the turns begin that follow the last words of a person, or the news of a task that has ended.
+#[must_use]
+pub(crate) fn after_news(turns: &[Turn<'_>]) -> usize {
+    after(turns, Voice::News)
+}
+
+fn after(turns: &[Turn<'_>], least: Voice) -> usize {
+    let mut rest = turns;
+    let results = LastResults::default();
+    while let Some((turn, earlier)) = rest.split_last() {
+        let voice = match turn {
+            Turn::User(user) => of_user(user, earlier, &results),
+            Turn::System(texts) => of_system(texts),
+            Turn::Assistant(_) => Voice::Client,
+        };
+        if voice >= least {
+            break;
+        }
+        rest = earlier;
+    }
+    rest.len()
+}
+
+/// Whether what stands beside results is surely a client's own: system messages, and the texts of Claude Code and
+/// Cline. In elements of other names, agents wrap what a person wrote.
+#[must_use]
+pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
+    match item {
+        UserPart::System(texts) => of_system(texts) < Voice::Person,
+        UserPart::Block(Block::Text(text)) => {
+            let raw = text.text.raw().trim_start();
+            if !raw.starts_with(['<', '\\', '[', 'B', 'T']) {
+                return false;
+            }
+            let text = text.text.decode();
+            let text = text.trim();
+            let of_elements = || of_elements(text, Some(&OF_CLIENTS), str::trim_start);
+            is_beside_results(text) || of_elements().is_some_and(|voice| voice < Voice::Person)
+        }
+        _ => false,
+    }
+}
+
+/// How many turns of the assistant have tool calls, from the turn `from` on.
+#[must_use]
+pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
+    let has_calls = |turn: &&Turn<'_>| match turn {
+        Turn::Assistant(blocks) => calls(blocks).next().is_some(),
+        Turn::User(_) | Turn::System(_) => false,
+    };
+    let count = turns.iter().skip(from).filter(has_calls).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+fn of_user(user: &User<'_>, earlier: &[Turn<'_>], last: &LastResults) -> Voice {
+    let is_result = |item: &UserPart<'_>| matches!(item, UserPart::Orphan(_) | UserPart::Done(_));
+    let beside_results = !user.results.is_empty() || user.items.iter().any(is_result);
+    let has_skill = user.results.iter().any(is_skill);
+    let before = || last.beside(earlier);
+    let of_item = |item: &UserPart<'_>| match item {
+        UserPart::Block(Block::Text(text)) => match of_text(text.text, beside_results) {
+            Some(voice) => voice,
+            None if has_skill => Voice::Client,
+            None if beside_results && is_repeated(text.text, &before) => Voice::Client,
+            None => Voice::Person,
+        },
+        UserPart::Block(Block::Image(_) | Block::Document(_)) if !beside_results => Voice::Person,
+        UserPart::System(texts) => of_system(texts),
+        _ => Voice::Client,
+    };
+    let results = user.results.iter().map(of_result).max();
+    let items = user.items.iter().map(of_item).max();
+    results.max(items).unwrap_or(Voice::Client)
+}
+
+/// Where the last results stand. It is asked of ever shorter histories, and nothing is looked at twice.
+#[derive(Default)]
+struct LastResults {
+    /// The position after the last turn with results, as far as it is known.
+    end: Cell<Option<usize>>,
+}
+
+impl LastResults {
+    /// What stood beside the last results of these turns.
+    fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [UserPart<'a>] {
+        let beside = |turn: &'t Turn<'a>| match turn {
+            Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
+            _ => None,
+        };
+        let end = self.end.get().map_or(turns.len(), |end| end.min(turns.len()));
+        let seen = turns.get(..end).unwrap_or_default();
+        let at = seen.iter().rposition(|turn| beside(turn).is_some());
+        self.end.set(Some(at.map_or(0, |at| at.saturating_add(1))));
+        at.and_then(|at| turns.get(at)).and_then(beside).unwrap_or_default()
+    }
+}
+
+/// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in
+/// words that its user can set.
+fn is_repeated<'t, 'a: 't>(text: Str<'_>, before: &impl Fn() -> &'t [UserPart<'a>]) -> bool {
+    let is_same = |item: &UserPart<'_>| matches!(item, UserPart::Block(Block::Text(known)) if known.text == text);
+    text.raw().len() >= REPEATED_BYTES_MIN && before().iter().take(COMPARED_MAX).any(is_same)
+}
+
+fn of_result(result: &ToolResult<'_>) -> Voice {
+    if is_refused(result) {
+        return Voice::Person;
+    }
+    let of_block = |block: &Block<'_>| match block {
+        Block::Text(text) => match reminders(text.text) {
+            "" => None,
+            reminders => of_elements(reminders, Some(&BY_CLIENT), json::trim_start_raw),
+        },
+        _ => None,
+    };
+    result.content.iter().filter_map(of_block).max().unwrap_or(Voice::Client)
+}
+
+fn of_system(texts: &[Str<'_>]) -> Voice {
+    let of_text = |text: &Str<'_>| of_inside(json::trim_start_raw(text.raw()));
+    texts.iter().map(of_text).max().unwrap_or(Voice::Client)
+}
+
+/// Whether a skill was called.
+fn is_skill(result: &ToolResult<'_>) -> bool {
+    matches!(result.content.first(), Some(Block::Text(text)) if text.text.raw().starts_with(SKILL))
+}
+
+/// Who speaks in a text of the user's; `None` if no client is known to write it by itself.
+fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
+    let raw = text.raw().trim_start();
+    // Nearly every text of a person ends the question with its first letter.
+    if !raw.starts_with(['<', '\\', '[', 'B', 'O', 'S', 'T', 'Y']) {
+        return text.is_blank().then_some(Voice::Client);
+    }
+    // Nearly every text of a client is made of elements as it stands, escaped line ends and all.
+    let names = (!beside_results).then_some(BY_CLIENT.as_slice());
+    if let Some(voice) = of_elements(raw, names, json::trim_start_raw) {
+        return Some(voice);
+    }
+    let text = text.decode();
+    let text = text.trim();
+    let is_nudge = NUDGES.iter().any(|start| text.starts_with(start));
+    if is_nudge || beside_results && is_beside_results(text) {
+        return Some(of_inside(text));
+    }
+    of_elements(text, names, str::trim_start)
+}
+
+/// Whether Claude Code writes such a text beside results.
+fn is_beside_results(text: &str) -> bool {
+    text == TOOL_LOADED || BESIDE_RESULTS.iter().any(|start| text.starts_with(start))
+}
+
+/// Who speaks in a text that Claude Code writes for a model to read, by how it begins.
+fn of_inside(text: &str) -> Voice {
+    match text.as_bytes() {
+        [b'T', ..] if text.starts_with(SPOKE) => Voice::Person,
+        [b'[', ..] if text.starts_with(NOTIFIED) => Voice::News,
+        [b'<', name @ ..] if name.starts_with(NOTIFICATION.as_bytes()) => Voice::News,
+        _ => Voice::Client,
+    }
+}
+
+/// Who speaks in a text of nothing but elements of these names, or of any. Between them there may be white space.
+fn of_elements(text: &str, names: Option<&[&str]>, after_space: fn(&str) -> &str) -> Option<Voice> {
+    let mut voice = Voice::Client;
+    let mut rest = after_space(text);
+    while !rest.is_empty() {
+        let (name, inside, after) = element(rest, names)?;
+        let of_element = match name {
+            REMINDER => of_inside(after_space(inside)),
+            NOTIFICATION => Voice::News,
+            _ => Voice::Client,
+        };
+        voice = voice.max(of_element);
+        rest = after_space(after);
+    }
+    Some(voice)
+}
+
+/// The name of the element at the start of `text`, what follows its start, and what follows its end. It is one
+/// of these names, or any.
+fn element<'t>(text: &'t str, names: Option<&[&str]>) -> Option<(&'t str, &'t str, &'t str)> {
+    let tag = text.strip_prefix('<')?;
+    let end = tag.bytes().position(|byte| !is_name_byte(byte));
+    let (name, mut rest) = tag.split_at_checked(end?)?;
+    if name.is_empty() || names.is_some_and(|names| !names.contains(&name)) {
+        return None;
+    }
+    let inside = rest.strip_prefix('>').unwrap_or(rest);
+    while let Some((_, after)) = words::split_once(rest, "<") {
+        let end = after.strip_prefix('/').and_then(|after| after.strip_prefix(name));
+        if let Some(after) = end.and_then(|end| end.strip_prefix('>')) {
+            return Some((name, inside, after));
+        }
+        rest = after;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests;

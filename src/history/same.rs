@@ -1,0 +1,278 @@
+//! Whether two tool calls, or two results, are the same.
+//!
+//! A call is known by a hash of its name and its input: white space, the order of keys and escapes
+//! make no difference. Numbers count as they are written. The id that n8n adds to each input that it
+//! sends back is passed over, or no two calls would be the same. So is what a model says of its call and words anew
+//! each time, for its user to read: [`OF_CALLS`] and [`OF_COMMANDS`].
+
+use crate::guards::claude_code::without_reminders;
+use crate::json::{Error, Reader, Str, ValueKind};
+use crate::model::{
+    Block, Document, DocumentSource, ImageSource, SearchResult, ToolResult, ToolUse,
+};
+use crate::text::hash::{self, bytes, mix, text};
+use crate::text::words;
+
+/// Words in the names of tools that run commands.
+const SHELLS: [&str; 4] = ["bash", "command", "shell", "terminal"];
+
+/// What a model says of a call of any tool: Cline, OpenHands and Factory Droid ask for it.
+const OF_CALLS: [&str; 3] = ["task_progress", "security_risk", "riskLevelReason"];
+
+/// Beside these, so is a `summary`. Of other tools it can be what they are for.
+const RISKS: [&str; 2] = ["\"security_risk\"", "\"riskLevelReason\""];
+
+/// What a model says of a command beside it: OpenHands and Factory Droid, VS Code.
+const OF_COMMANDS: [&str; 3] = ["summary", "explanation", "goal"];
+
+/// What is known of an input as a whole.
+#[derive(Clone, Copy)]
+struct Input<'a> {
+    /// The call's.
+    id: Str<'a>,
+    /// Its tool runs commands.
+    is_shell: bool,
+    /// Its tool does, and it has one.
+    has_command: bool,
+    /// It has one of [`RISKS`].
+    has_risk: bool,
+}
+
+impl Input<'_> {
+    /// Whether this is only said of the call.
+    fn is_said_of_call(self, key: Str<'_>) -> bool {
+        let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
+        is_one_of(&OF_CALLS)
+            || self.is_shell && key == "description"
+            || self.has_command && is_one_of(&OF_COMMANDS)
+            || self.has_risk && key == "summary"
+    }
+}
+
+/// What stands for a call. Nobody but the client itself is hurt by two that collide.
+pub(crate) fn of_call(call: &ToolUse<'_>) -> u64 {
+    let mut reader = Reader::of(&call.input);
+    let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
+    let has_command = is_shell && words::has(&call.input, "\"command\"");
+    let has_risk = words::has_any(&call.input, &RISKS);
+    let input = Input { id: call.id, is_shell, has_command, has_risk };
+    let input = input_value(&mut reader, input);
+    let input = input.unwrap_or_else(|_| bytes(5, call.input.as_bytes()));
+    let toolset = call.toolset.map_or(0, text);
+    mix(mix(text(call.name), toolset), input)
+}
+
+/// A call, to be compared with any number of others.
+pub(crate) struct KnownCall<'t, 'a> {
+    call: &'t ToolUse<'a>,
+    hash: Option<u64>,
+}
+
+impl<'t, 'a> KnownCall<'t, 'a> {
+    pub(crate) fn of(call: &'t ToolUse<'a>) -> Self {
+        Self { call, hash: None }
+    }
+
+    /// Whether this call is the same. What is written alike need not be read.
+    pub(crate) fn is_same(&mut self, other: &ToolUse<'_>) -> bool {
+        let call = self.call;
+        call.name == other.name
+            && call.toolset == other.toolset
+            && (call.input == other.input
+                || *self.hash.get_or_insert_with(|| of_call(call)) == of_call(other))
+    }
+}
+
+/// The hash of an input. What a model or a client only adds to it is passed over.
+fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> {
+    if reader.kind()? != ValueKind::Object {
+        return hash::value(reader);
+    }
+    reader.begin_object()?;
+    let mut members = hash::Members::default();
+    while let Some(key) = reader.next_key()? {
+        if input.is_said_of_call(key) {
+            reader.skip()?;
+            continue;
+        }
+        let member = if key == "id" && reader.kind()? == ValueKind::String {
+            let member = reader.string()?;
+            if input.id == member {
+                continue;
+            }
+            text(member)
+        } else {
+            hash::value(reader)?
+        };
+        members.add(key, member);
+    }
+    Ok(members.hash())
+}
+
+/// What a result says, to be compared with any number of others.
+pub(crate) struct KnownResult<'t, 'a> {
+    is_error: bool,
+    parts: Vec<Part<'t, 'a>>,
+}
+
+impl<'t, 'a> KnownResult<'t, 'a> {
+    pub(crate) fn of(result: &'t ToolResult<'a>) -> Self {
+        Self { is_error: result.is_error, parts: parts(&result.content).collect() }
+    }
+
+    /// Whether this result says the same.
+    pub(crate) fn is_same(&self, result: &ToolResult<'_>) -> bool {
+        let mut wanted = self.parts.iter();
+        self.is_error == result.is_error
+            && parts(&result.content).all(|parts| wanted.next().is_some_and(|it| parts.is_same(it)))
+            && wanted.next().is_none()
+    }
+}
+
+/// A part of what a tool said.
+enum Part<'t, 'a> {
+    Text(Str<'a>),
+    Block(&'t Block<'a>),
+}
+
+impl Part<'_, '_> {
+    fn is_same(&self, other: &Part<'_, '_>) -> bool {
+        match (self, other) {
+            (Self::Text(left), Part::Text(right)) => same_text(*left, *right),
+            (Self::Block(left), Part::Block(right)) => same_block(left, right),
+            _ => false,
+        }
+    }
+}
+
+/// What the tool said, without blocks, and ends of texts, that are the client's words alone.
+fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
+    blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => {
+            let parts = without_reminders(text.text);
+            (text.text.is_empty() || !parts.is_empty()).then_some(Part::Text(parts))
+        }
+        _ => Some(Part::Block(block)),
+    })
+}
+
+fn same_blocks(left: &[Block<'_>], right: &[Block<'_>]) -> bool {
+    left.len() == right.len() && left.iter().zip(right).all(|(left, right)| same_block(left, right))
+}
+
+fn same_block(left: &Block<'_>, right: &Block<'_>) -> bool {
+    match (left, right) {
+        (Block::Text(left), Block::Text(right)) => same_text(left.text, right.text),
+        (Block::ToolReference(left), Block::ToolReference(right)) => left == right,
+        (Block::Image(left), Block::Image(right)) => match (&left.source, &right.source) {
+            (ImageSource::Base64 { data: left, .. }, ImageSource::Base64 { data: right, .. })
+            | (ImageSource::Url(left), ImageSource::Url(right)) => left == right,
+            _ => false,
+        },
+        (Block::Document(left), Block::Document(right)) => {
+            left.title == right.title
+                && left.context == right.context
+                && same_source(&left.source, &right.source)
+        }
+        (Block::SearchResult(left), Block::SearchResult(right)) => {
+            left.source == right.source
+                && left.title == right.title
+                && same_blocks(&left.content, &right.content)
+        }
+        (
+            Block::BrowserState { tabs: left_tabs, changes: left },
+            Block::BrowserState { tabs: right_tabs, changes: right },
+        ) => left_tabs == right_tabs && left == right,
+        _ => false,
+    }
+}
+
+fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
+    match (left, right) {
+        (DocumentSource::Base64 { data: left, .. }, DocumentSource::Base64 { data: right, .. }) => {
+            left == right
+        }
+        (DocumentSource::Text(left), DocumentSource::Text(right)) => same_text(*left, *right),
+        (DocumentSource::Content(left), DocumentSource::Content(right)) => same_blocks(left, right),
+        _ => false,
+    }
+}
+
+/// What stands for a result: the same for results that are the same.
+pub(crate) fn of_result(result: &ToolResult<'_>) -> u64 {
+    let of = |parts| match parts {
+        Part::Text(parts) => text(parts),
+        Part::Block(block) => of_block(block),
+    };
+    let content = parts(&result.content).fold(6, |all, parts| mix(all, of(parts)));
+    mix(u64::from(result.is_error), content)
+}
+
+fn of_blocks(blocks: &[Block<'_>]) -> u64 {
+    blocks.iter().fold(6, |all, block| mix(all, of_block(block)))
+}
+
+fn of_block(block: &Block<'_>) -> u64 {
+    let optional = |part: Option<Str<'_>>| part.map_or(0, text);
+    match block {
+        Block::Text(block) => text(block.text),
+        Block::ToolReference(name) => mix(7, text(*name)),
+        Block::Image(image) => match image.source {
+            ImageSource::Base64 { data: inside, .. } | ImageSource::Url(inside) => {
+                mix(8, text(inside))
+            }
+            ImageSource::File => 12,
+        },
+        Block::Document(document) => {
+            let Document { source, title, context, .. } = &**document;
+            let source = match source {
+                DocumentSource::Base64 { data: inside, .. } | DocumentSource::Text(inside) => {
+                    text(*inside)
+                }
+                DocumentSource::Content(blocks) => of_blocks(blocks),
+                DocumentSource::Url | DocumentSource::File => 9,
+            };
+            mix(mix(source, optional(*title)), optional(*context))
+        }
+        Block::SearchResult(found) => {
+            let SearchResult { source, title, content } = &**found;
+            mix(mix(text(*source), text(*title)), of_blocks(content))
+        }
+        Block::BrowserState { tabs, changes } => {
+            mix(bytes(10, tabs.as_bytes()), bytes(11, changes.as_bytes()))
+        }
+        _ => 12,
+    }
+}
+
+/// Clients escape a text in the same way each time, so that texts which differ are told apart at the
+/// first byte that does, unless that is in an escape. Results are long and full of escapes.
+fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
+    const STEP: usize = 32;
+    let (one, other) = (left.raw().as_bytes(), right.raw().as_bytes());
+    if one == other {
+        return true;
+    }
+    let steps = one.chunks(STEP).zip(other.chunks(STEP)).take_while(|(left, right)| left == right);
+    let start = steps.count().saturating_mul(STEP).min(one.len()).min(other.len());
+    let rest = one.iter().zip(other).skip(start);
+    let same = rest.take_while(|(left, right)| left == right).count();
+    let at = start.saturating_add(same);
+    (is_in_escape(one, at) || is_in_escape(other, at)) && left == right
+}
+
+/// Whether the byte is one of an escape, if backslashes are all taken for the start of one.
+fn is_in_escape(text: &[u8], at: usize) -> bool {
+    (0..6usize).any(|back| {
+        let Some(start) = at.checked_sub(back) else { return false };
+        let escape = text.get(start..).unwrap_or_default();
+        match escape {
+            [b'\\', b'u', ..] => true,
+            [b'\\', ..] => back < 2,
+            _ => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

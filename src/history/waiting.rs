@@ -1,0 +1,80 @@
+//! Whether a call waits: what it gives stays the same until somebody else is done, so that to make it again is no
+//! mistake.
+
+use crate::json::{Reader, member};
+use crate::model::ToolUse;
+use crate::text::words;
+
+/// Claude Code's tools that ask what became of a background task.
+const OF_TASKS: [&str; 3] = ["TaskOutput", "BashOutput", "AgentOutput"];
+
+/// OpenHands' tools that wait for the last command to go on, if they are called without one.
+const OF_COMMANDS: [&str; 2] = ["execute_bash", "terminal"];
+
+/// Whether a tool is one to wait with, by its name or what it is asked to do, or its command sleeps.
+pub(crate) fn waits(call: &ToolUse<'_>) -> bool {
+    let name = &*call.name.decode();
+    OF_TASKS.contains(&name)
+        || has_word(name, ["wait", "Wait"])
+        || OF_COMMANDS.contains(&name) && member(&call.input, "command") == Some("\"\"")
+        || has_action(&call.input)
+        || sleeps(call)
+}
+
+/// Whether an action is to wait: that of a tool that uses a computer, or one of a list of them.
+fn has_action(input: &str) -> bool {
+    const ACTION: &str = "\"action\"";
+    words::places(input, ACTION).any(|at| {
+        let value = input.get(at.saturating_add(ACTION.len())..).unwrap_or_default();
+        let value = value.trim_ascii_start().strip_prefix(':').unwrap_or_default();
+        value.trim_ascii_start().starts_with("\"wait\"")
+    })
+}
+
+/// Whether its command sleeps, so that it waited even if it failed.
+pub(crate) fn sleeps(call: &ToolUse<'_>) -> bool {
+    let Some(command) = member(&call.input, "command") else { return false };
+    // Some write it as a list of its words.
+    let text = Reader::new(command, 1).string().map(|text| text.decode());
+    let text = text.as_deref().unwrap_or(command);
+    has_word_before(text, ["sleep", "Sleep"], says_how_long)
+}
+
+/// Whether a time follows: `sleep 5`, `["sleep", "5"]`, `time.sleep(0.5)`, `Start-Sleep -Seconds 5`. The word alone is
+/// as often a name that is searched or tested.
+fn says_how_long(behind: &str) -> bool {
+    let time = words::trim_start(behind, b" \"',(");
+    let is_apart = time.len() < behind.len();
+    let is_own = !behind.starts_with(['"', '\'']) || behind.contains(',');
+    // PowerShell's.
+    let option = words::after_start(time, "-s").or_else(|| words::after_start(time, "-m"));
+    let time = option.map_or(time, |rest| {
+        rest.trim_start_matches(|letter: char| letter.is_ascii_alphabetic()).trim_start()
+    });
+    let number = time.strip_prefix('.').unwrap_or(time);
+    let digits = number.bytes().take_while(u8::is_ascii_digit).count();
+    // `2>&1` is none.
+    let is_number = digits > 0 && number.as_bytes().get(digits) != Some(&b'>');
+    is_apart && is_own && (is_number || time.starts_with('$') || time.starts_with("infinity"))
+}
+
+/// Whether there is a word, spelt small or with a capital: as in `wait_for`, `browserWait` and `Start-Sleep`, and
+/// not as in `await` and `sleeper`.
+fn has_word(text: &str, word: [&str; 2]) -> bool {
+    has_word_before(text, word, |_| true)
+}
+
+/// Whether the word stands in `text`, in small letters or with a capital, and the text behind it `fits`.
+fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: fn(&str) -> bool) -> bool {
+    let ends = |at: usize| {
+        let behind = text.get(at.saturating_add(small.len())..).unwrap_or_default();
+        !behind.starts_with(|letter: char| letter.is_ascii_lowercase()) && fits(behind)
+    };
+    let before = |at: usize| at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+    let begins = |at: usize| !before(at).is_some_and(u8::is_ascii_alphabetic);
+    words::places(text, small).any(|at| begins(at) && ends(at))
+        || words::places(text, capital).any(ends)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,367 @@
+//! How blocks are read. `type` may be the last member of a block, so it is looked for first; what follows
+//! knows which members belong to that kind of block.
+
+use super::{
+    Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
+};
+use crate::json::{Raw, Str, ValueKind};
+use crate::model::limits::Many;
+use crate::model::source::{Read, Source, bad_tag, expected, required};
+use crate::model::tool::ToolChange;
+
+/// Room for as many more is not kept.
+const MANY_BLOCKS: usize = 1_000;
+
+/// Where a block stands, which decides what may be in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlockParent {
+    /// In a message.
+    Message,
+    /// In a tool result.
+    Result,
+    /// In a document: only texts and images. So blocks cannot be nested any deeper.
+    Document,
+    /// In a search result: only texts.
+    SearchResult,
+}
+
+impl BlockParent {
+    /// The types that the real API would name in its error.
+    pub(crate) fn tags(self) -> &'static str {
+        match self {
+            Self::Message => {
+                "'document', 'image', 'redacted_thinking', 'search_result', 'server_tool_use', \
+                 'text', 'thinking', 'tool_result', 'tool_use', 'web_search_tool_result'"
+            }
+            Self::Result => "'document', 'image', 'search_result', 'text', 'tool_reference'",
+            Self::Document => "'image', 'text'",
+            Self::SearchResult => "'text'",
+        }
+    }
+}
+
+impl<'a> Source<'a, '_> {
+    /// A string, which is one text block, or an array of blocks.
+    pub(crate) fn content(&mut self, place: BlockParent) -> Read<Vec<Block<'a>>> {
+        match self.reader.kind()? {
+            ValueKind::String => {
+                let text = self.reader.string()?;
+                if place == BlockParent::Message && text.is_empty() {
+                    return Ok(Vec::new());
+                }
+                Ok(vec![Block::Text(Text { text, cached: false, cited: false })])
+            }
+            ValueKind::Array => {
+                let mut blocks = Vec::new();
+                self.array(Many::Blocks, |source| {
+                    blocks.push(source.block(place)?);
+                    Ok(())
+                })?;
+                if blocks.len() > MANY_BLOCKS {
+                    blocks.shrink_to_fit();
+                }
+                Ok(blocks)
+            }
+            found => Err(expected("a string or an array", found)),
+        }
+    }
+
+    fn content_into(&mut self, to: &mut Option<Vec<Block<'a>>>, place: BlockParent) -> Read<bool> {
+        *to = Some(self.content(place)?);
+        Ok(true)
+    }
+
+    pub(crate) fn block(&mut self, place: BlockParent) -> Read<Block<'a>> {
+        let tag = self.tag()?;
+        let at = self.reader.offset();
+        let name = tag.decode();
+        match (name.as_ref(), place) {
+            ("text", _) => self.text(),
+            (_, BlockParent::SearchResult) => Err(bad_tag(tag, place.tags())),
+            ("image", _) => self.image(at),
+            (_, BlockParent::Document) => Err(bad_tag(tag, place.tags())),
+            ("document", _) => self.document(at),
+            ("search_result", _) => self.search_result(),
+            ("tool_reference", _) => self.tool_reference(),
+            ("browser_state", _) => self.browser_state(),
+            // The other blocks cannot be results of a client's tool.
+            (_, BlockParent::Result) => Err(bad_tag(tag, place.tags())),
+            ("tool_use", _) => self.tool_use(at),
+            ("tool_result", _) => self.tool_result(at),
+            ("thinking", _) => self.thinking(),
+            ("redacted_thinking", _) => {
+                let mut data = None;
+                self.tagged(|source, key| match key {
+                    "data" => source.string(&mut data),
+                    _ => Ok(false),
+                })?;
+                Ok(Block::RedactedThinking(data.unwrap_or_default()))
+            }
+            ("server_tool_use" | "mcp_tool_use", _) => self.server_tool_use(),
+            ("compaction", _) => self.compaction(),
+            ("tool_addition" | "tool_removal", _) => self.tool_change(),
+            ("container_upload", _) => self.skip().map(|_| Block::ContainerUpload),
+            ("fallback" | "mcp_tool_listing", _) => self.skip().map(|_| Block::Note),
+            (name, _) if name.ends_with("_tool_result") => self.server_tool_result(name),
+            _ => self.skip().map(|_| Block::Unknown(tag)),
+        }
+    }
+
+    fn text(&mut self) -> Read<Block<'a>> {
+        let (mut text, mut cited) = (None, false);
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "text" => source.string(&mut text),
+            "citations" => {
+                let array = source.raw_of(ValueKind::Array)?;
+                cited = array.bytes().any(|byte| byte == b'{');
+                Ok(true)
+            }
+            _ => source.cacheable(key, &mut cached),
+        })?;
+        Ok(Block::Text(Text { text: required(text, "text")?, cached, cited }))
+    }
+
+    fn image(&mut self, at: usize) -> Read<Block<'a>> {
+        let mut image = None;
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "source" => {
+                image = Some(source.image_source()?);
+                Ok(true)
+            }
+            "transformations" => source.ignore(ValueKind::Object),
+            _ => source.cacheable(key, &mut cached),
+        })?;
+        let source = required(image, "source")?;
+        Ok(Block::Image(Box::new(Image { at, source, cached })))
+    }
+
+    fn image_source(&mut self) -> Read<ImageSource<'a>> {
+        let tag = self.tag()?;
+        match tag.decode().as_ref() {
+            "base64" => {
+                let (media_type, data) = self.base64()?;
+                Ok(ImageSource::Base64 { media_type, data })
+            }
+            "url" => {
+                let mut url = None;
+                self.tagged(|source, key| match key {
+                    "url" => source.string(&mut url),
+                    _ => Ok(false),
+                })?;
+                Ok(ImageSource::Url(required(url, "url")?))
+            }
+            "file" => self.skip().map(|_| ImageSource::File),
+            _ => Err(bad_tag(tag, "'base64', 'file', 'url'")),
+        }
+    }
+
+    fn base64(&mut self) -> Read<(Str<'a>, Str<'a>)> {
+        let (mut media_type, mut data) = (None, None);
+        self.tagged(|source, key| match key {
+            "media_type" => source.string(&mut media_type),
+            "data" => source.string(&mut data),
+            _ => Ok(false),
+        })?;
+        Ok((required(media_type, "media_type")?, required(data, "data")?))
+    }
+
+    fn document(&mut self, at: usize) -> Read<Block<'a>> {
+        let (mut document, mut title, mut context) = (None, None, None);
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "source" => {
+                document = Some(source.document_source()?);
+                Ok(true)
+            }
+            "title" => source.string(&mut title),
+            "context" => source.string(&mut context),
+            "citations" => source.ignore(ValueKind::Object),
+            _ => source.cacheable(key, &mut cached),
+        })?;
+        let source = required(document, "source")?;
+        Ok(Block::Document(Box::new(Document { at, source, title, context, cached })))
+    }
+
+    fn document_source(&mut self) -> Read<DocumentSource<'a>> {
+        let tag = self.tag()?;
+        match tag.decode().as_ref() {
+            "base64" => {
+                let (media_type, data) = self.base64()?;
+                Ok(DocumentSource::Base64 { media_type, data })
+            }
+            "text" => Ok(DocumentSource::Text(self.base64()?.1)),
+            "content" => {
+                let mut content = None;
+                self.tagged(|source, key| match key {
+                    "content" => source.content_into(&mut content, BlockParent::Document),
+                    _ => Ok(false),
+                })?;
+                Ok(DocumentSource::Content(required(content, "content")?))
+            }
+            "url" => self.skip().map(|_| DocumentSource::Url),
+            "file" => self.skip().map(|_| DocumentSource::File),
+            _ => Err(bad_tag(tag, "'base64', 'content', 'file', 'text', 'url'")),
+        }
+    }
+
+    fn search_result(&mut self) -> Read<Block<'a>> {
+        let (mut found_at, mut title, mut content) = (None, None, None);
+        self.tagged(|source, key| match key {
+            "source" => source.string(&mut found_at),
+            "title" => source.string(&mut title),
+            "content" => source.content_into(&mut content, BlockParent::SearchResult),
+            "citations" => source.ignore(ValueKind::Object),
+            _ => source.cacheable(key, &mut false),
+        })?;
+        Ok(Block::SearchResult(Box::new(SearchResult {
+            source: required(found_at, "source")?,
+            title: required(title, "title")?,
+            content: required(content, "content")?,
+        })))
+    }
+
+    fn tool_reference(&mut self) -> Read<Block<'a>> {
+        let mut name = None;
+        self.tagged(|source, key| match key {
+            "tool_name" => source.string(&mut name),
+            _ => source.cacheable(key, &mut false),
+        })?;
+        Ok(Block::ToolReference(required(name, "tool_name")?))
+    }
+
+    fn browser_state(&mut self) -> Read<Block<'a>> {
+        let (mut tabs, mut changes) = ("", "");
+        self.tagged(|source, key| {
+            match key {
+                "tabs" => tabs = source.raw_of(ValueKind::Array)?,
+                "state_changes" => changes = source.raw_of(ValueKind::Array)?,
+                _ => return source.cacheable(key, &mut false),
+            }
+            Ok(true)
+        })?;
+        Ok(Block::BrowserState { tabs, changes })
+    }
+
+    fn tool_use(&mut self, at: usize) -> Read<Block<'a>> {
+        self.count(Many::Calls, at)?;
+        let (mut id, mut name, mut toolset, mut input) = (None, None, None, None);
+        self.tagged(|source, key| match key {
+            "id" => source.string(&mut id),
+            "name" => source.string(&mut name),
+            "toolset_name" => source.string(&mut toolset),
+            "input" => {
+                input = Some(source.reader.raw()?);
+                Ok(true)
+            }
+            "caller" => source.ignore(ValueKind::Object),
+            _ => source.cacheable(key, &mut false),
+        })?;
+        let (id, name) = (required(id, "id")?, required(name, "name")?);
+        if input.is_none() && !self.warnings.strict() {
+            self.warnings.add("tool_input_not_object");
+            input = Some(Raw::of("{}"));
+        }
+        let input = required(input, "input")?;
+        Ok(Block::ToolUse(Box::new(ToolUse { at, id, name, toolset, input })))
+    }
+
+    fn tool_result(&mut self, at: usize) -> Read<Block<'a>> {
+        self.count(Many::Results, at)?;
+        let (mut id, mut content, mut is_error) = (None, None, false);
+        let mut cached = false;
+        self.tagged(|source, key| match key {
+            "toolset_name" => source.ignore(ValueKind::String),
+            "tool_use_id" => source.string(&mut id),
+            "content" => source.content_into(&mut content, BlockParent::Result),
+            "is_error" => source.bool(&mut is_error),
+            _ => source.cacheable(key, &mut cached),
+        })?;
+        let mut content = content.unwrap_or_default();
+        // The prompt ends with the last block either way.
+        if let Some(Block::Text(last)) = content.last_mut() {
+            last.cached |= cached;
+        }
+        let id = required(id, "tool_use_id")?;
+        Ok(Block::ToolResult(Box::new(ToolResult { id, content, is_error })))
+    }
+
+    fn thinking(&mut self) -> Read<Block<'a>> {
+        let (mut thinking, mut signature) = (None, None);
+        self.tagged(|source, key| match key {
+            "thinking" => source.string(&mut thinking),
+            "signature" => source.string(&mut signature),
+            _ => Ok(false),
+        })?;
+        // Absent where a client keeps only what it shows.
+        let signature = signature.unwrap_or_default();
+        // Some clients keep only what came in deltas: the signature of a block that is not shown.
+        if thinking.is_none() && !signature.is_empty() && !self.warnings.strict() {
+            thinking = Some(Str::default());
+        }
+        Ok(Block::Thinking { thinking: required(thinking, "thinking")?, signature })
+    }
+
+    fn server_tool_use(&mut self) -> Read<Block<'a>> {
+        let (mut name, mut input) = (None, "{}");
+        self.tagged(|source, key| match key {
+            "id" | "server_name" => source.ignore(ValueKind::String),
+            "name" => source.string(&mut name),
+            "input" => source.raw(&mut input),
+            "caller" => source.ignore(ValueKind::Object),
+            _ => source.cacheable(key, &mut false),
+        })?;
+        Ok(Block::ServerToolUse { name: required(name, "name")?, input })
+    }
+
+    fn server_tool_result(&mut self, tag: &str) -> Read<Block<'a>> {
+        let (mut content, mut is_error) = ("", false);
+        self.tagged(|source, key| match key {
+            "tool_use_id" => source.ignore(ValueKind::String),
+            "content" => source.raw(&mut content),
+            "is_error" => source.bool(&mut is_error),
+            "caller" => source.ignore(ValueKind::Object),
+            _ => source.cacheable(key, &mut false),
+        })?;
+        let tool_search = tag == "tool_search_tool_result";
+        Ok(Block::ServerToolResult { content, tool_search, is_error })
+    }
+
+    fn compaction(&mut self) -> Read<Block<'a>> {
+        let (mut content, mut changes) = (None, Vec::new());
+        self.tagged(|source, key| match key {
+            "encrypted_content" | "signature" => source.ignore(ValueKind::String),
+            "content" => source.string(&mut content),
+            "tool_changes" => {
+                source.array(Many::Blocks, |source| {
+                    source.tag()?;
+                    if let Block::ToolChange(change) = source.tool_change()? {
+                        changes.push(*change);
+                    }
+                    Ok(())
+                })?;
+                Ok(true)
+            }
+            _ => source.cacheable(key, &mut false),
+        })?;
+        Ok(Block::Compaction { content, changes })
+    }
+
+    fn tool_change(&mut self) -> Read<Block<'a>> {
+        let tag = self.tag()?;
+        let addition = tag == "tool_addition";
+        if !addition && tag != "tool_removal" {
+            return Err(bad_tag(tag, "'tool_addition', 'tool_removal'"));
+        }
+        let mut change = None;
+        self.tagged(|source, key| match key {
+            "tool" => {
+                change = Some(ToolChange::read(source, addition)?);
+                Ok(true)
+            }
+            _ => source.cacheable(key, &mut false),
+        })?;
+        Ok(Block::ToolChange(Box::new(required(change, "tool")?)))
+    }
+}

@@ -1,0 +1,19 @@
+//! The wire types of a Messages request, and how they are read; no decisions.
+//!
+//! The body is read once, from left to right, into borrowed structs: texts stay as the client
+//! escaped them, schemas and tool inputs stay as they were written. An absent member and `null` mean
+//! the same. A member that is not known is counted, because clients add members with each release.
+
+pub mod limits;
+pub mod request_context;
+
+pub(crate) mod block;
+pub(crate) mod request;
+mod source;
+pub(crate) mod tool;
+
+pub(crate) use block::{
+    Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
+};
+pub(crate) use request::{Message, Request, Role, Thinking, ThinkingMode};
+pub(crate) use source::{path_at, unknown_tag};

@@ -1,0 +1,191 @@
+//! What an answer must know about its request.
+//!
+//! Written by `translate` while it reads the request, read by `stream` and by `translate` again
+//! while they read the answer. It owns its texts: the request body is gone by then.
+
+use crate::dialect::profile::Profile;
+use crate::text::names::NameSet;
+
+/// What an answer must know about its request.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RequestContext {
+    /// The model that the client named, which the answer reports.
+    pub model: String,
+    /// The upstream knows it by another name.
+    pub model_mapped: bool,
+    /// The most tokens that the upstream was asked for; 0 where that is not known.
+    pub max_tokens: u64,
+    /// Whether the client wants a stream.
+    pub stream: bool,
+    /// The tools that were sent to the upstream.
+    pub tools: Tools,
+    /// The client's stop sequences. The text is cut here too: the upstream may not know all of them
+    /// (`stop`, `max_stop`), or ignore them.
+    pub stop_sequences: Vec<String>,
+    /// Whether reasoning is shown.
+    pub thinking: Display,
+    /// Reasoning must come back with tool calls (`reasoning_history`), so a thinking block carries
+    /// it even when its text is not shown.
+    pub reasoning_returns: bool,
+    /// Which upstream thinks, for the signature of thinking blocks; empty where there is only one.
+    pub upstream_mark: String,
+    /// Which model thinks, for reasoning that no other model takes.
+    pub model_mark: String,
+    /// The client allows one tool call only (`disable_parallel_tool_use`).
+    pub one_tool_call: bool,
+    /// The tools that a guard withheld or the client forbids, which the model may call all the same.
+    pub withheld: Withheld,
+    /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
+    pub ids_used: NameSet<'static>,
+    /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
+    pub input_tokens: u64,
+    /// The part of them that is known before the request is translated: without reasoning and a schema in words.
+    pub input_estimate: u64,
+    /// The upstream got the gateway's own credential: what it says of that is not for the client.
+    pub edge_key: bool,
+    /// The final assistant text, where the profile says that the upstream repeats it.
+    pub prefill: String,
+    /// The upstream got images.
+    pub has_images: bool,
+    /// The hosts from which it has to fetch some of them, in lower case.
+    pub image_hosts: Vec<String>,
+    /// The upstream got documents that are not text.
+    pub has_documents: bool,
+    /// The user has just given one of the images.
+    pub has_new_image: bool,
+    /// The upstream got a `response_format`.
+    pub has_schema: bool,
+    /// The upstream got reasoning of earlier turns, if there are any.
+    pub has_reasoning: bool,
+    /// Which parameters the upstream may have got.
+    pub parameters: Parameters,
+    /// What shape the request had.
+    pub counts: RequestCounts,
+    /// What the upstream's answers need.
+    pub profile: Profile,
+}
+
+/// What the upstream may refuse of a request that has it. Where it has not, an error that names it means something
+/// else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Parameters {
+    /// `temperature` or `top_p`
+    pub sampling: bool,
+    /// `top_k`
+    pub top_k: bool,
+    /// Whatever tells the model to think, or not to.
+    pub thinking: bool,
+    /// `metadata.user_id`
+    pub user: bool,
+    /// `service_tier` or `speed`
+    pub service_tier: bool,
+    /// Neighbouring messages of the assistant, or one at the beginning.
+    pub neighbours: bool,
+    /// Messages of the assistant with calls, and no text for their content.
+    pub silent_calls: bool,
+}
+
+/// How much of what there is in a request: counts, for metrics and logs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Messages.
+    pub messages: u32,
+    /// Tools that the client offered.
+    pub tools: u32,
+    /// Tool results.
+    pub tool_results: u32,
+    /// Those of them that no earlier request had: that come after the assistant's last message.
+    pub new_results: u32,
+    /// Ids of tool calls that carry an upstream's id as it is.
+    pub ids_decoded: u32,
+    /// Ids that carry one behind a tag.
+    pub ids_tagged: u32,
+    /// Ids of another endpoint.
+    pub ids_foreign: u32,
+}
+
+impl RequestCounts {
+    /// Whether there are tool calls, or results of some.
+    #[must_use]
+    pub(crate) fn has_calls(&self) -> bool {
+        self.ids_decoded > 0 || self.ids_tagged > 0 || self.ids_foreign > 0
+    }
+}
+
+/// Whether reasoning is shown to the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Display {
+    /// No thinking blocks.
+    #[default]
+    Hidden,
+    /// Thinking blocks with empty text (`display: "omitted"`).
+    Omitted,
+    /// Thinking blocks with their text.
+    Shown,
+}
+
+/// The tools whose calls are not passed on to the client.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Withheld {
+    /// None.
+    #[default]
+    Nothing,
+    /// These, as the upstream knows them.
+    These(Vec<String>),
+    /// All but those that were sent: the model must answer by calling one of these.
+    Unsent,
+    /// All: the model must answer.
+    All,
+    /// All, because the client forbids calls (`tool_choice: none`), which some servers do not read.
+    Forbidden,
+}
+
+/// What is longer is taken for no name of a tool; the Messages API allows 128 letters.
+pub(crate) const NAME_BYTES_MAX: usize = 512;
+
+/// The tools that were sent to the upstream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tools {
+    pub(crate) sent: Vec<Tool>,
+    /// Those that the client would load first. A model that knows their names may call them all the same.
+    pub(crate) deferred: Vec<Tool>,
+}
+
+/// One tool, under both its names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tool {
+    /// What the upstream knows it as.
+    pub outgoing: String,
+    /// What the client knows it as.
+    pub name: String,
+    /// The client's toolset of which it is a member (`computer`, `browser`).
+    pub toolset: Option<&'static str>,
+    /// Its position among the client's `tools`, if it is one of them by itself.
+    pub place: Option<usize>,
+    /// Its JSON Schema, kept only where the answer needs it: tool calls written as text, checks of
+    /// inputs.
+    pub schema: Option<String>,
+}
+
+impl Tools {
+    /// Adds a tool.
+    pub fn push(&mut self, tool: Tool) {
+        self.sent.push(tool);
+    }
+
+    /// Adds a tool that was not sent, because nothing has loaded it.
+    pub fn push_deferred(&mut self, tool: Tool) {
+        self.deferred.push(tool);
+    }
+
+    /// All of them, in the order of the request.
+    pub fn iter(&self) -> impl Iterator<Item = &Tool> {
+        self.sent.iter()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.sent.is_empty()
+    }
+}

@@ -1,0 +1,385 @@
+//! The cursor over a request's body, with what all its parts need: unknown members are counted, and
+//! an error names its path.
+//!
+//! Nobody carries paths around while reading. The place of an error is known as an offset, and the
+//! path to an offset is found by walking the body once more, which only happens for errors.
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+use crate::json::{self, Raw, Reader, Str, ValueKind};
+use crate::model::limits::{self, Counted, Many};
+use crate::observe::warning::Warnings;
+
+/// An error is where the reader stands.
+pub(crate) type Read<T> = Result<T, json::Error>;
+
+/// A body that is being read.
+pub(crate) struct Source<'a, 'w> {
+    pub(crate) body: &'a str,
+    pub(crate) reader: Reader<'a>,
+    pub(crate) warnings: &'w mut Warnings,
+    /// How many blocks had a `cache_control`.
+    pub(crate) breakpoints: usize,
+    counted: Counted,
+    /// An error that has its path already, and is told in place of the one that stops the reading.
+    refused: Option<Error>,
+}
+
+/// Reads the whole of `body` with `read`, and gives errors their paths.
+pub(crate) fn read_body<'a, T>(
+    body: &'a str,
+    depth_max: u32,
+    warnings: &mut Warnings,
+    read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
+) -> Result<T, Error> {
+    let reader = Reader::new(body, depth_max);
+    let mut source = Source {
+        body,
+        reader,
+        warnings,
+        breakpoints: 0,
+        counted: Counted::default(),
+        refused: None,
+    };
+    let result = read(&mut source).and_then(|value| {
+        source.reader.end()?;
+        Ok(value)
+    });
+    result.map_err(|error| source.located(error))
+}
+
+impl<'a> Source<'a, '_> {
+    /// What the client is told of the error that stopped the reading.
+    fn located(&mut self, error: json::Error) -> Error {
+        if let Some(refused) = self.refused.take() {
+            return refused;
+        }
+        if error.is_syntax() {
+            return error.into();
+        }
+        let path = path_at(self.body, self.reader.offset());
+        match (path.as_str(), error.path()) {
+            ("", "") => {
+                // What kind of value it is was told by its first letter.
+                let mut reader = Reader::of(self.body);
+                match reader.skip().and_then(|_| reader.end()) {
+                    Ok(()) => Error::invalid(format!("The request body: {}", error.reason())),
+                    Err(error) => Error::not_json(&error),
+                }
+            }
+            ("", _) => error.into(),
+            (path, _) => error.in_key(path).into(),
+        }
+    }
+
+    /// Reads an object. `member` is called with the name of each member that is not null; it reads
+    /// the value, or says that it does not know the name.
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
+    ) -> Read<()> {
+        self.members(false, &mut member)
+    }
+
+    /// Reads the members of an object whose `type` [`Source::tag`] has read.
+    pub(crate) fn tagged(
+        &mut self,
+        mut member: impl FnMut(&mut Self, &str) -> Read<bool>,
+    ) -> Read<()> {
+        self.members(true, &mut member)
+    }
+
+    /// Not generic: there are some forty kinds of objects.
+    fn members(
+        &mut self,
+        tagged: bool,
+        member: &mut dyn FnMut(&mut Self, &str) -> Read<bool>,
+    ) -> Read<()> {
+        self.reader.kind()?;
+        let start = self.reader.offset();
+        self.reader.begin_object()?;
+        while let Some(key) = self.reader.next_key()? {
+            self.count(Many::Fields, start)?;
+            if self.reader.null()? {
+                continue;
+            }
+            let key = key.decode();
+            let known = match key.as_ref() {
+                "type" if tagged => self.ignore(ValueKind::String)?,
+                key => member(self, key)?,
+            };
+            if !known {
+                self.count(Many::UnknownFields, start)?;
+                self.reader.skip()?;
+                self.unknown_field(start, &key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the member `key` of the object that starts at `start`.
+    fn unknown_field(&mut self, start: usize, key: &str) -> Read<()> {
+        let path = if self.warnings.strict() { path_at(self.body, start) } else { String::new() };
+        self.warnings.unknown_field(&path, key).map_err(|error| {
+            self.refused = Some(error);
+            json::Error::value("")
+        })
+    }
+
+    /// Counts one more of something in the value that starts at `start`.
+    #[inline]
+    pub(crate) fn count(&mut self, many: Many, start: usize) -> Read<()> {
+        if self.counted.is_exceeded_by(many) {
+            return Err(self.exceeded(many, start));
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn exceeded(&mut self, many: Many, start: usize) -> json::Error {
+        self.refused = Some(limits::exceeded(&path_at(self.body, start), many));
+        json::Error::value("")
+    }
+
+    /// Reads an array of things that are counted, calling `element` for each.
+    pub(crate) fn array(
+        &mut self,
+        many: Many,
+        mut element: impl FnMut(&mut Self) -> Read<()>,
+    ) -> Read<()> {
+        self.elements(many, &mut element)
+    }
+
+    fn elements(&mut self, many: Many, element: &mut dyn FnMut(&mut Self) -> Read<()>) -> Read<()> {
+        self.reader.kind()?;
+        let start = self.reader.offset();
+        self.reader.begin_array()?;
+        while self.reader.next_element()? {
+            self.count(many, start)?;
+            element(self)?;
+        }
+        Ok(())
+    }
+
+    /// Reads a string into its place. Like all that read into a place, it says that the member is known.
+    pub(crate) fn string(&mut self, place: &mut Option<Str<'a>>) -> Read<bool> {
+        *place = Some(self.reader.string()?);
+        Ok(true)
+    }
+
+    /// Reads a text, and decodes it.
+    pub(crate) fn word(&mut self, place: &mut Option<Cow<'a, str>>) -> Read<bool> {
+        *place = Some(self.reader.string()?.decode());
+        Ok(true)
+    }
+
+    pub(crate) fn bool(&mut self, place: &mut bool) -> Read<bool> {
+        *place = self.reader.bool()?;
+        Ok(true)
+    }
+
+    /// Any value, as it was written.
+    pub(crate) fn raw(&mut self, place: &mut &'a str) -> Read<bool> {
+        *place = self.reader.skip()?;
+        Ok(true)
+    }
+
+    /// Passes over a value that is not used, whatever it is.
+    pub(crate) fn skip(&mut self) -> Read<bool> {
+        self.reader.skip()?;
+        Ok(true)
+    }
+
+    /// Notes that there is a value, whatever it is.
+    pub(crate) fn given(&mut self, place: &mut bool) -> Read<bool> {
+        *place = true;
+        self.skip()
+    }
+
+    /// An object as it was written, which is counted or copied without its white space.
+    pub(crate) fn raw_object(&mut self, place: &mut Option<Raw<'a>>) -> Read<bool> {
+        self.expect(ValueKind::Object)?;
+        *place = Some(self.reader.raw()?);
+        Ok(true)
+    }
+
+    /// A value of one kind, as it was written.
+    pub(crate) fn raw_of(&mut self, kind: ValueKind) -> Read<&'a str> {
+        self.expect(kind)?;
+        self.reader.skip()
+    }
+
+    pub(crate) fn expect(&mut self, kind: ValueKind) -> Read<()> {
+        match self.reader.kind()? {
+            found if found == kind => Ok(()),
+            found => Err(expected(kind.name(), found)),
+        }
+    }
+
+    /// Checks that a value that is not used has its type.
+    pub(crate) fn ignore(&mut self, kind: ValueKind) -> Read<bool> {
+        self.raw_of(kind)?;
+        Ok(true)
+    }
+
+    /// A whole number that is not negative, with the real API's words about others.
+    pub(crate) fn whole_number(&mut self, place: &mut Option<u64>) -> Read<bool> {
+        let is_number = self.reader.kind()? == ValueKind::Number;
+        let text = if is_number { self.reader.clone().number()? } else { "" };
+        // Clients that know no integers write `4096.0`.
+        let whole =
+            || json::Number::read(text).filter(|it| it.is_whole()).and_then(|it| it.whole_part());
+        match text.parse().or_else(|error| whole().filter(|it| *it < 1 << 53).ok_or(error)) {
+            Ok(number) => {
+                self.reader.number()?;
+                *place = Some(number);
+                Ok(true)
+            }
+            Err(_) if text.starts_with('-') && text.bytes().skip(1).all(|b| b.is_ascii_digit()) => {
+                Err(json::Error::value("Input should be greater than or equal to 0"))
+            }
+            Err(_) => Err(json::Error::value("Input should be a valid integer")),
+        }
+    }
+
+    /// Whether a negative number comes: LangChain.js and n8n say -1 for what is not set.
+    pub(crate) fn is_unset(&self) -> bool {
+        let number = self.reader.clone().number();
+        !self.warnings.strict() && number.is_ok_and(|number| number.starts_with('-'))
+    }
+
+    /// The `type` of the object that comes next, wherever it stands in it: some clients write it
+    /// last. Nothing is consumed.
+    pub(crate) fn tag(&mut self) -> Read<Str<'a>> {
+        if self.reader.kind()? != ValueKind::Object {
+            self.reader.begin_object()?;
+        }
+        let mut ahead = self.reader.clone();
+        ahead.begin_object()?;
+        while let Some(key) = ahead.next_key()? {
+            if key == "type" {
+                return ahead.string().map_err(|error| error.in_key("type"));
+            }
+            ahead.skip()?;
+        }
+        Err(missing("type"))
+    }
+
+    /// Reads the `cache_control` of a block, and knows no other member.
+    pub(crate) fn cacheable(&mut self, key: &str, cached: &mut bool) -> Read<bool> {
+        if key != "cache_control" {
+            return Ok(false);
+        }
+        self.breakpoints = self.breakpoints.saturating_add(1);
+        *cached = true;
+        self.ephemeral()
+    }
+
+    /// The value of a `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h", "scope"?: "global"}`;
+    /// Claude Code and its SDK send the last.
+    pub(crate) fn ephemeral(&mut self) -> Read<bool> {
+        self.object(|source, key| match key {
+            "type" | "ttl" | "scope" => source.ignore(ValueKind::String),
+            _ => Ok(false),
+        })?;
+        Ok(true)
+    }
+}
+
+/// `PATH.key: Field required`, to be given where the reader stands at the object.
+pub(crate) fn missing(key: &str) -> json::Error {
+    json::Error::value("Field required").in_key(key)
+}
+
+/// The member `key`, which must be there.
+pub(crate) fn required<T>(value: Option<T>, key: &str) -> Read<T> {
+    value.ok_or_else(|| missing(key))
+}
+
+pub(crate) fn expected(what: &str, found: ValueKind) -> json::Error {
+    json::Error::value(format!("expected {what}, but found {}", found.name()))
+}
+
+/// The real API's words for a `type` that it does not know. The tag is cut: it can be anything.
+#[must_use]
+pub(crate) fn unknown_tag(tag: &str) -> String {
+    let tag: String = tag.chars().take(64).collect();
+    format!("Input tag '{tag}' found using 'type' does not match any of the expected tags")
+}
+
+/// The error for a `type` that is none of the `known` ones.
+pub(crate) fn bad_tag(tag: Str<'_>, known: &str) -> json::Error {
+    json::Error::value(format!("{}: {known}", unknown_tag(&tag.decode())))
+}
+
+/// The path of the innermost value that contains `offset`, as a client would write it:
+/// `messages[3].content[0]`. Empty for the whole body.
+#[must_use]
+pub(crate) fn path_at(body: &str, offset: usize) -> String {
+    let mut path = String::new();
+    let mut reader = Reader::new(body, u32::MAX);
+    while let Some((step, inner)) = step_towards(&mut reader, offset) {
+        if !(path.is_empty() || step.starts_with('[')) {
+            path.push('.');
+        }
+        path.push_str(&step);
+        reader = inner;
+    }
+    path
+}
+
+/// The member or element of the next value that contains `offset`, and a reader that stands at it.
+fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, Reader<'a>)> {
+    let object = match reader.kind().ok()? {
+        ValueKind::Object => {
+            reader.begin_object().ok()?;
+            true
+        }
+        ValueKind::Array => {
+            reader.begin_array().ok()?;
+            false
+        }
+        _ => return None,
+    };
+    let mut index = 0usize;
+    loop {
+        let step = if object {
+            reader.next_key().ok()??.decode().into_owned()
+        } else if reader.next_element().ok()? {
+            format!("[{index}]")
+        } else {
+            return None;
+        };
+        reader.kind().ok()?;
+        if reader.offset() > offset {
+            return None;
+        }
+        let inner = reader.clone();
+        // Where the rest of the body is broken, the error that is looked for came before that.
+        if reader.skip().is_err() || offset <= reader.offset() {
+            return Some((step, inner));
+        }
+        index = index.saturating_add(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_has_the_path_of_its_innermost_value() {
+        let body = r#" {"a": [1, {"b c": "x", "d": [ ]}], "e": {} } "#;
+        let at = |needle: &str| path_at(body, body.find(needle).unwrap());
+        assert_eq!(at("{\"a\""), "");
+        assert_eq!(at("[1"), "a");
+        assert_eq!(at("1,"), "a[0]");
+        assert_eq!(at("{\"b c\""), "a[1]");
+        assert_eq!(at("\"x\""), "a[1].b c");
+        assert_eq!(at("[ ]"), "a[1].d");
+        assert_eq!(at("{} }"), "e");
+        assert_eq!(path_at(body, 9999), "");
+        assert_eq!(path_at("{\"a\": [1, {\"b\": tru", 16), "a[1].b");
+    }
+}

@@ -1,0 +1,348 @@
+//! What a request says about tools: definitions, the choice among them, and changes in mid
+//! conversation.
+//!
+//! All kinds of tools share one wide struct: the `type` that tells them apart may come last, and
+//! kinds are added with every release of the API, so which fields belong to which kind is no matter
+//! of reading. Absent and `null` are the same. A Chat Completions tool (`type: "function"`) is read
+//! as well: clients that speak both protocols mix them up.
+
+use std::borrow::Cow;
+
+use super::source::{Read, Source, bad_tag, missing, required};
+use crate::json::{Raw, Str, ValueKind};
+use crate::json_schema::Found;
+use crate::model::limits::Many;
+
+/// An element of `tools`, or the `definition` of an added tool.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ToolDefinition<'a> {
+    /// Where it stands in the body.
+    pub at: usize,
+    /// `type`; empty if absent, which means a custom tool.
+    pub tool_type: Cow<'a, str>,
+    /// `name`, for a Chat Completions tool that of its function.
+    pub name: Option<Cow<'a, str>>,
+    /// `description`
+    pub description: Option<Str<'a>>,
+    /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
+    pub input_schema: Option<Raw<'a>>,
+    /// What was found in `input_schema`.
+    pub found: Found,
+    /// Whether there is a `cache_control`.
+    pub cached: bool,
+    /// `strict`
+    pub strict: bool,
+    /// `defer_loading`
+    pub defer_loading: bool,
+    /// `allowed_callers` are given, and the model itself is none of them.
+    pub uncallable: bool,
+    /// What few tools have. A definition may be three bytes long, and a request have thousands.
+    rare: Option<Box<Rare<'a>>>,
+}
+
+/// Members of a definition that few tools have.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rare<'a> {
+    /// `input_examples`, each an object.
+    pub input_examples: Vec<Raw<'a>>,
+    /// `display_width_px` (computer)
+    pub display_width_px: Option<u64>,
+    /// `display_height_px` (computer)
+    pub display_height_px: Option<u64>,
+    /// `display_number` (computer)
+    pub display_number: Option<u64>,
+    /// `enable_zoom` (computer)
+    pub enable_zoom: bool,
+    /// `max_characters` (text editor)
+    pub max_characters: Option<u64>,
+    /// `configs` of a toolset, in their order.
+    pub configs: Vec<MemberConfig>,
+    /// `user_location` (web search), an object.
+    pub user_location: Option<&'a str>,
+    /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
+    pub limits: Vec<&'static str>,
+    /// `function` of a Chat Completions tool, an object.
+    pub function: Option<Raw<'a>>,
+}
+
+/// What a toolset says about one of its members.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct MemberConfig {
+    /// The member.
+    pub name: String,
+    /// `enabled`
+    pub enabled: Option<bool>,
+    /// `defer_loading`
+    pub defer_loading: bool,
+}
+
+impl<'a> ToolDefinition<'a> {
+    /// What few tools have.
+    pub(crate) fn rare(&self) -> &Rare<'a> {
+        const NONE: &Rare<'static> = &Rare {
+            input_examples: Vec::new(),
+            display_width_px: None,
+            display_height_px: None,
+            display_number: None,
+            enable_zoom: false,
+            max_characters: None,
+            configs: Vec::new(),
+            user_location: None,
+            limits: Vec::new(),
+            function: None,
+        };
+        self.rare.as_deref().unwrap_or(NONE)
+    }
+
+    fn rare_mut(&mut self) -> &mut Rare<'a> {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(crate) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
+        source.reader.kind()?;
+        let start = source.reader.clone();
+        let mut tool = Self { at: start.offset(), ..Self::default() };
+        source.object(|source, key| tool.read_member(source, key))?;
+        let is_named = tool.name.is_some() || !tool.tool_type.is_empty();
+        if !is_named && tool.input_schema.is_none() && tool.rare.is_none() {
+            // There can be many of three bytes.
+            source.reader = start;
+            return Err(missing("name"));
+        }
+        Ok(tool)
+    }
+
+    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+        match key {
+            "type" => self.tool_type = source.reader.string()?.decode(),
+            "name" => return source.word(&mut self.name),
+            "description" => return source.string(&mut self.description),
+            "input_schema" => {
+                source.expect(ValueKind::Object)?;
+                let (schema, found) = Found::read(&mut source.reader)?;
+                (self.input_schema, self.found) = (Some(schema), found);
+            }
+            "input_examples" => {
+                let examples = &mut self.rare_mut().input_examples;
+                examples.clear();
+                source.array(Many::Examples, |source| {
+                    let mut example = None;
+                    source.raw_object(&mut example)?;
+                    examples.extend(example);
+                    Ok(())
+                })?;
+            }
+            "strict" => return source.bool(&mut self.strict),
+            "defer_loading" => return source.bool(&mut self.defer_loading),
+            "allowed_callers" => {
+                self.uncallable = true;
+                source.array(Many::Fields, |source| {
+                    self.uncallable &= source.reader.string()? != "direct";
+                    Ok(())
+                })?;
+            }
+            "display_width_px" | "display_height_px" | "display_number" | "enable_zoom"
+            | "max_characters" | "configs" | "user_location" => {
+                return self.rare_mut().read_member(source, key);
+            }
+            "function" => self.read_function(source)?,
+            // What cannot be passed on, and changes nothing in what the model may answer.
+            "cache_control" => return source.given(&mut self.cached),
+            "eager_input_streaming" => return source.skip(),
+            _ => {
+                let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
+                    return Ok(false);
+                };
+                let limits = &mut self.rare_mut().limits;
+                if !limits.contains(limit) {
+                    limits.push(limit);
+                }
+                return source.skip();
+            }
+        }
+        Ok(true)
+    }
+
+    /// Takes from `function` what is asked about any tool.
+    fn read_function(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
+        let mut function = source.reader.clone();
+        source.object(|source, key| match key {
+            "name" => source.word(&mut self.name),
+            "parameters" => source.raw_object(&mut self.input_schema),
+            _ => source.skip(),
+        })?;
+        self.rare_mut().function = Some(function.raw()?);
+        Ok(())
+    }
+}
+
+impl<'a> Rare<'a> {
+    fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+        match key {
+            "display_width_px" => return source.whole_number(&mut self.display_width_px),
+            "display_height_px" => return source.whole_number(&mut self.display_height_px),
+            "display_number" => return source.whole_number(&mut self.display_number),
+            "enable_zoom" => return source.bool(&mut self.enable_zoom),
+            "max_characters" => return source.whole_number(&mut self.max_characters),
+            "configs" => {
+                source.reader.kind()?;
+                let start = source.reader.offset();
+                source.object(|source, name| {
+                    source.count(Many::Configs, start)?;
+                    self.configs.push(MemberConfig::read(source, name)?);
+                    Ok(true)
+                })?;
+            }
+            "user_location" => self.user_location = Some(source.raw_of(ValueKind::Object)?),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+impl MemberConfig {
+    fn read(source: &mut Source<'_, '_>, name: &str) -> Read<Self> {
+        let mut config = Self { name: name.to_owned(), ..Self::default() };
+        source.object(|source, key| match key {
+            "enabled" => source.bool(config.enabled.insert(false)),
+            "defer_loading" => source.bool(&mut config.defer_loading),
+            _ => Ok(false),
+        })?;
+        Ok(config)
+    }
+}
+
+/// The fields of server tools and of MCP toolsets, beside the common ones.
+const SERVER_TOOL_LIMITS: [&str; 14] = [
+    "max_uses",
+    "allowed_domains",
+    "blocked_domains",
+    "response_inclusion",
+    "citations",
+    "max_content_tokens",
+    "url_sources",
+    "use_cache",
+    "model",
+    "max_tokens",
+    "caching",
+    "mcp_server_name",
+    "default_config",
+    "tools",
+];
+
+/// `tool_choice`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ToolChoice<'a> {
+    /// `type` and `name`
+    pub mode: ChoiceMode<'a>,
+    /// `disable_parallel_tool_use`
+    pub disable_parallel_tool_use: bool,
+}
+
+/// Who chooses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ChoiceMode<'a> {
+    /// The model calls tools or does not.
+    Auto,
+    /// It must call one.
+    Any,
+    /// It must call this one.
+    Tool(Cow<'a, str>),
+    /// It must not call any.
+    None,
+}
+
+impl<'a> ToolChoice<'a> {
+    pub(crate) fn read(source: &mut Source<'a, '_>) -> Read<Self> {
+        let (mut tag, mut name, mut disable_parallel_tool_use) = (None, None, false);
+        source.object(|source, key| match key {
+            "type" => source.string(&mut tag),
+            "name" => source.word(&mut name),
+            "disable_parallel_tool_use" => source.bool(&mut disable_parallel_tool_use),
+            _ => Ok(false),
+        })?;
+        let tag = required(tag, "type")?;
+        let mode = match tag.decode().as_ref() {
+            "auto" => ChoiceMode::Auto,
+            "any" => ChoiceMode::Any,
+            "none" => ChoiceMode::None,
+            "tool" => ChoiceMode::Tool(required(name, "name")?),
+            _ => return Err(bad_tag(tag, "'auto', 'any', 'tool', 'none'")),
+        };
+        Ok(Self { mode, disable_parallel_tool_use })
+    }
+}
+
+/// A `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
+#[derive(Clone, Debug)]
+pub(crate) enum ToolChange<'a> {
+    /// A tool of `tools` is offered from here on.
+    Add(Reference<'a>),
+    /// It is offered no longer.
+    Remove(Reference<'a>),
+    /// A tool that is not in `tools` is offered from here on.
+    Define(Box<ToolDefinition<'a>>),
+}
+
+/// Names a tool of the request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Reference<'a> {
+    /// Where it stands in the body.
+    pub at: usize,
+    /// To what.
+    pub target: Target<'a>,
+}
+
+/// What a reference names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Target<'a> {
+    /// A tool, by its name.
+    Tool(Cow<'a, str>),
+    /// A tool of an MCP server, or all of them.
+    Mcp,
+}
+
+impl<'a> ToolChange<'a> {
+    /// Reads the value of `tool` in a `tool_addition` block, or (`addition` is false) in a
+    /// `tool_removal` block.
+    pub(crate) fn read(source: &mut Source<'a, '_>, addition: bool) -> Read<Self> {
+        source.reader.kind()?;
+        let at = source.reader.offset();
+        let (mut tag, mut name, mut definition) = (None, None, None);
+        source.object(|source, key| match key {
+            "type" => source.string(&mut tag),
+            // `tool_name` is what the block of the same type inside a tool result says.
+            "name" | "tool_name" => source.word(&mut name),
+            "server_name" | "cache_control" => source.skip(),
+            "definition" if addition => {
+                source.count(Many::Tools, at)?;
+                definition = Some(Box::new(ToolDefinition::read(source)?));
+                Ok(true)
+            }
+            _ => Ok(false),
+        })?;
+        let tag = required(tag, "type")?;
+        let target = match tag.decode().as_ref() {
+            "tool_definition" if addition => {
+                return Ok(Self::Define(required(definition, "definition")?));
+            }
+            "tool_reference" => Target::Tool(required(name, "name")?),
+            "mcp_tool_reference" | "mcp_toolset_reference" => Target::Mcp,
+            _ => {
+                let known = match addition {
+                    true => {
+                        "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference', \
+                         'tool_definition'"
+                    }
+                    false => "'tool_reference', 'mcp_tool_reference', 'mcp_toolset_reference'",
+                };
+                return Err(bad_tag(tag, known));
+            }
+        };
+        let reference = Reference { at, target };
+        Ok(if addition { Self::Add(reference) } else { Self::Remove(reference) })
+    }
+}
+
+#[cfg(test)]
+mod tests;

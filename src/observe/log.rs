@@ -1,0 +1,198 @@
+//! The line in the log: one JSON object for each exchange, the same on every host.
+//!
+//! It says what happened in names, counts and times. It never holds a prompt, a tool input or a
+//! credential: it is written from a [`Report`], which has none, and from a path without its query,
+//! because some clients put keys there.
+
+use crate::Millis;
+use crate::config::Log;
+use crate::error::Fault;
+use crate::json::Writer;
+use crate::observe::metrics;
+use crate::observe::report::{Outcome, Report};
+use crate::text::words;
+
+/// Longest text in a line that a client or upstream can choose, in bytes.
+const TEXT_BYTES_MAX: usize = 100;
+
+/// Longest message of an upstream in the log, in bytes: a person must understand it.
+const MESSAGE_BYTES_MAX: usize = 300;
+
+/// Room for most lines.
+const LINE_BYTES: usize = 768;
+
+/// What the exchange does not know.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The method.
+    pub method: String,
+    /// The path; its query is not logged.
+    pub path: String,
+    /// When the request's head came.
+    pub began: Millis,
+    /// Status and upstream of an answer that was passed through.
+    pub passed: Option<(u16, String)>,
+    /// What the host has to say: Envoy's `response_code_details`.
+    pub details: String,
+}
+
+/// How important a line is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// An exchange as it should be, or one that its client spoilt.
+    Info,
+    /// An upstream failed.
+    Warn,
+    /// An operator must act.
+    Error,
+}
+
+impl Level {
+    /// The setting that wants such lines, and none that are less important.
+    fn setting(self) -> Log {
+        match self {
+            Self::Info => Log::Info,
+            Self::Warn => Log::Warn,
+            Self::Error => Log::Error,
+        }
+    }
+}
+
+/// How important the line of this exchange is.
+#[must_use]
+pub fn level(report: &Report) -> Level {
+    match report.outcome {
+        Outcome::Failed(_, Fault::Upstream) => Level::Warn,
+        // Its own limit of bytes is told as 529 and goes away by itself.
+        Outcome::Failed(_, Fault::Operator) if report.status >= 500 && report.status != 529 => {
+            Level::Error
+        }
+        Outcome::Failed(_, Fault::Operator) => Level::Warn,
+        _ => Level::Info,
+    }
+}
+
+/// The line of a finished exchange, or nothing where the setting `log` does not want it. At `debug`
+/// it also says what shape the request had.
+#[must_use]
+pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option<String> {
+    let level = level(report).setting();
+    if log < level {
+        return None;
+    }
+    let mut out = Vec::with_capacity(LINE_BYTES);
+    let mut json = Writer::new(&mut out);
+    json.begin_object().key("level").text(level.word());
+    json.key("request_id").text(&report.request_id);
+    let path = words::before(&request.path, b"?#");
+    json.key("method").text(short(&request.method)).key("path").text(short(path));
+    let (status, upstream) = match &request.passed {
+        Some((status, upstream)) => (*status, upstream),
+        // The client went away before the answer that was to be passed on.
+        None if report.outcome == Outcome::Open => (499, &report.upstream),
+        None => (report.status, &report.upstream),
+    };
+    json.key("status").u64(status.into()).key("outcome").text(metrics::outcome(report));
+    if report.outcome != Outcome::Open {
+        json.key("cause").text(report.cause());
+    }
+    if let Outcome::Failed(kind, _) = report.outcome {
+        json.key("error").text(kind.word());
+    }
+    for (key, value) in [
+        ("model", Some(&report.model)),
+        ("upstream", Some(upstream)),
+        ("upstream_request_id", report.upstream_request_id.as_ref()),
+        ("upstream_id", report.answer.upstream_id.as_ref()),
+        ("client_key", report.client_key.as_ref()),
+        ("trace_id", report.trace_id.as_ref()),
+        ("details", Some(&request.details)),
+    ] {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            json.key(key).text(short(value));
+        }
+    }
+    if let Some(message) = report.upstream_message.as_deref().filter(|text| !text.is_empty()) {
+        json.key("upstream_message").text(words::beginning(message, MESSAGE_BYTES_MAX));
+    }
+    if report.stream {
+        json.key("stream").bool(true);
+    }
+    let answer = &report.answer;
+    let since = |at: Option<Millis>| at.map(|at| at.saturating_sub(request.began));
+    json.key("duration_ms").u64(since(Some(now)).unwrap_or_default());
+    for (key, number) in [
+        ("head_ms", since(report.head_at)),
+        ("content_ms", since(report.content_at)),
+        ("translation_us", report.translation_us),
+        ("upstream_status", report.upstream_status.map(u64::from)),
+    ] {
+        if let Some(number) = number {
+            json.key(key).u64(number);
+        }
+    }
+    for (key, count) in [
+        ("request_bytes", report.request_bytes as u64),
+        ("upstream_request_bytes", report.upstream_request_bytes as u64),
+        ("upstream_response_bytes", report.upstream_response_bytes as u64),
+        ("response_bytes", report.response_bytes as u64),
+        ("chunks", answer.chunks),
+        ("input_tokens", answer.input_tokens),
+        ("cache_read_input_tokens", answer.cache_read_tokens),
+        ("cache_creation_input_tokens", answer.cache_creation_tokens),
+        ("output_tokens", answer.output_tokens),
+        ("thinking_tokens", answer.thinking_tokens),
+        ("tool_calls", answer.tool_calls.into()),
+    ] {
+        if count > 0 {
+            json.key(key).u64(count);
+        }
+    }
+    if let Some((turn, most)) = report.warnings.tool_turn() {
+        json.key("tool_turn").text(&format!("{turn}/{most}"));
+    }
+    if let Some(codes) = report.warnings.header() {
+        json.key("warnings").text(&codes);
+    }
+    if !report.warnings.guards().is_empty() {
+        json.key("guards").text(&report.warnings.guards().join(","));
+    }
+    // A request that was refused early was not read that far.
+    if log == Log::Debug && report.counts.messages > 0 {
+        let counts = &report.counts;
+        json.key("shape").begin_object();
+        for (key, count) in [
+            ("messages", counts.messages),
+            ("tools", counts.tools),
+            ("tool_results", counts.tool_results),
+            ("tool_ids_decoded", counts.ids_decoded),
+            ("tool_ids_tagged", counts.ids_tagged),
+            ("tool_ids_foreign", counts.ids_foreign),
+        ] {
+            json.key(key).u64(count.into());
+        }
+        json.end_object();
+    }
+    json.end_object();
+    keep_to_one_line(&mut out);
+    Some(String::from_utf8(out).unwrap_or_default())
+}
+
+/// Changes what JSON lets stand bare and terminals and readers of lines obey: U+007F to U+009F, U+2028 and U+2029. With
+/// another bit each is a sign, a space or a soft hyphen, and as many bytes of UTF-8.
+fn keep_to_one_line(line: &mut [u8]) {
+    let mut last = 0_u32;
+    for byte in line {
+        last = last << 8 | u32::from(*byte);
+        if *byte == 0x7f || last & 0xffe0 == 0xc280 || last & 0xff_fffe == 0xe2_80a8 {
+            *byte ^= 0x20;
+        }
+    }
+}
+
+fn short(text: &str) -> &str {
+    words::beginning(text, TEXT_BYTES_MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,298 @@
+//! What is counted: one table for all hosts, and what one exchange adds to it.
+//!
+//! A host keeps one [`Counters`] and gives the [`Sample`]s of each finished exchange to its platform:
+//! Prometheus, Envoy's statistics, Analytics Engine. Names and labels are the same everywhere.
+//!
+//! Labels are bounded, because each set of values costs memory for ever: upstreams, and models of the
+//! model map, are the operator's; a model's name that only the client knows counts once an upstream
+//! has answered for it, and only [`MODELS_MAX`] of them. All others are `other`.
+
+use std::borrow::Cow;
+
+use crate::Millis;
+use crate::config::Config;
+use crate::error::Fault;
+use crate::observe::report::{Outcome, Report};
+use crate::text::names::NameSet;
+
+/// Most names of models that are not in the model map and still have a label of their own.
+pub const MODELS_MAX: usize = 32;
+
+/// Longest value of a label, in bytes.
+const VALUE_BYTES_MAX: usize = 64;
+
+/// How a metric grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MetricKind {
+    /// A sum.
+    Counter,
+    /// A distribution.
+    Histogram,
+}
+
+/// One metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Metric {
+    /// As Prometheus knows it, unit included.
+    pub name: &'static str,
+    /// How it grows.
+    pub kind: MetricKind,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+}
+
+/// Upper bounds of the buckets of histograms, in their unit. Envoy has its own.
+pub const BUCKETS: [u64; 16] = [
+    1, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 300_000, 600_000,
+];
+
+macro_rules! metrics {
+    ($($constant:ident = $kind:ident $name:literal [$($label:literal),*] $help:literal;)+) => {
+        $(
+            #[doc = $help]
+            pub const $constant: Metric = Metric {
+                name: $name,
+                kind: MetricKind::$kind,
+                labels: &[$($label),*],
+            };
+        )+
+
+        /// All metrics, each with what it counts. Apart from them, so that a filter need not carry these texts.
+        pub const METRICS: &[(Metric, &str)] = &[$(($constant, $help)),+];
+    };
+}
+
+metrics! {
+    REQUESTS = Counter "creole_requests_total" ["outcome", "status", "upstream"]
+        "Requests that are over, by how they ended and the status that the client got";
+    ENDS = Counter "creole_ends_total" ["cause"]
+        "Requests that are over, by what ended them: a stop reason, or what failed";
+    CLIENT_REQUESTS = Counter "creole_client_requests_total" ["client_key", "outcome"]
+        "Requests of clients that have keys of Creole's, by the name of the key";
+    CLIENT_TOKENS = Counter "creole_client_tokens_total" ["client_key", "kind"]
+        "Tokens of clients that have keys of Creole's: as creole_tokens_total";
+    DURATION = Histogram "creole_request_duration_milliseconds" ["upstream"]
+        "From the complete request to the last byte for the client";
+    UPSTREAM_HEAD = Histogram "creole_upstream_head_milliseconds" ["upstream"]
+        "From the complete request to the head of the upstream's answer";
+    FIRST_TOKEN = Histogram "creole_first_token_milliseconds" ["upstream"]
+        "From the complete request to the first content of the upstream";
+    TRANSLATION = Histogram "creole_translation_microseconds" ["upstream"]
+        "Time that was spent on translation, request and answer together";
+    TOKENS = Counter "creole_tokens_total" ["kind", "model", "upstream"]
+        "Tokens as the upstream counted them: input (not cached), cache_read, cache_creation, output (with thinking), thinking";
+    CHUNKS = Counter "creole_chunks_total" ["upstream"]
+        "Chunks of the upstream";
+    TOOL_CALLS = Counter "creole_tool_calls_total" ["upstream"]
+        "Tool calls that clients got";
+    TOOL_RESULTS = Counter "creole_tool_results_total" ["upstream"]
+        "Tool results that clients sent, new ones";
+    TOOL_IDS = Counter "creole_tool_ids_total" ["kind"]
+        "Tool ids in requests: decoded (plain), tagged, foreign";
+    WARNINGS = Counter "creole_warnings_total" ["code"]
+        "What was changed or left out on the way";
+    GUARDS = Counter "creole_guards_total" ["guard"]
+        "Requests in which a guard acted";
+    BYTES = Counter "creole_bytes_total" ["direction"]
+        "Bytes of bodies: from_client, to_upstream, from_upstream, to_client";
+}
+
+/// What an exchange adds to a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample<'a> {
+    /// To which metric.
+    pub metric: &'static Metric,
+    /// The values of its labels, in their order. Each is one word of safe characters.
+    pub labels: &'a [&'a str],
+    /// How much: added to a counter, observed by a histogram.
+    pub value: u64,
+}
+
+impl Sample<'_> {
+    /// Labels by name and value.
+    pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.metric.labels.iter().zip(self.labels).map(|(name, value)| (*name, *value))
+    }
+}
+
+/// What a host remembers so that labels stay bounded.
+#[derive(Clone, Debug, Default)]
+pub struct Counters {
+    models: NameSet<'static>,
+}
+
+impl Counters {
+    /// Calls `give` with everything that a finished exchange adds. A request that was passed through
+    /// untouched, whose report is open, adds nothing.
+    pub fn count(
+        &mut self,
+        report: &Report,
+        config: &Config,
+        now: Millis,
+        mut give: impl FnMut(Sample<'_>),
+    ) {
+        if report.outcome == Outcome::Open {
+            return;
+        }
+        let mut add = |metric: &'static Metric, labels: &[&str], value: u64| {
+            if value > 0 || metric.kind == MetricKind::Histogram {
+                give(Sample { metric, labels, value });
+            }
+        };
+        let upstream = match report.upstream.as_str() {
+            "" => "none".into(),
+            name => word(name),
+        };
+        let upstream = upstream.as_ref();
+        add(&REQUESTS, &[outcome(report), status(report.status), upstream], 1);
+        add(&ENDS, &[report.cause()], 1);
+        let client_key = report.client_key.as_deref().map(word);
+        if let Some(name) = client_key.as_deref() {
+            add(&CLIENT_REQUESTS, &[name, outcome(report)], 1);
+        }
+        if report.upstream_request_bytes > 0 {
+            let since = |at: Millis| at.saturating_sub(report.requested_at);
+            let ended_at = report.ended_at.unwrap_or(now);
+            add(&DURATION, &[upstream], since(ended_at));
+            for (metric, at) in
+                [(&UPSTREAM_HEAD, report.head_at), (&FIRST_TOKEN, report.content_at)]
+            {
+                if let Some(at) = at {
+                    add(metric, &[upstream], since(at));
+                }
+            }
+            if let Some(spent_us) = report.translation_us {
+                add(&TRANSLATION, &[upstream], spent_us);
+            }
+        }
+        let answer = &report.answer;
+        let tokens = [
+            ("input", answer.input_tokens),
+            ("cache_read", answer.cache_read_tokens),
+            ("cache_creation", answer.cache_creation_tokens),
+            ("output", answer.output_tokens),
+            ("thinking", answer.thinking_tokens),
+        ];
+        if report.upstream_request_bytes > 0 && tokens.iter().any(|(_, count)| *count > 0) {
+            let model = self.model(report, config);
+            for (kind, count) in tokens {
+                add(&TOKENS, &[kind, &model, upstream], count);
+                if let Some(name) = client_key.as_deref() {
+                    add(&CLIENT_TOKENS, &[name, kind], count);
+                }
+            }
+        }
+        let counts = &report.counts;
+        add(&CHUNKS, &[upstream], answer.chunks);
+        add(&TOOL_CALLS, &[upstream], answer.tool_calls.into());
+        add(&TOOL_RESULTS, &[upstream], counts.new_results.into());
+        for (kind, count) in [
+            ("decoded", counts.ids_decoded),
+            ("tagged", counts.ids_tagged),
+            ("foreign", counts.ids_foreign),
+        ] {
+            add(&TOOL_IDS, &[kind], count.into());
+        }
+        let mut codes: Vec<(&'static str, u64)> = Vec::new();
+        for warning in report.warnings.iter() {
+            let count = u64::from(warning.count);
+            match codes.iter_mut().find(|(code, _)| *code == warning.code) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => codes.push((warning.code, count)),
+            }
+        }
+        for (code, count) in codes {
+            add(&WARNINGS, &[code], count);
+        }
+        for guard in report.warnings.guards() {
+            add(&GUARDS, &[guard], 1);
+        }
+        for (direction, bytes) in [
+            ("from_client", report.request_bytes),
+            ("to_upstream", report.upstream_request_bytes),
+            ("from_upstream", report.upstream_response_bytes),
+            ("to_client", report.response_bytes),
+        ] {
+            add(&BYTES, &[direction], bytes as u64);
+        }
+    }
+
+    /// The label for the model that the client named.
+    pub fn model<'a>(&mut self, report: &'a Report, config: &Config) -> Cow<'a, str> {
+        const OTHER: &str = "other";
+        let name = word(&report.model);
+        if let Some(entry) = config.models.entry(&report.model) {
+            // `claude-*` stands for all that it covers; the last resort stands for nothing.
+            return if entry == "*" { OTHER.into() } else { word(&entry).into_owned().into() };
+        }
+        if self.models.contains(&name) {
+            return name;
+        }
+        let known = config.models.is_empty() && self.models.len() < MODELS_MAX;
+        if known && !name.is_empty() && report.outcome == Outcome::Answered {
+            self.models.add(name.clone().into_owned());
+            return name;
+        }
+        OTHER.into()
+    }
+}
+
+/// How an exchange ended, and by whose fault.
+#[must_use]
+pub fn outcome(report: &Report) -> &'static str {
+    match report.outcome {
+        Outcome::Open => "passed",
+        Outcome::Answered => "answered",
+        Outcome::Abandoned => "abandoned",
+        Outcome::Failed(_, Fault::Client) => "failed_client",
+        Outcome::Failed(_, Fault::Upstream) => "failed_upstream",
+        Outcome::Failed(_, Fault::Operator) => "failed_operator",
+    }
+}
+
+/// The statuses that Creole gives by itself, by their number; others, which an upstream chose, by
+/// their class.
+fn status(status: u16) -> &'static str {
+    const OWN: [(u16, &str); 15] = [
+        (200, "200"),
+        (400, "400"),
+        (401, "401"),
+        (402, "402"),
+        (403, "403"),
+        (404, "404"),
+        (405, "405"),
+        (409, "409"),
+        (413, "413"),
+        (429, "429"),
+        (499, "499"),
+        (500, "500"),
+        (502, "502"),
+        (504, "504"),
+        (529, "529"),
+    ];
+    match OWN.iter().find(|(own, _)| *own == status) {
+        Some((_, text)) => text,
+        None => match status {
+            200..300 => "2xx",
+            400..500 => "4xx",
+            500..600 => "5xx",
+            _ => "other",
+        },
+    }
+}
+
+/// A text as a label's value: visible ASCII without what exposition formats and Envoy's tags need.
+fn word(text: &str) -> Cow<'_, str> {
+    let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:*@+".contains(&byte);
+    if text.len() <= VALUE_BYTES_MAX && text.bytes().all(safe) {
+        return text.into();
+    }
+    let replaced = |letter: char| match u8::try_from(letter) {
+        Ok(byte) if safe(byte) => letter,
+        _ => '_',
+    };
+    text.chars().take(VALUE_BYTES_MAX).map(replaced).collect::<String>().into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Tests of `metrics.rs`.
+
+use super::*;
+use crate::error::ErrorKind;
+use crate::model::request_context::RequestCounts;
+use crate::observe::report::AnswerReport;
+
+fn answered(model: &str) -> Report {
+    Report {
+        model: model.to_owned(),
+        upstream: "up".to_owned(),
+        status: 200,
+        outcome: Outcome::Answered,
+        request_bytes: 10,
+        upstream_request_bytes: 20,
+        requested_at: 1000,
+        head_at: Some(1100),
+        content_at: Some(1250),
+        ended_at: Some(3000),
+        answer: AnswerReport {
+            stop_reason: Some("end_turn"),
+            input_tokens: 7,
+            output_tokens: 3,
+            ..AnswerReport::default()
+        },
+        ..Report::default()
+    }
+}
+
+#[test]
+fn envoy_extracts_every_label() {
+    let template = include_str!("../../../envoy/envoy.yaml");
+    for label in METRICS.iter().flat_map(|(metric, _)| metric.labels) {
+        let tag = format!("- {{tag_name: {label}, regex: ");
+        assert!(template.contains(&tag), "{label} has no row in stats_tags");
+    }
+}
+
+fn samples(counters: &mut Counters, report: &Report, config: &Config) -> Vec<String> {
+    let mut lines = Vec::new();
+    counters.count(report, config, 9999, |sample| {
+        assert_eq!(sample.labels.len(), sample.metric.labels.len(), "{}", sample.metric.name);
+        let labels: Vec<_> =
+            sample.pairs().map(|(name, value)| format!("{name}={value}")).collect();
+        lines.push(format!("{}{{{}}} {}", sample.metric.name, labels.join(","), sample.value));
+    });
+    lines
+}
+
+#[test]
+fn an_answer_is_counted_with_its_times_and_tokens() {
+    let lines = samples(&mut Counters::default(), &answered("m"), &Config::default());
+    for expected in [
+        "creole_requests_total{outcome=answered,status=200,upstream=up} 1",
+        "creole_ends_total{cause=end_turn} 1",
+        "creole_request_duration_milliseconds{upstream=up} 2000",
+        "creole_upstream_head_milliseconds{upstream=up} 100",
+        "creole_first_token_milliseconds{upstream=up} 250",
+        "creole_tokens_total{kind=input,model=m,upstream=up} 7",
+        "creole_tokens_total{kind=output,model=m,upstream=up} 3",
+        "creole_bytes_total{direction=to_upstream} 20",
+    ] {
+        assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:#?}");
+    }
+    assert!(!lines.iter().any(|line| line.contains("cache_read")), "{lines:#?}");
+}
+
+#[test]
+fn results_of_earlier_turns_are_not_counted_again() {
+    let mut report = answered("m");
+    report.counts = RequestCounts { tool_results: 5, new_results: 1, ..RequestCounts::default() };
+    let lines = samples(&mut Counters::default(), &report, &Config::default());
+    let expected = "creole_tool_results_total{upstream=up} 1";
+    assert!(lines.iter().any(|line| line == expected), "{lines:#?}");
+}
+
+#[test]
+fn a_refusal_is_counted_without_an_upstreams_times() {
+    let report = Report {
+        status: 400,
+        outcome: Outcome::Failed(ErrorKind::InvalidRequest, Fault::Client),
+        request_bytes: 5,
+        ..Report::default()
+    };
+    let lines = samples(&mut Counters::default(), &report, &Config::default());
+    assert_eq!(
+        lines,
+        [
+            "creole_requests_total{outcome=failed_client,status=400,upstream=none} 1",
+            "creole_ends_total{cause=request_refused} 1",
+            "creole_bytes_total{direction=from_client} 5",
+        ]
+    );
+}
+
+#[test]
+fn clients_cannot_make_more_labels_than_there_may_be() {
+    let mut counters = Counters::default();
+    let mut models = std::collections::BTreeSet::new();
+    for number in 0..1000 {
+        let mut report = answered(&format!("m{number}\n\"é;x=1,"));
+        report.status = 200 + number;
+        report.upstream = format!("up;{}", "x".repeat(number.into()));
+        for line in samples(&mut counters, &report, &Config::default()) {
+            let labels = line.split_once('{').unwrap().1;
+            assert!(!labels.contains([';', '\n', '"']), "{line}");
+            models.extend(
+                line.split_once("model=")
+                    .map(|(_, rest)| rest.split(',').next().unwrap().to_owned()),
+            );
+        }
+    }
+    assert_eq!(models.len(), MODELS_MAX + 1, "{models:?}");
+    assert!(models.contains("other"));
+}
+
+#[test]
+fn models_of_the_map_are_labels_and_all_others_are_one() {
+    let text = r#"{"models":{"claude-x":{"model":"m"},"claude-*":{},"*":{}}}"#;
+    let config = Config::from_json(text, |_| None).unwrap();
+    for (model, label) in [("claude-x", "claude-x"), ("claude-9", "claude-*"), ("gpt", "other")] {
+        let lines = samples(&mut Counters::default(), &answered(model), &config);
+        let expected = format!("creole_tokens_total{{kind=input,model={label},upstream=up}} 7");
+        assert!(lines.contains(&expected), "{expected} in {lines:#?}");
+    }
+}
+
+#[test]
+fn names_follow_the_conventions_of_prometheus() {
+    for (metric, _) in METRICS {
+        let name = metric.name;
+        assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+        assert_eq!(name.ends_with("_total"), metric.kind == MetricKind::Counter, "{name}");
+        // Envoy's tags are found by `label=`: none may be the end of another.
+        for label in metric.labels {
+            let others = METRICS.iter().flat_map(|(metric, _)| metric.labels);
+            assert!(others.clone().all(|other| other == label || !other.ends_with(label)));
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! What happened in one exchange, as plain data: hosts make metrics and log lines of it.
+//!
+//! It holds names, counts and times. It never holds a prompt, a tool input or a credential.
+
+use crate::Millis;
+use crate::error::{ErrorKind, Fault};
+use crate::model::request_context::RequestCounts;
+use crate::observe::warning::Warnings;
+
+/// What happened in one exchange.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// `request-id` of the answer.
+    pub request_id: String,
+    /// The upstream's own request id.
+    pub upstream_request_id: Option<String>,
+    /// The upstream's name in the configuration; empty when the request did not get that far.
+    pub upstream: String,
+    /// The model that the client named.
+    pub model: String,
+    /// Whether the client asked for a stream.
+    pub stream: bool,
+    /// The status that the client got, or would have got had the head not been sent.
+    pub status: u16,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Everything that was changed or left out, and what the guards did.
+    pub warnings: Warnings,
+    /// What was counted in the answer.
+    pub answer: AnswerReport,
+    /// What ended an exchange that failed, where more is known than the kind of the error. See
+    /// [`Report::cause`].
+    pub failed_by: Option<Cause>,
+    /// The name of the key that the client has, where clients have keys of Creole's.
+    pub client_key: Option<String>,
+    /// The trace that the client's `traceparent` names.
+    pub trace_id: Option<String>,
+    /// The status of the upstream's answer.
+    pub upstream_status: Option<u16>,
+    /// What the upstream said, where the client is not told; without credentials.
+    pub upstream_message: Option<String>,
+    /// What shape the request had.
+    pub counts: RequestCounts,
+    /// Bytes of the client's body.
+    pub request_bytes: usize,
+    /// Bytes of the body for the upstream; of both, where it was asked twice.
+    pub upstream_request_bytes: usize,
+    /// Bytes of the upstream's body.
+    pub upstream_response_bytes: usize,
+    /// Bytes of the body for the client.
+    pub response_bytes: usize,
+    /// How long the host spent in here, in microseconds, where it measures that.
+    pub translation_us: Option<u64>,
+    /// When the request was complete, in Unix milliseconds.
+    pub requested_at: Millis,
+    /// When the upstream's head came.
+    pub head_at: Option<Millis>,
+    /// When the upstream's first content came, with or without anything for the client.
+    pub content_at: Option<Millis>,
+    /// When the exchange ended.
+    pub ended_at: Option<Millis>,
+}
+
+impl Report {
+    /// What ended the exchange, in one word of a small set: a stop reason, or what failed.
+    #[must_use]
+    pub fn cause(&self) -> &'static str {
+        match (self.outcome, self.failed_by) {
+            (Outcome::Open, _) => "open",
+            (Outcome::Abandoned, _) => "client_gone",
+            // Lists, counts and refusals of probes have no stop reason.
+            (Outcome::Answered, _) => self.answer.stop_reason.unwrap_or("reply"),
+            (Outcome::Failed(..), Some(cause)) => cause.word(),
+            (Outcome::Failed(_, Fault::Client), None) => "request_refused",
+            (Outcome::Failed(_, Fault::Upstream), None) => "upstream_error",
+            (Outcome::Failed(_, Fault::Operator), None) => "gateway",
+        }
+    }
+}
+
+/// Defines the causes and their names in logs and metrics.
+macro_rules! causes {
+    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
+        /// What ended an exchange that failed.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Cause {
+            $($(#[doc = $doc])+ $name,)+
+        }
+
+        impl Cause {
+            /// The names of all.
+            pub const WORDS: &[&str] = &[$($word),+];
+
+            /// As it is named in logs and metrics.
+            #[must_use]
+            pub fn word(self) -> &'static str {
+                match self {
+                    $(Self::$name => $word,)+
+                }
+            }
+        }
+    };
+}
+
+causes! {
+    /// The host does not answer such clients.
+    Forbidden = "forbidden",
+    /// A guard refused the request.
+    Guard = "guard",
+    /// Hosts of Creole lead to each other.
+    Loop = "loop",
+    /// The host's configuration of the route cannot be read.
+    Misconfigured = "misconfigured",
+    /// No server of the upstream is healthy.
+    NoHealthyUpstream = "no_healthy_upstream",
+    /// The host has no route for the request.
+    NoRoute = "no_route",
+    /// All exchanges together hold too much.
+    Overloaded = "overloaded",
+    /// The client's body broke off.
+    RequestIncomplete = "request_incomplete",
+    /// The client's body is too large.
+    RequestTooLarge = "request_too_large",
+    /// The client's body came too slowly.
+    RequestTooSlow = "request_too_slow",
+    /// The upstream fell silent.
+    Stall = "stall",
+    /// The host's own timeout, before the upstream's head.
+    Timeout = "timeout",
+    /// The client has none of the keys that clients may have.
+    Unauthorized = "unauthorized",
+    /// The connection to the upstream failed, before its head.
+    Unreachable = "unreachable",
+    /// The upstream's stream ended before the answer did.
+    UpstreamBrokeOff = "upstream_broke_off",
+    /// The upstream answered with an error status.
+    UpstreamRefused = "upstream_refused",
+}
+
+/// How an exchange ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has not.
+    #[default]
+    Open,
+    /// With a message, or with an answer of Creole's own.
+    Answered,
+    /// With an error, by somebody's fault.
+    Failed(ErrorKind, Fault),
+    /// The client went away.
+    Abandoned,
+}
+
+/// What was counted in an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerReport {
+    /// The upstream's id of the answer.
+    pub upstream_id: Option<String>,
+    /// `stop_reason`, once it is known.
+    pub stop_reason: Option<&'static str>,
+    /// `input_tokens`
+    pub input_tokens: u64,
+    /// `cache_read_input_tokens`
+    pub cache_read_tokens: u64,
+    /// `cache_creation_input_tokens`
+    pub cache_creation_tokens: u64,
+    /// `output_tokens`
+    pub output_tokens: u64,
+    /// `thinking_tokens`
+    pub thinking_tokens: u64,
+    /// Chunks read.
+    pub chunks: u64,
+    /// Tool calls that the client got.
+    pub tool_calls: u32,
+    /// Pieces of content read; it stands still while an upstream sends only signs of life.
+    pub progress: u64,
+}

@@ -1,0 +1,293 @@
+//! A chunk of a stream, or a whole answer.
+
+use crate::json;
+use crate::json::{Error, Reader, Str, ValueKind};
+use crate::protocols::chat::wire::limits::{Allowance, List};
+use crate::protocols::chat::wire::says::{says_something, says_well, something, unquoted};
+use crate::protocols::chat::wire::{Delta, Few, Usage, filled, number, text};
+
+/// A `chat.completion.chunk`, or a `chat.completion`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chunk<'a> {
+    /// The server's id of the answer.
+    pub id: Option<Str<'a>>,
+    /// The server's name of the model.
+    pub model: Option<Str<'a>>,
+    /// `type`, which only answers of the Messages API have.
+    pub kind: Option<Str<'a>>,
+    /// The tier that the request was served in.
+    pub service_tier: Option<Str<'a>>,
+    /// Parts of the answer; more than one are still one answer.
+    pub choices: Few<Choice<'a>>,
+    /// Token counts, from wherever the server puts them.
+    pub usage: Option<Usage>,
+    /// It has an `error` that says something.
+    pub error: bool,
+    /// It says in another way that the request failed; only to be believed without `choices`.
+    pub failed: bool,
+    /// It says that all is well.
+    pub well: bool,
+    /// It has a message of which it does not say that all is well; only to be believed where nothing else
+    /// says that there is an answer.
+    pub complains: bool,
+    /// The list that had more items than are kept. The rest of them is not here.
+    pub exceeded: Option<&'static str>,
+}
+
+/// One of the `choices`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Choice<'a> {
+    /// Its number; tool calls count from 0 in each.
+    pub index: u64,
+    /// What is new.
+    pub delta: Option<Delta<'a>>,
+    /// Everything; some servers repeat it beside the delta.
+    pub message: Option<Delta<'a>>,
+    /// Why the model stopped.
+    pub finish_reason: Option<Str<'a>>,
+    /// The stop sequence at which the model stopped (vLLM `stop_reason`, SGLang `matched_stop`).
+    pub stop_sequence: Option<Str<'a>>,
+    /// The raw `error` of a router such as OpenRouter, from wherever it puts it.
+    pub error: Option<&'a str>,
+    pub(crate) usage: Option<Usage>,
+}
+
+impl<'a> Chunk<'a> {
+    /// Reads an object.
+    ///
+    /// # Errors
+    /// `text` is not a JSON object.
+    pub(crate) fn read(text: &'a str, depth_max: u32) -> Result<Self, Error> {
+        let mut chunk = Self::default();
+        chunk.fill(text, depth_max)?;
+        Ok(chunk)
+    }
+
+    /// Whether it is an answer, or a part of one, or an error.
+    #[must_use]
+    pub(crate) fn says_something(&self) -> bool {
+        let answers = !self.choices.is_empty() || self.usage.is_some();
+        answers || self.kind.is_some() || self.error || self.failed || self.complains
+    }
+
+    /// Reads a chunk into this empty one. A chunk is a kilobyte, so it is not moved.
+    ///
+    /// # Errors
+    /// As for [`Chunk::read`].
+    pub(crate) fn fill(&mut self, text: &'a str, depth_max: u32) -> Result<(), Error> {
+        let mut reader = Reader::new(text, depth_max);
+        let (chunk, reader) = (self, &mut reader);
+        let (mut other_usage, mut finish_reason) = (None, None);
+        let (mut complains, mut succeeded, mut refused) = (false, false, false);
+        let mut numbered = false;
+        let mut room = Allowance::new();
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "id" => chunk.id = filled(reader)?,
+                "model" => chunk.model = filled(reader)?,
+                "type" => chunk.kind = reader.string_or_skip()?,
+                "service_tier" => chunk.service_tier = filled(reader)?,
+                "choices" => Choice::read_all(&mut chunk.choices, reader, &mut room)?,
+                "usage" => chunk.usage = Usage::read(reader)?,
+                "finish_reason" => finish_reason = finish(reader)?,
+                "x_groq" => {
+                    if reader.object_or_skip()? {
+                        while let Some(key) = reader.next_key()? {
+                            match key.raw() {
+                                "usage" => other_usage = Usage::read(reader)?,
+                                "error" => chunk.error |= says_something(reader.skip()?),
+                                _ => drop(reader.skip()?),
+                            }
+                        }
+                    }
+                }
+                "error" => chunk.error |= says_something(reader.skip()?),
+                "object" => {
+                    chunk.failed |= reader.string_or_skip()?.is_some_and(|text| text == "error")
+                }
+                "message" | "detail" | "msg" | "errors" | "error_msg" | "errmsg" | "Message"
+                | "error_message" | "errorMessage" | "error_description" | "err" | "Error"
+                | "exception" | "fault" => {
+                    let raw = reader.skip()?;
+                    let is_well = says_well(raw);
+                    chunk.well |= is_well;
+                    complains |= says_something(raw) && !is_well;
+                }
+                // Some servers say beside each chunk that all is well.
+                "code" | "success" | "error_code" | "errcode" | "StatusCode" => {
+                    let raw = reader.skip()?;
+                    succeeded |= says_well(raw);
+                    let code = unquoted(raw).parse::<u64>().ok();
+                    refused |= code.is_some_and(|code| (400..600).contains(&code));
+                    numbered |= code.is_some() && key.raw().starts_with("err");
+                }
+                "base_resp" => {
+                    if reader.object_or_skip()? {
+                        while let Some(key) = reader.next_key()? {
+                            if key.raw() == "status_code" {
+                                chunk.error |= number(reader)?.is_some_and(|code| code != 0);
+                            } else {
+                                reader.skip()?;
+                            }
+                        }
+                    }
+                }
+                _ => drop(reader.skip()?),
+            }
+        }
+        reader.end()?;
+        chunk.exceeded = room.exceeded;
+        chunk.well |= succeeded;
+        chunk.complains = complains && !succeeded;
+        chunk.failed |= chunk.complains && refused;
+        // FastChat says as a text what failed, beside a number of its own.
+        let speaks = || json::member(text, "text").is_some_and(says_something);
+        chunk.failed |= numbered && !succeeded && speaks();
+        chunk.failed |= chunk.kind.is_some_and(|kind| kind.raw() == "error");
+        // A server with one choice puts it beside the list.
+        if let (Some(word), Some(choice)) = (finish_reason, chunk.choices.last_mut()) {
+            choice.finish_reason.get_or_insert(word);
+        }
+        let of_choice = || chunk.choices.iter().find_map(|choice| choice.usage);
+        chunk.usage = chunk.usage.or(other_usage).or_else(of_choice);
+        Ok(())
+    }
+}
+
+impl<'a> Choice<'a> {
+    /// Whether there is an answer in it: a text, a refusal or a call. Reasoning alone is none.
+    #[must_use]
+    pub(crate) fn answers(&self) -> bool {
+        let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(Delta::answers);
+        says(&self.delta) || says(&self.message)
+    }
+
+    /// Whether it is more than a role, with which many streams begin, or why the model stopped.
+    #[must_use]
+    pub(crate) fn says_something(&self) -> bool {
+        let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
+        says(&self.delta) || says(&self.message)
+    }
+
+    /// Reads all choices. Of those that say nothing at all only the first is kept.
+    fn read_all(
+        choices: &mut Few<Self>,
+        reader: &mut Reader<'a>,
+        room: &mut Allowance,
+    ) -> Result<(), Error> {
+        *choices = Few::default();
+        // Some servers send a single choice without the list around it.
+        if reader.kind()? == ValueKind::Object {
+            reader.begin_object()?;
+            return choices.add().read(reader, room);
+        }
+        if !reader.array_or_skip()? {
+            return Ok(());
+        }
+        while reader.next_element()? {
+            if room.exceeded.is_some() {
+                reader.skip()?;
+            } else if reader.object_or_skip()? {
+                let is_first = choices.is_empty();
+                let choice = choices.add();
+                choice.read(reader, room)?;
+                if !is_first && (choice.is_silent() || !room.take(List::Choices)) {
+                    choices.pop();
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing in it counts, not even that it is there.
+    fn is_silent(&self) -> bool {
+        let is_silent = |delta: &Option<Delta<'a>>| {
+            delta
+                .as_ref()
+                .is_none_or(|it| it.is_empty() && it.role.is_none() && !it.content_dropped)
+        };
+        is_silent(&self.delta)
+            && is_silent(&self.message)
+            && self.finish_reason.is_none()
+            && self.stop_sequence.is_none()
+            && self.error.is_none()
+            && self.usage.is_none()
+    }
+
+    /// Reads the members of an object that was entered.
+    fn read(&mut self, reader: &mut Reader<'a>, room: &mut Allowance) -> Result<(), Error> {
+        let choice = self;
+        let (mut matched, mut completion, mut messages) = (None, None, None);
+        let mut dropped = false;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "index" => choice.index = number(reader)?.unwrap_or(0),
+                "delta" => Delta::read(&mut choice.delta, reader, room)?,
+                "message" => Delta::read(&mut choice.message, reader, room)?,
+                "messages" => messages = Some(reader.skip()?),
+                "text" => completion = text(reader)?,
+                "finish_reason" => choice.finish_reason = finish(reader)?,
+                "stop_reason" => {
+                    choice.stop_sequence = reader.string_or_skip()?.filter(|text| !text.is_empty());
+                }
+                "matched_stop" => {
+                    matched = reader.string_or_skip()?.filter(|text| !text.is_empty())
+                }
+                "usage" => choice.usage = Usage::read(reader)?,
+                "error" => choice.error = something(reader)?,
+                "tool_calls" | "tool_call" | "function_call" => {
+                    dropped |= says_something(reader.skip()?);
+                }
+                _ => drop(reader.skip()?),
+            }
+        }
+        if let (Some(raw), None, None, None) =
+            (messages, &choice.message, &choice.delta, completion)
+        {
+            choice.message = Delta::read_messages(raw, room)?;
+        }
+        if dropped {
+            let delta = match &mut choice.message {
+                Some(message) => message,
+                None => choice.delta.get_or_insert_default(),
+            };
+            delta.content_dropped = true;
+        }
+        choice.stop_sequence = choice.stop_sequence.or(matched);
+        for delta in [&choice.delta, &choice.message].into_iter().flatten() {
+            choice.finish_reason = choice.finish_reason.or(delta.finish_reason);
+            choice.error = choice.error.or(delta.error);
+        }
+        // A server for completions answers on the path for chats.
+        if let (None, Some(text)) = (&choice.delta, completion)
+            && choice.message.as_ref().is_none_or(Delta::is_empty)
+        {
+            choice.delta = Some(Delta::of_text(text));
+        }
+        Ok(())
+    }
+}
+
+/// Reads a `finish_reason`. SGLang's own form has it in an object, and some servers in a list; the word
+/// `null` counts as absent, as null does.
+pub(crate) fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
+    let word = match reader.kind()? {
+        ValueKind::Object => {
+            json::member(reader.skip()?, "type").and_then(|word| Reader::new(word, 1).string().ok())
+        }
+        ValueKind::Array => {
+            reader.begin_array()?;
+            let mut last = None;
+            while reader.next_element()? {
+                last = filled(reader)?.or(last);
+            }
+            last
+        }
+        _ => filled(reader)?,
+    };
+    Ok(word.filter(|word| word.raw() != "null"))
+}
+
+#[cfg(test)]
+mod tests;

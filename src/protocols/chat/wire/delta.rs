@@ -1,0 +1,238 @@
+//! What one `delta` or `message` says.
+
+use crate::json::{Error, Reader, Str, ValueKind};
+use crate::protocols::chat::wire::call::read_extra;
+use crate::protocols::chat::wire::chunk::finish;
+use crate::protocols::chat::wire::content::{read_content, read_thinking};
+use crate::protocols::chat::wire::limits::{Allowance, List};
+use crate::protocols::chat::wire::says::{says_something, something};
+use crate::protocols::chat::wire::{Detail, Few, Part, Role, ToolCall, filled, text};
+
+/// A `delta` or a `message`.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Delta<'a> {
+    /// `role`, where it is not empty: it holds for the deltas that follow, too.
+    pub role: Option<Role>,
+    /// `reasoning_content`
+    pub reasoning_content: Option<Str<'a>>,
+    /// `reasoning`
+    pub reasoning: Option<Str<'a>>,
+    /// `reasoning_text`
+    pub reasoning_text: Option<Str<'a>>,
+    /// `thinking`
+    pub thinking: Option<Str<'a>>,
+    /// `extra_content.google.thought`: the content is reasoning (Vertex AI).
+    pub is_thought: bool,
+    /// `finish_reason`, where a server puts it here.
+    pub(crate) finish_reason: Option<Str<'a>>,
+    /// The raw `error`, where a server puts it here.
+    pub(crate) error: Option<&'a str>,
+    /// `reasoning_details`, blocks of `thinking_blocks`, and `reasoning_opaque`.
+    pub reasoning_details: Few<Detail<'a>>,
+    /// `content`, as parts even where it is one string.
+    pub content: Few<Part<'a>>,
+    /// Some of the content is of a kind that nobody knows.
+    pub content_dropped: bool,
+    /// `refusal`
+    pub refusal: Option<Str<'a>>,
+    /// `tool_calls`
+    pub tool_calls: Few<ToolCall<'a>>,
+    /// `function_call`, the old form of one call.
+    pub function_call: Option<ToolCall<'a>>,
+}
+
+impl<'a> Delta<'a> {
+    pub(crate) fn of_text(text: Str<'a>) -> Self {
+        let mut delta = Self::default();
+        delta.content.push(Part::Text(text));
+        delta
+    }
+
+    pub(crate) fn read(
+        slot: &mut Option<Self>,
+        reader: &mut Reader<'a>,
+        room: &mut Allowance,
+    ) -> Result<(), Error> {
+        *slot = None;
+        if reader.kind()? == ValueKind::String {
+            *slot = text(reader)?.map(Self::of_text);
+            return Ok(());
+        }
+        if reader.kind()? == ValueKind::Array {
+            let content_dropped = says_something(reader.skip()?);
+            *slot = content_dropped.then(|| Self { content_dropped, ..Self::default() });
+            return Ok(());
+        }
+        if !reader.object_or_skip()? {
+            return Ok(());
+        }
+        let delta = slot.insert(Self::default());
+        let (mut plain, mut thoughts, mut blocks, mut refused) = (None, None, None, None);
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "reasoning_content" => {
+                    delta.reasoning_content = text_or(reader, &mut thoughts)?;
+                }
+                "reasoning" => delta.reasoning = text_or(reader, &mut thoughts)?,
+                "reasoning_text" => delta.reasoning_text = text_or(reader, &mut thoughts)?,
+                "reasoning_details" if reader.kind()? == ValueKind::String => {
+                    thoughts = thoughts.or(something(reader)?);
+                }
+                "reasoning_details" => {
+                    Detail::read_all(reader, false, &mut delta.reasoning_details, room)?;
+                }
+                "reasoning_opaque" if reader.kind()? == ValueKind::String => {
+                    let detail = Detail::opaque(reader)?;
+                    if room.take(List::Details) {
+                        delta.reasoning_details.push(detail);
+                    }
+                }
+                "thinking" => delta.thinking = text_or(reader, &mut thoughts)?,
+                // LiteLLM repeats in them what stands in `reasoning_content`.
+                "thinking_blocks" => blocks = Some(reader.skip()?),
+                "extra_content" => delta.is_thought = read_extra(reader)?.1,
+                "finish_reason" => delta.finish_reason = finish(reader)?,
+                "error" => delta.error = something(reader)?,
+                "content" => {
+                    // Of equal names the last one counts, here as in any list.
+                    delta.content = Few::default();
+                    delta.content_dropped |= read_content(reader, &mut delta.content, room)?;
+                }
+                "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
+                "text" => plain = text(reader)?,
+                "refusal" if reader.kind()? == ValueKind::Number => drop(reader.skip()?),
+                "refusal" => delta.refusal = text_or(reader, &mut refused)?,
+                "tool_calls" => {
+                    delta.tool_calls = Few::default();
+                    // Some servers send a single call without the list around it.
+                    if reader.kind()? == ValueKind::Array {
+                        reader.begin_array()?;
+                        while reader.next_element()? {
+                            delta.read_call(reader, room)?;
+                        }
+                    } else {
+                        delta.read_call(reader, room)?;
+                    }
+                }
+                "function_call" if reader.kind()? == ValueKind::Object => {
+                    delta.function_call.insert(ToolCall::default()).read(reader)?;
+                }
+                // Of kinds that a Messages client cannot be shown, or in shapes that no server is known for.
+                "images" | "audio" | "tool_call" | "function_call" => {
+                    delta.content_dropped |= says_something(reader.skip()?);
+                }
+                _ => drop(reader.skip()?),
+            }
+        }
+        if let Some(text) = plain.filter(|_| delta.content.is_empty()) {
+            delta.content.push(Part::Text(text));
+        }
+        if let Some(raw) = thoughts.or(blocks) {
+            delta.content_dropped |= !delta.think(raw, room)? && thoughts.is_some();
+        }
+        if let Some(raw) = blocks {
+            let reader = &mut Reader::of(raw);
+            Detail::read_all(reader, true, &mut delta.reasoning_details, room)?;
+        }
+        delta.content_dropped |= refused.is_some();
+        if delta.role == Some(Role::Tool) && !delta.content.is_empty() {
+            delta.content = Few::default();
+            delta.content_dropped = true;
+        }
+        Ok(())
+    }
+
+    /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each delta with it.
+    fn read_call(&mut self, reader: &mut Reader<'a>, room: &mut Allowance) -> Result<(), Error> {
+        if reader.kind()? != ValueKind::Object || room.exceeded.is_some() {
+            self.content_dropped |= says_something(reader.skip()?);
+            return Ok(());
+        }
+        let call = self.tool_calls.add();
+        call.read(reader)?;
+        if call.is_empty() || !room.take(List::Calls) {
+            self.tool_calls.pop();
+        }
+        Ok(())
+    }
+
+    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the
+    /// model said, thoughts among it, and the calls of the last one, because those before it were run.
+    #[inline(never)]
+    pub(crate) fn read_messages(raw: &'a str, room: &mut Allowance) -> Result<Option<Self>, Error> {
+        let reader = &mut Reader::of(raw);
+        let mut last: Option<Self> = None;
+        if reader.kind()? != ValueKind::Array {
+            return Ok(None);
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let mut message = None;
+            Self::read(&mut message, reader, room)?;
+            let mut message = message.unwrap_or_default();
+            if message.role.is_some_and(|role| role != Role::Assistant) {
+                message = Self { content_dropped: true, ..Self::default() };
+            }
+            if let Some(before) = last {
+                message.content_dropped |= before.content_dropped || !before.tool_calls.is_empty();
+                let mut parts = before.content;
+                message.content.iter().for_each(|part| parts.push(*part));
+                message.content = parts;
+            }
+            last = Some(message);
+        }
+        Ok(last)
+    }
+
+    /// Puts a list of texts of reasoning, or a part with one, before the content; says whether there are any.
+    #[inline(never)]
+    fn think(&mut self, raw: &'a str, room: &mut Allowance) -> Result<bool, Error> {
+        let mut parts = Few::default();
+        read_thinking(raw, Part::Reasoning, &mut parts, room)?;
+        let says = !parts.is_empty();
+        self.content.iter().for_each(|part| parts.push(*part));
+        self.content = parts;
+        Ok(says)
+    }
+
+    pub(crate) fn answers(&self) -> bool {
+        let is_said = |part: &Part<'a>| matches!(part, Part::Text(text) | Part::Refusal(text) if !text.is_blank());
+        self.content.iter().any(is_said)
+            || self.refusal.is_some()
+            || !self.tool_calls.iter().all(ToolCall::is_empty)
+            || self.function_call.is_some()
+    }
+
+    /// Whether it says nothing, as the deltas that only name a role.
+    #[must_use]
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.has_reasoning()
+            && self.content.is_empty()
+            && self.refusal.is_none()
+            && self.tool_calls.iter().all(ToolCall::is_empty)
+            && self.function_call.is_none()
+    }
+
+    /// Whether it has a field for reasoning.
+    #[must_use]
+    pub(crate) fn has_reasoning(&self) -> bool {
+        self.reasoning_content.is_some()
+            || self.reasoning.is_some()
+            || self.reasoning_text.is_some()
+            || self.thinking.is_some()
+            || !self.reasoning_details.is_empty()
+    }
+}
+
+/// Reads a text, or a number that stands for one; a list or an object that says something goes to `other`.
+fn text_or<'a>(
+    reader: &mut Reader<'a>,
+    other: &mut Option<&'a str>,
+) -> Result<Option<Str<'a>>, Error> {
+    match reader.kind()? {
+        ValueKind::Array | ValueKind::Object => *other = other.or(something(reader)?),
+        ValueKind::Number => return Ok(Some(Str::plain(reader.number()?))),
+        _ => return text(reader),
+    }
+    Ok(None)
+}

@@ -1,0 +1,88 @@
+//! What an upstream says of its reasoning beside the text.
+
+use crate::json::{Error, Reader, Str, ValueKind};
+use crate::protocols::chat::wire::limits::{Allowance, List};
+use crate::protocols::chat::wire::{Few, filled, number, text};
+
+/// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks of the
+/// Messages API.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Detail<'a> {
+    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`, `redacted_thinking`.
+    pub kind: Option<Str<'a>>,
+    /// Fragments with the same index are one item.
+    pub index: Option<u64>,
+    /// Text for people: `text`, `summary` or `thinking`.
+    pub text: Option<Str<'a>>,
+    /// Encrypted `data`.
+    pub data: Option<Str<'a>>,
+    /// `signature`
+    pub signature: Option<Str<'a>>,
+    /// It is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
+    pub block: bool,
+    /// The whole item.
+    pub raw: &'a str,
+}
+
+impl<'a> Detail<'a> {
+    /// Reads a list of them, or a single one that some send without the list around it.
+    #[inline(never)]
+    pub(crate) fn read_all(
+        reader: &mut Reader<'a>,
+        blocks: bool,
+        details: &mut Few<Self>,
+        room: &mut Allowance,
+    ) -> Result<(), Error> {
+        let mut take = |reader: &mut Reader<'a>| {
+            if let Some(mut detail) = Self::read(reader)? {
+                let kind = detail.kind.map_or("", |kind| kind.raw());
+                detail.block = blocks && matches!(kind, "thinking" | "redacted_thinking");
+                if detail.block == blocks && detail.says_something() && room.take(List::Details) {
+                    details.push(detail);
+                }
+            }
+            Ok(())
+        };
+        if reader.kind()? != ValueKind::Array {
+            return take(reader);
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            take(reader)?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is anything in it that a client or the upstream can use.
+    fn says_something(&self) -> bool {
+        self.text.is_some() || self.data.is_some() || self.signature.is_some()
+    }
+
+    /// Reads a `reasoning_opaque`, which is a text and no object.
+    #[inline(never)]
+    pub(crate) fn opaque(reader: &mut Reader<'a>) -> Result<Self, Error> {
+        let raw = reader.clone().skip()?;
+        Ok(Self { raw, data: filled(reader)?, ..Self::default() })
+    }
+
+    /// Reads one; what is no object is none.
+    fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
+        let raw = reader.skip()?;
+        let mut inside = Reader::of(raw);
+        if !inside.object_or_skip()? {
+            return Ok(None);
+        }
+        let mut detail = Self { raw, ..Self::default() };
+        while let Some(key) = inside.next_key()? {
+            match key.raw() {
+                "type" => detail.kind = inside.string_or_skip()?,
+                "index" => detail.index = number(&mut inside)?,
+                "text" | "summary" | "thinking" => detail.text = text(&mut inside)?.or(detail.text),
+                "data" => detail.data = filled(&mut inside)?,
+                "signature" => detail.signature = filled(&mut inside)?,
+                _ => drop(inside.skip()?),
+            }
+        }
+        Ok(Some(detail))
+    }
+}

@@ -1,0 +1,216 @@
+//! What the chunks of a stream have in common.
+//!
+//! Nearly every chunk repeats the one before it but for a word. Comparing it with that one costs a small
+//! part of reading it, so that is tried first; a chunk that differs is parsed as usual.
+
+use crate::json::{Reader, Str, offset_in};
+
+use crate::protocols::chat::wire::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
+
+/// A longer chunk is not kept: each stream has room of its own for one.
+const LENGTH_MAX: usize = 1024;
+
+/// After so many chunks in a row that did not repeat the one before them, no more are kept: some servers
+/// put a number or random letters into each.
+const MISSES_MAX: u8 = 16;
+
+/// A chunk with one text in it, and nothing else that counts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Pattern {
+    /// All of it that stands before the quote of the text, and all behind the other quote.
+    before: String,
+    after: String,
+    /// Behind `after`, random letters and a bracket.
+    padded: bool,
+    place: Option<Target>,
+    misses: u8,
+}
+
+/// Where the text belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Target {
+    choice: u64,
+    field: Field,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Content,
+    ReasoningContent,
+    Reasoning,
+    /// Of the call with this index.
+    Arguments(Option<u64>),
+}
+
+impl Pattern {
+    /// The choice and the delta of a chunk that differs from the last one in its text alone.
+    pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
+        let Target { choice, field } = self.place?;
+        let (start, rest) = data.split_at_checked(self.before.len())?;
+        if !is_same(start, &self.before) {
+            return None;
+        }
+        let mut reader = Reader::new(rest, 1);
+        let text = reader.string().ok()?;
+        let (end, padding) = rest.get(reader.offset()..)?.split_at_checked(self.after.len())?;
+        if text.is_empty() || !is_same(end, &self.after) || self.padded != is_padding(padding)? {
+            return None;
+        }
+        self.misses = 0;
+        let mut delta = Delta::default();
+        match field {
+            Field::Content => delta.content.push(Part::Text(text)),
+            Field::ReasoningContent => delta.reasoning_content = Some(text),
+            Field::Reasoning => delta.reasoning = Some(text),
+            Field::Arguments(index) => {
+                let arguments = Arguments::Text(text);
+                delta.tool_calls.push(ToolCall { index, arguments, ..ToolCall::default() });
+            }
+        }
+        Some((choice, delta))
+    }
+
+    /// Takes a chunk that was read from `data` for the last one.
+    pub(crate) fn learn(&mut self, data: &str, chunk: &Chunk<'_>) {
+        self.place = None;
+        if self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
+            return;
+        }
+        let Some((place, text)) = sole_text(chunk) else { return };
+        self.misses = self.misses.saturating_add(1);
+        let Some(start) = offset_in(data, text.raw()) else { return };
+        let end = start.saturating_add(text.raw().len());
+        let before = start.checked_sub(1).and_then(|quote| data.get(..quote));
+        let after = data.get(end.saturating_add(1)..);
+        if let (Some(before), Some(after)) = (before, after) {
+            let unpadded = without_padding(after);
+            self.padded = unpadded.is_some();
+            before.clone_into(&mut self.before);
+            unpadded.unwrap_or(after).clone_into(&mut self.after);
+            self.place = Some(place);
+        }
+    }
+}
+
+/// The one text of a chunk in which nothing else counts. What names the whole stream, such as the id and
+/// the model, is known from the chunk that was read.
+fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
+    // All by name, so that nobody adds a member without saying what becomes of it here.
+    let Chunk {
+        id: _,
+        model: _,
+        service_tier: _,
+        well: _,
+        choices,
+        kind: None,
+        usage: None,
+        error: false,
+        failed: false,
+        complains: false,
+        exceeded: None,
+    } = chunk
+    else {
+        return None;
+    };
+    let Choice {
+        index,
+        delta: Some(delta),
+        message: None,
+        finish_reason: None,
+        stop_sequence: None,
+        error: None,
+        usage: None,
+    } = sole(choices)?
+    else {
+        return None;
+    };
+    let Delta {
+        role: _,
+        reasoning_content,
+        reasoning,
+        content,
+        tool_calls,
+        reasoning_text: None,
+        thinking: None,
+        is_thought: false,
+        finish_reason: None,
+        error: None,
+        reasoning_details,
+        content_dropped: false,
+        refusal: None,
+        function_call: None,
+    } = delta
+    else {
+        return None;
+    };
+    if !reasoning_details.is_empty() {
+        return None;
+    }
+    let counts = [
+        !content.is_empty(),
+        reasoning_content.is_some(),
+        reasoning.is_some(),
+        !tool_calls.is_empty(),
+    ];
+    let (field, text) = match counts {
+        [true, false, false, false] => match sole(content)? {
+            Part::Text(text) => (Field::Content, *text),
+            _ => return None,
+        },
+        [false, true, false, false] => (Field::ReasoningContent, (*reasoning_content)?),
+        [false, false, true, false] => (Field::Reasoning, (*reasoning)?),
+        [false, false, false, true] => match sole(tool_calls)? {
+            ToolCall {
+                index,
+                id: None,
+                name: None,
+                arguments: Arguments::Text(text),
+                custom: false,
+                signature: None,
+            } => (Field::Arguments(*index), *text),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    Some((Target { choice: *index, field }, text))
+}
+
+/// The end of a chunk without the value of its last member, where that is random letters, which some servers
+/// add so that the sizes of chunks say nothing (OpenAI, Mistral).
+fn without_padding(end: &str) -> Option<&str> {
+    let end = end.strip_suffix("\"}")?;
+    let end = end.get(..end.bytes().rposition(|byte| byte == b'"')?)?;
+    (end.ends_with(r#""obfuscation":"#) || end.ends_with(r#""p":"#)).then_some(end)
+}
+
+/// Whether this is what [`without_padding`] left out; no if it is nothing.
+fn is_padding(text: &str) -> Option<bool> {
+    if text.is_empty() {
+        return Some(false);
+    }
+    let mut reader = Reader::new(text, 1);
+    reader.string().ok()?;
+    (text.get(reader.offset()..)? == "}").then_some(true)
+}
+
+/// Whether two texts are the same. Eight bytes at a time: WebAssembly has no instruction for it, and what the
+/// compiler puts in its place goes byte by byte.
+fn is_same(one: &str, other: &str) -> bool {
+    let (ones, one_rest) = one.as_bytes().as_chunks::<8>();
+    let (others, other_rest) = other.as_bytes().as_chunks::<8>();
+    one.len() == other.len()
+        && ones
+            .iter()
+            .zip(others)
+            .all(|(one, other)| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other))
+        && one_rest == other_rest
+}
+
+/// The element of a list that has one.
+fn sole<T>(list: &Few<T>) -> Option<&T> {
+    let mut items = list.iter();
+    items.next().filter(|_| items.next().is_none())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! Whether a value says anything, and whether it says that all is well.
+
+use crate::json::{Error, Reader, ValueKind};
+
+/// Reads a value that says something.
+pub(crate) fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
+    Ok(Some(reader.skip()?).filter(|raw| says_something(raw)))
+}
+
+/// Whether the value of an `error` is one. `""`, `{}`, `false` and `"success"` stand for none, and so does
+/// an object in which nothing else is: gateways with fixed structures send those with every chunk.
+pub(crate) fn says_something(raw: &str) -> bool {
+    !says_nothing(&mut Reader::of(raw)).unwrap_or(false)
+}
+
+/// Whether a code or a message says that all is well.
+pub(crate) fn says_well(raw: &str) -> bool {
+    let word = unquoted(raw);
+    let said = word.strip_suffix('.').or_else(|| word.strip_suffix('!')).unwrap_or(word);
+    matches!(word, "0" | "200" | "true")
+        || ["ok", "success", "successful", "succeeded"]
+            .iter()
+            .any(|well| said.eq_ignore_ascii_case(well))
+}
+
+/// The inside of a string, or what is none.
+pub(crate) fn unquoted(raw: &str) -> &str {
+    raw.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')).unwrap_or(raw)
+}
+
+/// Whether nothing in a value is said.
+fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
+    let mut nothing = true;
+    match reader.kind()? {
+        ValueKind::Object => {
+            reader.begin_object()?;
+            while reader.next_key()?.is_some() {
+                nothing &= says_nothing(reader)?;
+            }
+        }
+        ValueKind::Array => {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                nothing &= says_nothing(reader)?;
+            }
+        }
+        ValueKind::String => {
+            let text = reader.string()?;
+            nothing = text.is_blank() || (text.raw() != "true" && says_well(text.raw()));
+        }
+        ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
+            nothing = matches!(reader.skip()?, "null" | "false" | "0" | "200");
+        }
+    }
+    Ok(nothing)
+}

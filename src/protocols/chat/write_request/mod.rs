@@ -1,0 +1,447 @@
+//! A Messages request to a Chat Completions request: what becomes of each field, and the order of
+//! the steps.
+
+pub(crate) mod assistant;
+pub(crate) mod effort;
+pub(crate) mod fields;
+pub(crate) mod messages;
+pub(crate) mod parts;
+pub(crate) mod thinking;
+
+use std::borrow::Cow;
+
+use crate::config::{Config, Pairing, Upstream};
+use crate::dialect::profile::{
+    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
+};
+use crate::error::Error;
+use crate::history;
+use crate::history::{Turn, calls, pairs};
+use crate::json::{self, Writer};
+use crate::model::request_context::{Parameters, RequestContext, Withheld};
+use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
+use crate::observe::warning::Warnings;
+use crate::text::words;
+
+use super::super::messages::{check, relay};
+use super::super::{Refused, Translated};
+use crate::carry::tool_id;
+use crate::guards::loops;
+use crate::guards::loops::{Guarded, Note};
+use crate::headers::{Header, is_of_claude_code};
+use crate::history::read::History;
+use crate::history::{attached, spoilt_inputs};
+use crate::text::surrogates;
+use crate::tokens;
+use crate::tools::{ToolRequest, ToolSet};
+use effort::Effective;
+use messages::{MessageWriter, SystemPrompt};
+use parts::Parts;
+
+/// What a body is translated for.
+#[derive(Clone, Copy)]
+pub(crate) enum Aim<'a> {
+    /// To be answered, without what was refused.
+    Answer(&'a [Refused]),
+    /// To be counted: no limit of the output is needed.
+    Count,
+}
+
+/// Translates a body. See [`super::write_request`].
+pub(crate) fn translate(
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    aim: Aim<'_>,
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    let before = warnings.clone();
+    let whole;
+    let (mut body, mut request) = (body, read(body, config, aim, warnings)?);
+    if request.has_halves {
+        *warnings = before;
+        whole = surrogates::without_halves(body);
+        body = &whole;
+        request = read(body, config, aim, warnings)?;
+    }
+    translate_read(request, body, config, headers, aim, warnings)
+}
+
+fn read<'a>(
+    body: &'a str,
+    config: &Config,
+    aim: Aim<'_>,
+    warnings: &mut Warnings,
+) -> Result<Request<'a>, Error> {
+    let request = Request::read(body, config.settings.depth_max, warnings)?;
+    if request.max_tokens.is_none() && !matches!(aim, Aim::Count) {
+        return Err(json::Error::value("Field required").in_key("max_tokens").into());
+    }
+    Ok(request)
+}
+
+/// Translates the request that was read from `body`.
+fn translate_read(
+    request: Request<'_>,
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+    aim: Aim<'_>,
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    let lost = spoilt_inputs::find_lost(&request, config.settings.depth_max);
+    let mut request = request;
+    lost.iter().for_each(|lost| lost.put_back(&mut request));
+    if request.thinking.is_none() && request.effort.is_some() && is_of_claude_code(headers) {
+        // That is how it says that thinking is off, to a model whose name it does not know.
+        request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
+    }
+    let model = request.model.decode();
+    let (upstream, model) = check::request(&request, &model, config, headers, warnings)?;
+    let refused = match aim {
+        Aim::Answer(refused) => refused,
+        Aim::Count => &[],
+    };
+    let mut profile = Cow::Borrowed(&upstream.profile);
+    for refused in refused {
+        refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
+    }
+    let target = Target { config, upstream, profile: &profile, model, refused };
+    target.translate(request, body, headers, warnings)
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+struct Target<'t> {
+    config: &'t Config,
+    upstream: &'t Upstream,
+    /// The upstream's own, or without what it refused.
+    profile: &'t Profile,
+    /// As the upstream knows it.
+    model: &'t str,
+    refused: &'t [Refused],
+}
+
+/// What is decided of a request before its body is written.
+struct Decided<'a> {
+    history: History<'a>,
+    tools: ToolSet<'a>,
+    effective: Effective,
+    notes: Vec<Note>,
+    /// The answer, which needs no upstream.
+    end: Option<String>,
+    context: Box<RequestContext>,
+}
+
+impl Target<'_> {
+    fn translate<'a>(
+        self,
+        mut request: Request<'a>,
+        body: &'a str,
+        headers: &[Header],
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error> {
+        let Decided { mut history, tools, effective, notes, end, mut context } =
+            self.decide(&mut request, body, warnings)?;
+        if let Some(text) = end {
+            return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
+        }
+        let profile = self.profile;
+        let mut turns = std::mem::take(&mut history.turns);
+        loops::annotate(&mut turns, &notes);
+        for refused in self.refused {
+            if let Refused::Calls(refusal) = refused {
+                turns = loops::without_refused(turns, &tools, profile, refusal);
+            }
+        }
+
+        let continues = profile.prefill == Prefill::Continue && continues(&turns);
+        let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
+        let mut json = Writer::new(&mut out);
+        json.begin_object().key("model").text(self.model);
+        let system = system_prompt(&mut request, &mut history, profile);
+        let parts = Parts { profile, body };
+        let schema_bytes = system.schema.map_or(0, str::len);
+        let writer = MessageWriter::new(parts, &tools, system, warnings);
+        let written = writer.write(turns, json.key("messages"))?;
+        // What is sent beside what the estimate looked at.
+        let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
+        context.parameters.silent_calls = written.silent_calls;
+        context.input_tokens = context.input_tokens.saturating_add(more);
+        tools.write(&mut json);
+        if continues {
+            json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
+        }
+        fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
+        json.end_object();
+
+        if request.max_tokens == Some(0) {
+            // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
+            context.input_tokens = 0;
+            let text = String::new();
+            return Ok(Translated::Answer { context, text, stop_reason: "max_tokens" });
+        }
+        Ok(Translated::Send { upstream: self.upstream.name.clone(), body: out, context })
+    }
+
+    fn decide<'a>(
+        self,
+        request: &mut Request<'a>,
+        body: &'a str,
+        warnings: &mut Warnings,
+    ) -> Result<Decided<'a>, Error> {
+        let Self { config, upstream, profile, model, .. } = self;
+        let input_tokens = tokens::estimate(request);
+        let mut counts = tokens::counts(request);
+        let has_images = profile.image_parts != ImageParts::None && attached::has_images(request);
+        let has_new_image = has_images && attached::has_new_image(request);
+        let image_hosts = if has_images { attached::image_hosts(request) } else { Vec::new() };
+        let has_documents = profile.file_parts && attached::has_documents(request);
+
+        let guards = config.guards(upstream);
+        let marks = thinking::Marks::new(config, upstream, model);
+        let strict = config.settings.strict;
+        let mut history = read_history(request, strict, guards.pairing, profile, &marks, warnings)?;
+        let parameters = parameters(request, &history, profile);
+        let prefilled = is_prefilled(&history.turns);
+        let prefill = prefill(&history.turns, profile, warnings)?;
+
+        let said = ToolRequest {
+            body,
+            definitions: std::mem::take(&mut request.tools),
+            changes: std::mem::take(&mut history.changes),
+            activated: std::mem::take(&mut history.activated),
+            choice: request.tool_choice.take(),
+            history_has_calls: !history.ids.is_empty(),
+        };
+        let mut tools = ToolSet::new(said, profile, warnings)?;
+        let Guarded { notes, withheld, end, .. } =
+            Guarded::new(&history.turns, &mut tools, guards, warnings)?;
+        let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
+        let effective = Effective::new(request, turn, profile, warnings)?;
+        tool_id::count_forms(&history.ids, &mut counts);
+        let context = Box::new(RequestContext {
+            model: request.model.decode().into_owned(),
+            model_mapped: request.model != model,
+            max_tokens: request.max_tokens.map_or(0, |wanted| fields::limited(wanted, profile)),
+            stream: request.stream,
+            tools: tools.context(keeps_schemas(config, profile)),
+            stop_sequences: request
+                .stop_sequences
+                .iter()
+                .map(|it| it.decode().into_owned())
+                .collect(),
+            thinking: effort::shown(request.thinking, config.settings.reasoning),
+            reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
+            upstream_mark: marks.upstream,
+            model_mark: marks.model,
+            one_tool_call: tools.one_tool_call(),
+            withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
+            ids_used: std::mem::take(&mut history.ids),
+            input_tokens,
+            input_estimate: input_tokens,
+            edge_key: upstream.key.is_own(),
+            prefill,
+            has_images,
+            image_hosts,
+            has_new_image,
+            has_documents,
+            has_schema: request.output_schema.is_some(),
+            has_reasoning: history.has_reasoning || thinking::is_required(profile),
+            parameters,
+            counts,
+            profile: Profile {
+                // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
+                text_tool_calls: match profile.text_tool_calls {
+                    TextToolCalls::Harmony => TextToolCalls::Harmony,
+                    _ if tools.forbids_calls() => TextToolCalls::Off,
+                    syntax => syntax,
+                },
+                ..profile.clone()
+            },
+        });
+        Ok(Decided { history, tools, effective, notes, end, context })
+    }
+}
+
+/// Which parameters are sent, unless the profile says that they are not.
+fn parameters(request: &Request<'_>, history: &History<'_>, profile: &Profile) -> Parameters {
+    let thinks = request.thinking.is_some() || request.effort.is_some() || history.effort.is_some();
+    Parameters {
+        sampling: request.temperature.is_some() || request.top_p.is_some(),
+        top_k: request.top_k.is_some(),
+        thinking: thinks || profile.thinking_switch != ThinkingSwitch::None,
+        user: request.user_id.is_some(),
+        service_tier: request.service_tier.is_some() || request.speed.is_some(),
+        neighbours: !history::alternates(&history.turns),
+        // Known when the messages are written.
+        silent_calls: false,
+    }
+}
+
+/// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
+fn read_history<'a>(
+    request: &mut Request<'a>,
+    strict: bool,
+    pairing: Pairing,
+    profile: &Profile,
+    marks: &thinking::Marks,
+    warnings: &mut Warnings,
+) -> Result<History<'a>, Error> {
+    if strict {
+        check::strictly(request)?;
+    }
+    if strict || pairing == Pairing::Reject {
+        pairs::check(&request.messages).map_err(|error| loops::unpaired(error, warnings))?;
+    }
+    let messages = std::mem::take(&mut request.messages);
+    let only_system = messages.iter().all(|message| message.role == Role::System);
+    let last = messages.iter().rfind(|message| message.role != Role::System);
+    let last_says_nothing = last.is_some_and(says_nothing);
+    let mut history = History::new(messages, profile, marks, warnings)?;
+    if pairing == Pairing::Repair {
+        let before = warnings.count();
+        history.turns = pairs::repair(history.turns, warnings);
+        if warnings.count() > before {
+            warnings.acted("pairing");
+        }
+    }
+    pairs::order(&mut history.turns);
+    // An empty last message must not be left out if the assistant spoke before it: the answer would
+    // continue those words.
+    let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
+    if only_system {
+        return Err(Error::invalid("messages: first message must use the \"user\" role"));
+    }
+    let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
+    if nobody_speaks || last_says_nothing && ends_with_assistant {
+        return Err(Error::invalid("messages: text content blocks must be non-empty"));
+    }
+    Ok(history)
+}
+
+/// Estimates the input tokens of a body. See [`super::super::count_tokens`].
+pub(crate) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
+    // It takes what cannot be served here, and what is too new to be read.
+    let native = relay::takes(body, config);
+    let mut warnings = Warnings::new(config.settings.strict && !native);
+    let mut request = match Request::read(body, config.settings.depth_max, &mut warnings) {
+        Err(error) if native && !error.too_many => return Ok(tokens::tokens_of(body.len() as u64)),
+        read => read?,
+    };
+    if request.has_halves {
+        return estimate(&surrogates::without_halves(body), config);
+    }
+    if native {
+        return Ok(tokens::estimate_carefully(&request).sum());
+    }
+    let name = request.model.decode();
+    let (upstream, model) = check::request(&request, &name, config, &[], &mut warnings)?;
+    let marks = thinking::Marks::new(config, upstream, model);
+    let mut estimated = tokens::estimate_carefully(&request);
+    estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
+    sent_reasoning(&mut request, &upstream.profile, &marks, |text| estimated.add(text));
+    Ok(estimated.sum())
+}
+
+/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of
+/// the request.
+pub(crate) fn sent_reasoning(
+    request: &mut Request<'_>,
+    profile: &Profile,
+    marks: &thinking::Marks,
+    mut each: impl FnMut(&str),
+) {
+    let thinks =
+        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
+    if !request.messages.iter().any(|message| message.content.iter().any(thinks)) {
+        return;
+    }
+    let messages = std::mem::take(&mut request.messages);
+    // What cannot be sent is told where it is sent.
+    let history = History::new(messages, profile, marks, &mut Warnings::new(false));
+    for turn in history.map(|history| history.turns).unwrap_or_default() {
+        if let Turn::Assistant(blocks) = turn {
+            each(&thinking::Reasoning::of(&blocks).sent_text(profile));
+        }
+    }
+}
+
+/// Whether a message is a user's, without a word.
+fn says_nothing(message: &Message<'_>) -> bool {
+    let is_blank = |block: &Block<'_>| matches!(block, Block::Text(text) if text.text.is_empty());
+    message.role == Role::User && message.content.iter().all(is_blank)
+}
+
+/// Whether the last words are the assistant's.
+fn is_prefilled(turns: &[Turn<'_>]) -> bool {
+    matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
+}
+
+/// Whether these are any words: an empty message is not sent.
+fn continues(turns: &[Turn<'_>]) -> bool {
+    let says = |block: &Block<'_>| matches!(block, Block::Text(text) if !text.text.is_empty());
+    is_prefilled(turns)
+        && matches!(turns.last(), Some(Turn::Assistant(blocks)) if blocks.iter().any(says))
+}
+
+/// The final words of the assistant, which the answer continues.
+fn prefill(
+    turns: &[Turn<'_>],
+    profile: &Profile,
+    warnings: &mut Warnings,
+) -> Result<String, Error> {
+    let Some(Turn::Assistant(blocks)) = turns.last().filter(|_| is_prefilled(turns)) else {
+        return Ok(String::new());
+    };
+    if warnings.strict() || profile.prefill == Prefill::Reject {
+        return Err(Error::invalid(
+            "This model does not support assistant message prefill. The conversation must end \
+             with a user message.",
+        ));
+    }
+    if profile.prefill == Prefill::Send {
+        warnings.add("prefill");
+    }
+    if !profile.strip_prefill_echo {
+        return Ok(String::new());
+    }
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.text.decode()),
+        Block::Note => Some("\n\n".into()),
+        _ => None,
+    });
+    Ok(texts.collect())
+}
+
+/// Schemas are kept for answers in which calls are written as text or checked.
+fn keeps_schemas(config: &Config, profile: &Profile) -> bool {
+    profile.text_tool_calls != TextToolCalls::Off || config.settings.checks_inputs()
+}
+
+fn system_prompt<'a>(
+    request: &mut Request<'a>,
+    history: &mut History<'a>,
+    profile: &Profile,
+) -> SystemPrompt<'a> {
+    let mut texts = std::mem::take(&mut request.system);
+    let is_billing = |text: &&mut Text<'_>| {
+        let start = text.text.raw().trim_start();
+        start.starts_with("x-anthropic-billing-header:")
+    };
+    if profile.strip_billing_header
+        && let Some(first) = texts.first_mut().filter(|text| is_billing(text))
+    {
+        // It is one line: what comes after it is the client's prompt.
+        let line = words::find(first.text.raw(), "\\n").map(|at| at.saturating_add(2));
+        first.text = first.text.after(line.unwrap_or(usize::MAX));
+    }
+    texts.append(&mut history.system);
+    texts.retain(|text| !text.text.is_blank());
+    SystemPrompt { texts, schema: schema_in_words(request, profile) }
+}
+
+/// The schema of the answer, where the prompt has it because the upstream knows no other way.
+fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
+    request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
+}

@@ -1,0 +1,296 @@
+//! Reasoning in the history, on its way back to the model it came from.
+//!
+//! What the client holds is a thinking block; where its reasoning came from is in the signature.
+
+use crate::carry::signature::{self, Field, Signature};
+use crate::config::{Config, Upstream};
+use crate::dialect::profile::{ForeignThinking, Profile, ReasoningField, ReasoningHistory};
+use crate::ids::hex_of_hash;
+use crate::json::{self, Str, Writer, escape};
+use crate::model::Block;
+use crate::observe::warning::Warnings;
+use crate::text::names::Names;
+
+/// The reasoning of one turn of the assistant.
+#[derive(Debug, Default)]
+pub(crate) struct Reasoning<'a> {
+    field: Option<Field>,
+    texts: Vec<Shown<'a>>,
+    /// JSON of the upstream's own items.
+    items: Vec<String>,
+    /// The client's ids of calls and the upstream's signatures of them.
+    call_signatures: Names<'static, String>,
+}
+
+#[derive(Debug)]
+enum Shown<'a> {
+    Raw(Str<'a>),
+    Decoded(String),
+}
+
+/// How many digits tell the upstreams of one configuration apart.
+const MARK_DIGITS: usize = 8;
+
+/// By what a thinking block says who thought.
+#[derive(Debug, Default)]
+pub(crate) struct Marks {
+    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one.
+    /// Entries that agree in both share their reasoning.
+    pub(crate) upstream: String,
+    /// The upstream's mark and the model, for blocks that a model signed: a server of several models gives them to any
+    /// of these, and others refuse them.
+    pub(crate) model: String,
+}
+
+impl Marks {
+    pub(crate) fn new(config: &Config, upstream: &Upstream, model: &str) -> Self {
+        // Behind one host, each path of a gateway can be another vendor.
+        let place = match upstream.url.is_empty() {
+            true => upstream.name.clone(),
+            false => [&*upstream.url, &upstream.base_path].concat(),
+        };
+        let digits = || hex_of_hash(place.as_bytes()).chars().take(MARK_DIGITS).collect();
+        let upstream = if config.upstreams.len() < 2 { String::new() } else { digits() };
+        let model = [signature::MODEL, &upstream, ":", model].concat();
+        Self { upstream, model }
+    }
+}
+
+/// The client changed a thinking block, and strict mode leaves nothing out.
+pub(crate) struct Modified;
+
+/// The thinking block in the form that goes back to the upstream with these marks. Another model's, where it
+/// is forwarded, has no signature.
+///
+/// # Errors
+/// The client changed it, in strict mode.
+pub(crate) fn returned<'a>(
+    thinking: Str<'a>,
+    signature: Str<'a>,
+    profile: &Profile,
+    marks: &Marks,
+    warnings: &mut Warnings,
+) -> Result<Option<Block<'a>>, Modified> {
+    if profile.reasoning_history == ReasoningHistory::Never {
+        return Ok(None);
+    }
+    let own = Signature::decode(&signature.decode())
+        .filter(|own| !own.is_of_another(&marks.upstream, &marks.model));
+    let Some(own) = own else {
+        let forwards = profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
+        return Ok(forwards.then(|| Block::Thinking { thinking, signature: Str::default() }));
+    };
+    if !own.matches(&thinking.decode()) {
+        if warnings.strict() {
+            return Err(Modified);
+        }
+        warnings.add("thinking_modified");
+        // The text is dropped. Items and signatures of calls, which do not depend on it, are kept.
+        let thinking = Str::default();
+        return Ok(own.has_items().then_some(Block::Thinking { thinking, signature }));
+    }
+    // An assistant's turn of nothing else would be an empty message.
+    let says_nothing = own.field == Field::Marked && !own.has_items() && !is_required(profile);
+    Ok((!says_nothing).then_some(Block::Thinking { thinking, signature }))
+}
+
+impl<'a> Reasoning<'a> {
+    /// Collects that of blocks which [`returned`] gave.
+    pub(crate) fn of(blocks: &[Block<'a>]) -> Self {
+        let mut reasoning = Self::default();
+        let mut own_message = false;
+        for block in blocks {
+            own_message |= matches!(block, Block::Note);
+            let Block::Thinking { thinking, signature } = block else { continue };
+            let known = reasoning.texts.len();
+            reasoning.add(*thinking, &signature.decode());
+            let says = known < reasoning.texts.len();
+            if says && std::mem::take(&mut own_message) && known > 0 {
+                reasoning.texts.insert(known, Shown::Decoded("\n\n".to_owned()));
+            }
+        }
+        reasoning
+    }
+
+    fn add(&mut self, thinking: Str<'a>, signature: &str) {
+        let Some(signature) = Signature::decode(signature) else {
+            self.texts.push(Shown::Raw(thinking));
+            return;
+        };
+        self.field.get_or_insert(signature.field);
+        for (id, signature) in signature.call_signatures {
+            self.call_signatures.insert(id, signature);
+        }
+        match signature.full_text {
+            Some(text) => self.texts.push(Shown::Decoded(text)),
+            // Line breaks are what a client joined empty texts with.
+            None if thinking.is_blank() => {}
+            None => self.texts.push(Shown::Raw(thinking)),
+        }
+        self.items.extend(signature.opaque);
+    }
+
+    /// Whether it stands in the content, as parts (Mistral).
+    pub(crate) fn is_content(&self, profile: &Profile) -> bool {
+        self.field == Some(Field::Parts)
+            && !is_required(profile)
+            && !(self.texts.is_empty() && self.items.is_empty())
+    }
+
+    /// Whether it stands at the start of the text, between its tags.
+    pub(crate) fn is_in_text(&self, profile: &Profile) -> bool {
+        self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
+    }
+
+    /// The signature of the call with this id of the client: an upstream can use one id of its own for two calls.
+    pub(crate) fn signature_of(&self, client_id: &str) -> Option<&str> {
+        self.call_signatures.get(client_id).map(String::as_str)
+    }
+
+    /// Writes its members of an assistant message. `tools` tells whether it has calls, or the request tools.
+    pub(crate) fn write(&self, profile: &Profile, tools: bool, json: &mut Writer<'_>) {
+        let field = self.field.unwrap_or(match profile.reasoning_field {
+            ReasoningField::ReasoningContent => Field::ReasoningContent,
+            ReasoningField::Reasoning => Field::Reasoning,
+        });
+        if field != Field::Parts {
+            self.write_items("thinking_blocks", is_block, json);
+            let is_detail = |item: &str| !is_block(item) && !is_opaque(item);
+            self.write_items("reasoning_details", is_detail, json);
+            self.write_opaque(json);
+            if field == Field::ReasoningDetails && !self.items.is_empty() && !is_required(profile) {
+                return;
+            }
+        }
+        let name = match field {
+            // Whatever field another upstream gave it in.
+            _ if is_required(profile) => Field::ReasoningContent.name(),
+            Field::Parts | Field::Marked | Field::Inline => return,
+            // OpenRouter takes `reasoning` where it has no items.
+            Field::ReasoningDetails => Field::Reasoning.name(),
+            field => field.name(),
+        };
+        if self.texts.is_empty() && !(tools && is_required(profile)) {
+            return;
+        }
+        json.key(name).string(|out| {
+            let start = out.len();
+            self.push_text(out);
+            if out.len() == start && profile.reasoning_history == ReasoningHistory::Required {
+                out.push(b' ');
+            }
+        });
+    }
+
+    /// Whether its text goes to the upstream.
+    fn is_sent(&self, profile: &Profile) -> bool {
+        self.field != Some(Field::Marked) || is_required(profile)
+    }
+
+    /// How long the text is that goes to the upstream, escaped.
+    pub(crate) fn sent_bytes(&self, profile: &Profile) -> usize {
+        let length = |text: &Shown<'_>| match text {
+            Shown::Raw(text) => text.raw().len(),
+            Shown::Decoded(text) => text.len(),
+        };
+        if !self.is_sent(profile) {
+            return 0;
+        }
+        self.texts.iter().fold(0, |sum, text| length(text).saturating_add(sum))
+    }
+
+    /// The text that goes to the upstream.
+    pub(crate) fn sent_text(&self, profile: &Profile) -> String {
+        let mut all = String::new();
+        for text in self.texts.iter().filter(|_| self.is_sent(profile)) {
+            match text {
+                Shown::Raw(text) => all.push_str(&text.decode()),
+                Shown::Decoded(text) => all.push_str(text),
+            }
+        }
+        all
+    }
+
+    /// Pushes the start of a text that it stands in.
+    pub(crate) fn push_in_text(&self, out: &mut Vec<u8>) {
+        escape(out, "<think>");
+        self.push_text(out);
+        escape(out, "</think>\n\n");
+    }
+
+    /// Writes its parts of the content.
+    pub(crate) fn write_parts(&self, json: &mut Writer<'_>) {
+        if !self.items.is_empty() {
+            return self.each_item(|item| {
+                json.raw(item);
+            });
+        }
+        json.begin_object().kind("thinking");
+        json.key("thinking").begin_array().begin_object();
+        json.kind("text");
+        json.key("text").string(|out| self.push_text(out));
+        json.end_object().end_array().end_object();
+    }
+
+    /// Writes those that belong into the list of this name, if there are any.
+    fn write_items(&self, name: &'static str, belongs: fn(&str) -> bool, json: &mut Writer<'_>) {
+        let mut has_one = false;
+        self.each_item(|item| {
+            if belongs(item) {
+                if !std::mem::replace(&mut has_one, true) {
+                    json.key(name).begin_array();
+                }
+                json.raw(item);
+            }
+        });
+        if has_one {
+            json.end_array();
+        }
+    }
+
+    /// Writes the last text among them: Copilot's own, of which a message has one.
+    fn write_opaque(&self, json: &mut Writer<'_>) {
+        let mut last = String::new();
+        self.each_item(|item| {
+            if is_opaque(item) {
+                item.clone_into(&mut last);
+            }
+        });
+        if !last.is_empty() {
+            json.key("reasoning_opaque").raw(&last);
+        }
+    }
+
+    /// The elements of all arrays of items.
+    fn each_item(&self, mut each: impl FnMut(&str)) {
+        for items in &self.items {
+            json::elements(items).for_each(&mut each);
+        }
+    }
+
+    fn push_text(&self, out: &mut Vec<u8>) {
+        for text in &self.texts {
+            match text {
+                Shown::Raw(text) => out.extend_from_slice(text.raw().as_bytes()),
+                Shown::Decoded(text) => escape(out, text),
+            }
+        }
+    }
+}
+
+/// Whether an item is a block of the Messages API (LiteLLM).
+fn is_block(item: &str) -> bool {
+    let kind = json::member(item, "type");
+    matches!(kind, Some("\"thinking\"" | "\"redacted_thinking\""))
+}
+
+/// Whether an item is the text of a `reasoning_opaque`.
+fn is_opaque(item: &str) -> bool {
+    item.starts_with('"')
+}
+
+/// Whether the upstream refuses tool calls without `reasoning_content`.
+pub(crate) fn is_required(profile: &Profile) -> bool {
+    use ReasoningHistory::{Required, RequiredOnToolCalls};
+    matches!(profile.reasoning_history, RequiredOnToolCalls | Required)
+}

@@ -1,0 +1,316 @@
+//! Whether a request can be served: what no upstream can do, and in strict mode the real API's rules for a
+//! conversation, beside those for tool calls (`conversation::pairs`). Otherwise a request is made to fit.
+
+use crate::config::{Config, Upstream};
+use crate::dialect::profile::{InferenceGeo, ResponseFormat};
+use crate::error::Error;
+use crate::headers::{Header, Headers};
+use crate::json::Reader;
+use crate::model::tool::ChoiceMode;
+use crate::model::{Block, Message, Request, Role, ThinkingMode};
+use crate::observe::warning::Warnings;
+use crate::protocols::messages::models;
+use crate::text::words::is_name_byte;
+
+/// The version of the API that has no sampling parameters.
+const NEWEST_VERSION: &str = "2026-10-21";
+
+/// Most blocks with `cache_control`.
+const BREAKPOINTS_MAX: usize = 4;
+
+/// Refuses what cannot be served, counts what is left out, and finds the upstream.
+pub(crate) fn request<'c>(
+    request: &Request<'_>,
+    model: &'c str,
+    config: &'c Config,
+    headers: &[Header],
+    warnings: &mut Warnings,
+) -> Result<(&'c Upstream, &'c str), Error> {
+    if request.thread {
+        // The SDKs then send the whole conversation, and go on doing so.
+        return Err(Error::invalid(
+            "thread: server-side threads are not supported by this gateway; send the whole \
+             conversation",
+        )
+        .with_code("thread_unsupported_request"));
+    }
+    always(request)?;
+    for (present, name) in [
+        (request.compaction, "compaction"),
+        (request.container, "container"),
+        (request.mcp_servers, "mcp_servers"),
+        (request.bill_to_user, "billing_policy.bill_to"),
+    ] {
+        if present {
+            return Err(Error::unsupported(name));
+        }
+    }
+    if warnings.strict() && headers.value("anthropic-version") == Some(NEWEST_VERSION) {
+        newest(request)?;
+    }
+    for (present, name) in [
+        (request.context_management.is_some_and(edits_something), "context_management"),
+        (request.fallbacks, "fallbacks"),
+        (request.fallback_credit_token, "fallback_credit_token"),
+        (request.task_budget, "output_config.task_budget"),
+    ] {
+        if present {
+            warnings.dropped(name)?;
+        }
+    }
+    let Some((upstream, outgoing)) = config.route(model) else {
+        return Err(models::not_found(model));
+    };
+    if request.inference_geo {
+        match upstream.profile.inference_geo {
+            InferenceGeo::Reject => return Err(Error::unsupported("inference_geo")),
+            InferenceGeo::Ignore => warnings.dropped("inference_geo")?,
+        }
+    }
+    let no_format = upstream.profile.response_format == ResponseFormat::None;
+    if request.output_schema.is_some() && no_format {
+        return Err(Error::unsupported("output_config.format"));
+    }
+    Ok((upstream, outgoing))
+}
+
+/// What the newest version of the API has no longer.
+fn newest(request: &Request<'_>) -> Result<(), Error> {
+    let gone = |path: &str| Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
+    for (present, name) in [
+        (request.temperature.is_some(), "temperature"),
+        (request.top_p.is_some(), "top_p"),
+        (request.top_k.is_some(), "top_k"),
+    ] {
+        if present {
+            return gone(name);
+        }
+    }
+    for (at, message) in request.messages.iter().enumerate() {
+        for (number, block) in message.content.iter().enumerate() {
+            let path = format!("messages.{at}.content.{number}");
+            match (message.role, block) {
+                (Role::User, Block::Text(text)) if text.cited => {
+                    return gone(&format!("{path}.citations"));
+                }
+                (Role::User, Block::SearchResult(found)) => {
+                    let is_cited =
+                        |block: &Block<'_>| matches!(block, Block::Text(text) if text.cited);
+                    if let Some(inner) = found.content.iter().position(is_cited) {
+                        return gone(&format!("{path}.content.{inner}.citations"));
+                    }
+                }
+                (Role::Assistant, Block::Document(_)) => {
+                    return Err(Error::invalid(format!(
+                        "{path}: `document` blocks can only be in `user` messages"
+                    )));
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether `context_management` would change what the model sees. Claude Code always asks to keep
+/// all thinking, which changes nothing.
+fn edits_something(context_management: &str) -> bool {
+    // The text was read once before: what cannot be read as edits is not one that is known.
+    edits(context_management).unwrap_or(true)
+}
+
+fn edits(context_management: &str) -> Option<bool> {
+    let mut reader = Reader::of(context_management);
+    reader.begin_object().ok()?;
+    let mut any = false;
+    while let Some(key) = reader.next_key().ok()? {
+        if reader.null().ok()? {
+            continue;
+        }
+        if key != "edits" {
+            reader.skip().ok()?;
+            continue;
+        }
+        reader.begin_array().ok()?;
+        while reader.next_element().ok()? {
+            let edit = reader.skip().ok()?;
+            any = any || !keeps_all_thinking(edit);
+        }
+    }
+    Some(any)
+}
+
+fn keeps_all_thinking(edit: &str) -> bool {
+    let mut reader = Reader::of(edit);
+    let (mut clears_thinking, mut all) = (false, false);
+    let mut read = || {
+        reader.begin_object().ok()?;
+        while let Some(key) = reader.next_key().ok()? {
+            let value = reader.skip().ok()?;
+            match key.decode().as_ref() {
+                "type" => clears_thinking = value == "\"clear_thinking_20251015\"",
+                "keep" => {
+                    let compact: String =
+                        value.chars().filter(|letter| !letter.is_whitespace()).collect();
+                    all = compact == "\"all\"" || compact == "{\"type\":\"all\"}";
+                }
+                _ => {}
+            }
+        }
+        Some(())
+    };
+    read().is_some() && clears_thinking && all
+}
+
+/// What no upstream can answer, strict or not.
+///
+/// # Errors
+/// In the real API's words.
+fn always(request: &Request<'_>) -> Result<(), Error> {
+    if request.model.is_empty() {
+        return Err(Error::invalid("model: String should have at least 1 character"));
+    }
+    if request.messages.is_empty() {
+        return Err(Error::invalid("messages: at least one message is required"));
+    }
+    if let Some(at) = request.stop_sequences.iter().position(|stop| stop.is_blank()) {
+        return Err(Error::invalid(format!(
+            "stop_sequences[{at}]: each stop sequence must contain non-whitespace"
+        )));
+    }
+    Ok(())
+}
+
+/// What the real API refuses.
+///
+/// # Errors
+/// In the real API's words.
+pub(crate) fn strictly(request: &Request<'_>) -> Result<(), Error> {
+    let messages = &request.messages;
+    // A compaction stands for the messages before it.
+    let compacts =
+        |message: &Message<'_>| matches!(message.content.first(), Some(Block::Compaction { .. }));
+    if messages.first().is_some_and(|message| message.role != Role::User && !compacts(message)) {
+        return Err(Error::invalid("messages: first message must use the \"user\" role"));
+    }
+    let last = messages.len().saturating_sub(1);
+    for (at, message) in messages.iter().enumerate() {
+        check_texts(at, message, at == last)?;
+        check_ids(at, message)?;
+    }
+    if request.breakpoints > BREAKPOINTS_MAX {
+        return Err(Error::invalid(format!(
+            "A maximum of {BREAKPOINTS_MAX} blocks with cache_control may be provided. Found {}.",
+            request.breakpoints
+        )));
+    }
+    check_thinking(request)
+}
+
+fn check_texts(at: usize, message: &Message<'_>, is_last: bool) -> Result<(), Error> {
+    let of_assistant = message.role == Role::Assistant;
+    if message.content.is_empty() {
+        // A system message can be there only for its effort.
+        if (is_last && of_assistant) || message.role == Role::System {
+            return Ok(());
+        }
+        return Err(Error::invalid(format!(
+            "messages.{at}: all messages must have non-empty content except for the optional \
+             final assistant message"
+        )));
+    }
+    let texts = || {
+        message.content.iter().filter_map(|block| match block {
+            Block::Text(text) => Some(&text.text),
+            _ => None,
+        })
+    };
+    if texts().any(|text| text.is_empty()) {
+        return Err(Error::invalid("messages: text content blocks must be non-empty"));
+    }
+    if texts().count() == message.content.len() && texts().all(|text| text.is_blank()) {
+        return Err(Error::invalid(
+            "messages: text content blocks must contain non-whitespace text",
+        ));
+    }
+    let ends_in_space = |text: &str| text.ends_with(char::is_whitespace);
+    if let (true, true, Some(Block::Text(text))) = (is_last, of_assistant, message.content.last())
+        && ends_in_space(&text.text.decode())
+    {
+        return Err(Error::invalid(
+            "messages: final assistant content cannot end with trailing whitespace",
+        ));
+    }
+    Ok(())
+}
+
+fn check_ids(at: usize, message: &Message<'_>) -> Result<(), Error> {
+    for (number, block) in message.content.iter().enumerate() {
+        let (id, member) = match block {
+            Block::ToolUse(call) => (call.id, "tool_use.id"),
+            Block::ToolResult(result) => (result.id, "tool_result.tool_use_id"),
+            _ => continue,
+        };
+        let id = id.decode();
+        if id.is_empty() || !id.bytes().all(is_name_byte) {
+            return Err(Error::invalid(format!(
+                "messages.{at}.content.{number}.{member}: String should match pattern \
+                 '^[a-zA-Z0-9_-]+$'"
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_thinking(request: &Request<'_>) -> Result<(), Error> {
+    let Some(ThinkingMode::Enabled(budget)) = request.thinking.map(|thinking| thinking.mode) else {
+        return Ok(());
+    };
+    if budget < 1024 {
+        return Err(Error::invalid(
+            "thinking.budget_tokens: Input should be greater than or equal to 1024",
+        ));
+    }
+    if request.max_tokens.is_some_and(|most| most <= budget) {
+        return Err(Error::invalid("`max_tokens` must be greater than `thinking.budget_tokens`"));
+    }
+    let choice = request.tool_choice.as_ref().map(|choice| &choice.mode);
+    if matches!(choice, Some(ChoiceMode::Any | ChoiceMode::Tool(_))) {
+        return Err(Error::invalid(
+            "Thinking may not be enabled when tool_choice forces tool use.",
+        ));
+    }
+    check_tool_loop(&request.messages)
+}
+
+/// While tools run, the thinking that led to their calls must still be there: that of any message
+/// since a person wrote, because one that goes on after a result need not think again.
+fn check_tool_loop(messages: &[Message<'_>]) -> Result<(), Error> {
+    let has_results = |message: &Message<'_>| {
+        message.content.iter().any(|block| matches!(block, Block::ToolResult(_)))
+    };
+    if !messages.last().is_some_and(has_results) {
+        return Ok(());
+    }
+    let mut found = None;
+    for (at, message) in messages.iter().enumerate().rev() {
+        match (message.role, message.content.first()) {
+            (Role::User, _) if !has_results(message) => break,
+            (Role::Assistant, Some(Block::Text(_))) => {
+                found.get_or_insert((at, "text"));
+            }
+            (Role::Assistant, Some(Block::ToolUse(_))) => {
+                found.get_or_insert((at, "tool_use"));
+            }
+            (Role::Assistant, _) => return Ok(()),
+            _ => {}
+        }
+    }
+    let Some((at, kind)) = found else { return Ok(()) };
+    Err(Error::invalid(format!(
+        "messages.{at}.content.0.type: Expected `thinking` or `redacted_thinking`, but found \
+         `{kind}`. When `thinking` is enabled, a final `assistant` message must start with a \
+         thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks). To \
+         avoid this requirement, disable `thinking`."
+    )))
+}

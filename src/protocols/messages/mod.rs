@@ -1,0 +1,5 @@
+//! The Anthropic Messages API.
+
+pub(crate) mod check;
+pub(crate) mod models;
+pub(crate) mod relay;

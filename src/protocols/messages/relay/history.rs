@@ -1,0 +1,314 @@
+//! Repairs a history without rewriting what is right.
+//!
+//! `conversation` looks only at the ids of calls and results, so each block is given to it as its raw
+//! text. A turn that still consists of whole messages of the client is copied; any other is written
+//! block by block.
+//!
+//! ```text
+//! body ─▶ Part(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
+//!                                                              by where raw stands in the body
+//! ```
+
+mod write;
+
+use crate::carry::signature;
+use crate::config::Pairing;
+use crate::error::Error;
+use crate::guards::loops;
+use crate::history::{Turn, Turns, UserPart, pairs};
+use crate::json::{self, Raw, Reader, Str, ValueKind, Writer};
+use crate::model::limits::{self, Counted, Many};
+use crate::model::{Block, Message, Role, ToolResult, ToolUse, path_at};
+use crate::observe::warning::Warnings;
+
+/// Room for as many more blocks is not kept.
+const MANY_BLOCKS: usize = 64;
+
+/// The messages of a request, each with its text.
+pub(super) struct SentMessages<'a> {
+    body: &'a str,
+    said: Vec<SentMessage<'a>>,
+    ids: Vec<Str<'a>>,
+    counted: Counted,
+}
+
+/// One message.
+struct SentMessage<'a> {
+    raw: &'a str,
+    role: Role,
+    blocks: Vec<Part<'a>>,
+    /// How many empty texts, and how many thinking blocks of ours, are left out.
+    texts_left_out: u32,
+    thinking_left_out: u32,
+}
+
+/// One block, or a content that is a string.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    raw: &'a str,
+    kind: BlockKind<'a>,
+}
+
+#[derive(Clone, Copy)]
+enum BlockKind<'a> {
+    Use(Str<'a>),
+    Result(Str<'a>),
+    Neither,
+    OwnThinking,
+    EmptyText,
+}
+
+/// Why a history is not read.
+pub(super) enum NotRead {
+    /// It is none, and is left alone.
+    NotAHistory,
+    /// There is too much in it.
+    TooMany(Error),
+}
+
+impl From<json::Error> for NotRead {
+    fn from(_: json::Error) -> Self {
+        Self::NotAHistory
+    }
+}
+
+impl<'a> SentMessages<'a> {
+    pub(super) fn read(
+        body: &'a str,
+        messages: &'a str,
+        depth_max: u32,
+        warnings: &mut Warnings,
+    ) -> Result<Self, NotRead> {
+        let counted = Counted::default();
+        let mut sent = Self { body, said: Vec::new(), ids: Vec::new(), counted };
+        let mut reader = Reader::new(messages, depth_max);
+        reader.begin_array()?;
+        while reader.next_element()? {
+            sent.count(Many::Messages, messages)?;
+            sent.message(reader.skip()?, depth_max)?;
+        }
+        sent.keep_last();
+        for said in &sent.said {
+            (0..said.texts_left_out).for_each(|_| warnings.add("empty_text"));
+            (0..said.thinking_left_out).for_each(|_| warnings.add("own_thinking"));
+        }
+        Ok(sent)
+    }
+
+    /// Counts one more in a part of the body.
+    fn count(&mut self, many: Many, part: &str) -> Result<(), NotRead> {
+        if self.counted.is_exceeded_by(many) {
+            let path = path_at(self.body, self.offset(part));
+            return Err(NotRead::TooMany(limits::exceeded(&path, many)));
+        }
+        Ok(())
+    }
+
+    /// Takes the ids of all calls.
+    pub(super) fn take_ids(&mut self) -> Vec<Str<'a>> {
+        std::mem::take(&mut self.ids)
+    }
+
+    /// The API takes an empty message of the assistant at the end.
+    fn keep_last(&mut self) {
+        if let Some(last) = self.said.last_mut()
+            && last.role == Role::Assistant
+            && last.blocks.is_empty()
+            && last.thinking_left_out == 0
+        {
+            last.texts_left_out = 0;
+        }
+    }
+
+    fn message(&mut self, raw: &'a str, depth_max: u32) -> Result<(), NotRead> {
+        let (mut role, mut content) = (None, None);
+        let mut reader = Reader::new(raw, depth_max);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let value = reader.skip()?;
+            match key.decode().as_ref() {
+                "role" => role = Some(value),
+                "content" => content = Some(value),
+                _ => {}
+            }
+        }
+        let role = match role {
+            Some("\"user\"") => Role::User,
+            Some("\"assistant\"") => Role::Assistant,
+            Some("\"system\"") => Role::System,
+            _ => return Err(NotRead::NotAHistory),
+        };
+        let blocks = Vec::new();
+        let mut said = SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
+        let content = content.unwrap_or("[]");
+        let mut reader = Reader::new(content, depth_max);
+        if reader.kind()? == ValueKind::String {
+            if reader.string()?.is_empty() {
+                said.texts_left_out = 1;
+            } else {
+                // There can be many messages of one: no room is left for others.
+                said.blocks = vec![Part { raw: content, kind: BlockKind::Neither }];
+            }
+        } else {
+            reader.begin_array()?;
+            while reader.next_element()? {
+                self.count(Many::Blocks, content)?;
+                let part = self.part(reader.skip()?, depth_max)?;
+                match part.kind {
+                    BlockKind::OwnThinking => {
+                        said.thinking_left_out = said.thinking_left_out.saturating_add(1);
+                    }
+                    BlockKind::EmptyText => {
+                        said.texts_left_out = said.texts_left_out.saturating_add(1)
+                    }
+                    _ => said.blocks.push(part),
+                }
+            }
+        }
+        if said.blocks.len() > MANY_BLOCKS {
+            said.blocks.shrink_to_fit();
+        }
+        self.said.push(said);
+        Ok(())
+    }
+
+    fn part(&mut self, raw: &'a str, depth_max: u32) -> Result<Part<'a>, NotRead> {
+        let (mut kind, mut id, mut call, mut signature, mut text) = (None, None, None, None, None);
+        let mut reader = Reader::new(raw, depth_max);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let is_string = reader.kind()? == ValueKind::String;
+            let slot = match key.decode().as_ref() {
+                "type" => &mut kind,
+                "id" => &mut id,
+                "tool_use_id" => &mut call,
+                "signature" | "data" => &mut signature,
+                "text" => &mut text,
+                _ => {
+                    reader.skip()?;
+                    continue;
+                }
+            };
+            if is_string {
+                *slot = Some(reader.string()?);
+            } else {
+                reader.skip()?;
+            }
+        }
+        // The API refuses it, and there may be many of three bytes.
+        let kind = kind.ok_or(NotRead::NotAHistory)?.decode();
+        let kind = match (kind.as_ref(), id, call) {
+            ("tool_use", Some(id), _) => {
+                self.count(Many::Calls, raw)?;
+                self.ids.push(id);
+                BlockKind::Use(id)
+            }
+            ("tool_result", _, Some(id)) => {
+                self.count(Many::Results, raw)?;
+                BlockKind::Result(id)
+            }
+            // A call without an id cannot be paired with anything.
+            ("tool_use" | "tool_result", ..) => return Err(NotRead::NotAHistory),
+            ("thinking" | "redacted_thinking", ..)
+                if signature.is_some_and(|it| signature::is_own(&it.decode())) =>
+            {
+                BlockKind::OwnThinking
+            }
+            ("text", ..) if text.is_some_and(|text| text.is_empty()) => BlockKind::EmptyText,
+            _ => BlockKind::Neither,
+        };
+        Ok(Part { raw, kind })
+    }
+
+    /// The text of all messages, where it differs from what the client wrote.
+    pub(super) fn repair(
+        &self,
+        pairing: Pairing,
+        warnings: &mut Warnings,
+    ) -> Result<Option<String>, Error> {
+        let fit = match pairing {
+            Pairing::Off => Ok(()),
+            Pairing::Repair | Pairing::Reject => pairs::check(&self.messages()),
+        };
+        if pairing == Pairing::Reject {
+            fit.map_err(|error| loops::unpaired(error, warnings))?;
+        } else if fit.is_err() {
+            let before = warnings.count();
+            let turns = pairs::repair(self.turns(), warnings);
+            let written = self.write_turns(&turns);
+            if written.is_some() {
+                warnings.acted("pairing");
+                // `Turns` moves a result before the text it followed, and does not count that itself.
+                if warnings.count() == before {
+                    warnings.add("tool_result_moved");
+                }
+            }
+            return Ok(written);
+        }
+        if !self.said.iter().any(|said| said.is_shortened()) {
+            return Ok(None);
+        }
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_array();
+        self.said.iter().for_each(|said| said.write(&mut json));
+        json.end_array();
+        Ok(Some(String::from_utf8(out).unwrap_or_default()))
+    }
+
+    fn messages(&self) -> Vec<Message<'a>> {
+        let mut messages = Vec::with_capacity(self.said.len());
+        for SentMessage { role, blocks, .. } in &self.said {
+            let content = blocks.iter().map(|part| self.block(part)).collect();
+            messages.push(Message { role: *role, content, until_next_user: false, effort: None });
+        }
+        messages
+    }
+
+    fn turns(&self) -> Vec<Turn<'a>> {
+        let mut turns = Turns::default();
+        for said in &self.said {
+            if said.role == Role::User {
+                turns.user();
+            }
+            turns.expect(said.blocks.len());
+            for part in &said.blocks {
+                match (said.role, self.block(part)) {
+                    (Role::Assistant, block) => turns.block(block),
+                    (Role::User, Block::ToolResult(result)) => turns.result(*result),
+                    (Role::User, block) => turns.item(UserPart::Block(block)),
+                    (Role::System, _) => {}
+                }
+            }
+            if said.role == Role::System {
+                turns.system(vec![Str::plain(said.raw)]);
+            }
+        }
+        turns.finish(false)
+    }
+
+    /// A block as `conversation` knows it. Only ids are looked at there, so what stands for the rest
+    /// is the block's own text.
+    fn block(&self, part: &Part<'a>) -> Block<'a> {
+        let text = Block::Unknown(Str::plain(part.raw));
+        match part.kind {
+            BlockKind::Use(id) => Block::ToolUse(Box::new(ToolUse {
+                at: self.offset(part.raw),
+                id,
+                name: Str::default(),
+                toolset: None,
+                input: Raw::of(part.raw),
+            })),
+            BlockKind::Result(id) => {
+                let content = vec![text];
+                Block::ToolResult(Box::new(ToolResult { id, content, is_error: false }))
+            }
+            BlockKind::Neither | BlockKind::OwnThinking | BlockKind::EmptyText => text,
+        }
+    }
+
+    /// Where a part of the body stands in it.
+    fn offset(&self, part: &str) -> usize {
+        super::offset(self.body, part)
+    }
+}

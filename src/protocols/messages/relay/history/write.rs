@@ -1,0 +1,287 @@
+//! A repaired history: messages that stay are copied, others are written block by block.
+
+use super::{Part, SentMessage, SentMessages};
+use crate::history::{MOVED, Turn, UserPart};
+use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::model::{Block, Role, ToolResult};
+
+/// Where blocks stand in the body, rising, and the messages that they are of.
+type Owners = Vec<(usize, usize)>;
+
+impl<'a> SentMessages<'a> {
+    /// The message of which a part of the body is a block.
+    fn owner(&self, part: &str, owners: &Owners) -> Option<usize> {
+        let place = owners.binary_search_by_key(&self.offset(part), |(offset, _)| *offset).ok()?;
+        owners.get(place).map(|(_, message)| *message)
+    }
+
+    /// The repaired history, if it is not what it was.
+    pub(super) fn write_turns(&self, turns: &[Turn<'a>]) -> Option<String> {
+        let mut owners: Owners = Vec::new();
+        for (at, said) in self.said.iter().enumerate() {
+            for part in &said.blocks {
+                owners.push((self.offset(part.raw), at));
+            }
+        }
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        let mut copied = Copied { said: &self.said, next: 0, same: true };
+        // A message that becomes several gives its other members to the first of them alone: to all, a long one would
+        // multiply with every result that stands in it.
+        let mut given = vec![false; self.said.len()];
+        json.begin_array();
+        for turn in turns {
+            let mut entries = Vec::new();
+            let role = match turn {
+                Turn::System(texts) => {
+                    for text in texts {
+                        let place = self.offset(text.raw());
+                        let at = self.said.partition_point(|said| self.offset(said.raw) < place);
+                        copied.message(at, &mut json);
+                    }
+                    continue;
+                }
+                Turn::User(user) => {
+                    user.results.iter().for_each(|it| entries.push(Entry::of_result(it)));
+                    user.items.iter().for_each(|it| entries.extend(Entry::of_item(it)));
+                    Role::User
+                }
+                Turn::Assistant(blocks) => {
+                    blocks.iter().for_each(|it| entries.extend(Entry::of_block(it)));
+                    Role::Assistant
+                }
+            };
+            match self.originals(&entries, role, &owners) {
+                Some(originals) => {
+                    originals.into_iter().for_each(|at| copied.message(at, &mut json));
+                }
+                None => {
+                    copied.same = false;
+                    let owner = entries.iter().find_map(|entry| match entry {
+                        Entry::Raw(raw) => self.owner(raw, &owners),
+                        _ => None,
+                    });
+                    let owner = owner.and_then(|at| self.said.get(at).zip(given.get_mut(at)));
+                    let owner = owner.filter(|(said, _)| said.role == role);
+                    let owner = owner.and_then(|(said, given)| {
+                        (!std::mem::replace(given, true)).then_some(said)
+                    });
+                    write_message(owner, role, &entries, &mut json);
+                }
+            }
+        }
+        json.end_array();
+        (!copied.is_all()).then(|| String::from_utf8(out).unwrap_or_default())
+    }
+
+    /// The messages that these entries are, one after the other and nothing else.
+    fn originals(
+        &self,
+        entries: &[Entry<'_, 'a>],
+        role: Role,
+        owners: &Owners,
+    ) -> Option<Vec<usize>> {
+        let mut found = Vec::new();
+        let mut rest = entries;
+        while let Some(Entry::Raw(first)) = rest.first() {
+            let at = self.owner(first, owners)?;
+            let said = self.said.get(at).filter(|said| said.role == role)?;
+            let (mine, others) = rest.split_at_checked(said.blocks.len())?;
+            let mut pairs = said.blocks.iter().zip(mine);
+            let is_same = |(part, entry): (&Part<'a>, &Entry<'_, 'a>)| match entry {
+                Entry::Raw(raw) => self.offset(raw) == self.offset(part.raw),
+                _ => false,
+            };
+            if !pairs.all(is_same) {
+                return None;
+            }
+            found.push(at);
+            rest = others;
+        }
+        rest.is_empty().then_some(found)
+    }
+}
+
+/// Copies messages of the client, and notes whether they are all of them, whole and in their order.
+struct Copied<'h, 'a> {
+    said: &'h [SentMessage<'a>],
+    /// The message that comes next if nothing has to be changed.
+    next: usize,
+    same: bool,
+}
+
+impl Copied<'_, '_> {
+    fn message(&mut self, at: usize, json: &mut Writer<'_>) {
+        self.same &= at == self.next;
+        self.next = at.saturating_add(1);
+        if let Some(said) = self.said.get(at) {
+            self.same &= !said.is_shortened();
+            said.write(json);
+        }
+    }
+
+    fn is_all(&self) -> bool {
+        self.same && self.next == self.said.len()
+    }
+}
+
+/// What a repaired message consists of.
+enum Entry<'t, 'a> {
+    /// A block of the client, or a content that is a string.
+    Raw(&'a str),
+    /// A result that the history does not have.
+    Missing(&'t ToolResult<'a>),
+    /// A result that no call asked for.
+    Orphan(&'a str),
+    /// The words for a result that stands with its call.
+    Moved,
+}
+
+impl<'t, 'a> Entry<'t, 'a> {
+    fn of_result(result: &'t ToolResult<'a>) -> Self {
+        match result.content.first() {
+            Some(Block::Unknown(raw)) => Self::Raw(raw.raw()),
+            _ => Self::Missing(result),
+        }
+    }
+
+    fn of_item(item: &'t UserPart<'a>) -> Option<Self> {
+        match item {
+            UserPart::Block(block) => Self::of_block(block),
+            UserPart::Orphan(result) => match Self::of_result(result) {
+                Self::Raw(raw) => Some(Self::Orphan(raw)),
+                other => Some(other),
+            },
+            // None of these is made of a history that stays as it is.
+            UserPart::System(_)
+            | UserPart::Summary(_)
+            | UserPart::Done(_)
+            | UserPart::SystemPrompt => None,
+            UserPart::Moved => Some(Self::Moved),
+        }
+    }
+
+    fn of_block(block: &Block<'a>) -> Option<Self> {
+        match block {
+            Block::Unknown(raw) => Some(Self::Raw(raw.raw())),
+            Block::ToolUse(call) => Some(Self::Raw(call.input.text())),
+            _ => None,
+        }
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        json.make_room();
+        match self {
+            Self::Raw(raw) if raw.starts_with('"') => {
+                json.begin_object().kind("text").key("text").raw(raw).end_object();
+            }
+            Self::Raw(raw) => {
+                json.raw(raw);
+            }
+            Self::Missing(result) => {
+                let text = match result.content.first() {
+                    Some(Block::Text(text)) => text.text,
+                    _ => Str::default(),
+                };
+                json.begin_object().kind("tool_result");
+                json.key("tool_use_id").str(result.id).key("content").str(text);
+                json.key("is_error").bool(true).end_object();
+            }
+            Self::Orphan(raw) => write_orphan(raw, json),
+            Self::Moved => {
+                json.begin_object().kind("text").key("text").text(MOVED).end_object();
+            }
+        }
+    }
+}
+
+/// A result that no call asked for is told in words; what is not text follows as it is.
+fn write_orphan(result: &str, json: &mut Writer<'_>) {
+    let content = json::member(result, "content").unwrap_or("[]");
+    let mut text = Vec::new();
+    let mut others = Vec::new();
+    let mut reader = Reader::of(content);
+    let mut read = || {
+        if reader.kind()? == ValueKind::String {
+            text.push(reader.string()?);
+            return Ok(());
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let block = reader.skip()?;
+            let said = json::member(block, "text").map(|text| Reader::new(text, 1).string());
+            match said {
+                Some(Ok(said)) => text.push(said),
+                _ => others.push(block),
+            }
+        }
+        Ok::<(), json::Error>(())
+    };
+    // It was read as JSON before.
+    let _ = read();
+    json.begin_object().kind("text").key("text").value();
+    let out = json.out();
+    out.extend_from_slice(b"\"[Tool result without a call: ");
+    for (at, said) in text.iter().enumerate() {
+        out.extend_from_slice(if at > 0 { b"\\n" } else { b"" });
+        out.extend_from_slice(said.raw().as_bytes());
+    }
+    out.extend_from_slice(b"]\"");
+    json.end_object();
+    let attached = |block: &&&str| {
+        matches!(
+            json::member(block, "type"),
+            Some("\"image\"" | "\"document\"" | "\"search_result\"")
+        )
+    };
+    for block in others.iter().filter(attached) {
+        json.raw(block);
+    }
+}
+
+impl SentMessage<'_> {
+    pub(super) fn is_shortened(&self) -> bool {
+        self.texts_left_out > 0 || self.thinking_left_out > 0
+    }
+
+    pub(super) fn write(&self, json: &mut Writer<'_>) {
+        if !self.is_shortened() {
+            json.raw(self.raw);
+        } else if !self.blocks.is_empty() {
+            let entries: Vec<_> = self.blocks.iter().map(|part| Entry::Raw(part.raw)).collect();
+            write_message(Some(self), self.role, &entries, json);
+        }
+    }
+}
+
+/// A message with the members of `owner`, its content aside.
+fn write_message(
+    owner: Option<&SentMessage<'_>>,
+    role: Role,
+    entries: &[Entry<'_, '_>],
+    json: &mut Writer<'_>,
+) {
+    json.begin_object().key("role").text(match role {
+        Role::User => "user",
+        Role::Assistant => "assistant",
+        Role::System => "system",
+    });
+    json.key("content").begin_array();
+    entries.iter().for_each(|entry| entry.write(json));
+    json.end_array();
+    if let Some(owner) = owner {
+        let mut reader = Reader::of(owner.raw);
+        let mut copy = || {
+            reader.begin_object()?;
+            while let Some(key) = reader.next_key()? {
+                let value = reader.skip()?;
+                if !(key == "role" || key == "content") {
+                    json.key_str(key).raw(value);
+                }
+            }
+            Ok::<(), json::Error>(())
+        };
+        let _ = copy();
+    }
+    json.end_object();
+}

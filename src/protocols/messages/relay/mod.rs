@@ -1,0 +1,339 @@
+//! A Messages request for an upstream that speaks the Messages API: it goes up as it came, byte for
+//! byte, but for
+//!
+//! - the model's name, where the model map gives another one;
+//! - thinking blocks with a signature of Creole's own, which the upstream could not verify;
+//! - empty texts, which the API refuses, and messages of which nothing is left;
+//! - calls and results that do not fit, which are repaired as for any upstream (`conversation`);
+//! - tools and results, where a guard acts (`guards`);
+//! - what the upstream refused, in a second request (`without`).
+//!
+//! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
+//! and to members that nobody here knows. What cannot be read as a history is left for the upstream
+//! to refuse.
+
+mod guards;
+mod history;
+mod without;
+
+use super::super::Translated;
+use super::super::chat::write_request::effort;
+use super::check;
+use crate::carry::tool_id;
+use crate::config::{Config, Pairing, Protocol, Upstream};
+use crate::error::Error;
+use crate::json::{self, Reader, Str};
+use crate::model::Request;
+use crate::model::request_context::{RequestContext, Tool};
+use crate::observe::warning::Warnings;
+use crate::text::surrogates;
+use crate::tokens;
+use guards::Edits;
+use history::{NotRead, SentMessages};
+pub(crate) use without::Without;
+
+/// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
+/// nothing where the body cannot be read so far.
+///
+/// # Errors
+/// The configuration wants such a history refused.
+pub(crate) fn translate(
+    body: &str,
+    config: &Config,
+    warnings: &mut Warnings,
+) -> Result<Option<Translated>, Error> {
+    let speaks = |upstream: &Upstream| upstream.protocol == Protocol::Anthropic;
+    if !config.upstreams.values().any(speaks) {
+        return Ok(None);
+    }
+    let body = &*surrogates::without_halves(body);
+    let depth_max = config.settings.depth_max;
+    let Ok(envelope) = Envelope::read(body, depth_max) else { return Ok(None) };
+    let model = envelope.model.text.decode();
+    let Some((upstream, outgoing)) = config.route(&model).filter(|(found, _)| speaks(found)) else {
+        return Ok(None);
+    };
+
+    if let Some(name) = envelope.twice {
+        // The upstream would read the one, and Creole has chosen it by the other.
+        return Err(json::Error::value("expected each name once").in_key(name).into());
+    }
+    let guards = config.guards(upstream);
+    let mut edits: Vec<Edit> = Vec::new();
+    if outgoing != model {
+        let Member { start, end, .. } = envelope.model;
+        edits.push(Edit { start, end, text: json::quoted(outgoing) });
+    }
+    let pairing = match guards.pairing {
+        // The calls of its results may be in the server's part.
+        _ if envelope.thread => Pairing::Off,
+        _ if config.settings.strict => Pairing::Reject,
+        pairing => pairing,
+    };
+    let (mut ids, mut is_paired) = (Vec::new(), false);
+    if let Some(Member { text, start, end }) = envelope.messages {
+        match SentMessages::read(body, text, depth_max, warnings) {
+            Ok(mut sent) => {
+                ids = sent.take_ids();
+                is_paired = pairing == Pairing::Repair;
+                let written = sent.repair(pairing, warnings)?;
+                if let Some(messages) = written {
+                    edits.push(Edit { start, end, text: messages });
+                }
+            }
+            Err(NotRead::TooMany(error)) => return Err(error),
+            Err(NotRead::NotAHistory) => {}
+        }
+    }
+    // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
+    let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
+        Err(error) if error.too_many => return Err(error),
+        read => read.ok(),
+    };
+    if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
+        check::strictly(request)?;
+    }
+    let mut context = Box::new(context(typed.as_ref(), body, config));
+    context.model = model.clone().into_owned();
+    context.model_mapped = outgoing != model;
+    context.stream = envelope.stream;
+    context.edge_key = upstream.key.is_own();
+    context.profile = upstream.profile.clone();
+    let edits_none = edits.is_empty();
+    // What was read of the client's body is of no use for another one, and takes as much as that.
+    let typed = typed.filter(|_| edits_none);
+    let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
+    let mut end = None;
+    // Without calls there is nothing to count, nor where they are in the server's part.
+    if !ids.is_empty() && !envelope.thread {
+        let as_sent = if edits_none {
+            typed
+        } else {
+            Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
+        };
+        let decided = match as_sent {
+            Some(request) => {
+                let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
+                Edits::new(request, to, guards, warnings)?
+            }
+            None => Edits::skipped(guards, warnings),
+        };
+        body_up = decided.apply(body_up, depth_max);
+        context.withheld = decided.withheld;
+        end = decided.end;
+    }
+    for id in ids {
+        context.ids_used.add(id.decode().into_owned());
+    }
+    tool_id::count_forms(&context.ids_used, &mut context.counts);
+    Ok(Some(match end {
+        // A guard answers in place of the upstream.
+        Some(text) => Translated::Answer { context, text, stop_reason: "end_turn" },
+        None => Translated::Send {
+            upstream: upstream.name.clone(),
+            body: body_up.into_bytes(),
+            context,
+        },
+    }))
+}
+
+/// Whether a body is a request for an upstream that speaks Messages, as far as that can be told by its model.
+pub(crate) fn takes(body: &str, config: &Config) -> bool {
+    let model = json::member(body, "model").and_then(json::string);
+    let Some(model) = model.map(|model| model.decode()) else { return false };
+    config.route(&model).is_some_and(|(upstream, _)| upstream.protocol == Protocol::Anthropic)
+        && json::member(body, "messages").is_some()
+}
+
+/// What the answer must know beside; an upstream may still answer in the other protocol.
+fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> RequestContext {
+    let mut context = RequestContext::default();
+    let thinking = request.and_then(|request| request.thinking);
+    context.thinking = effort::shown(thinking, config.settings.reasoning);
+    let Some(request) = request else {
+        context.input_tokens = tokens::tokens_of(body.len() as u64);
+        context.input_estimate = context.input_tokens;
+        return context;
+    };
+    for (place, tool) in request.tools.iter().enumerate() {
+        if let Some(name) = &tool.name {
+            let (outgoing, name) = (name.to_string(), name.to_string());
+            context.tools.push(Tool { outgoing, name, place: Some(place), ..Tool::default() });
+        }
+    }
+    context.max_tokens = request.max_tokens.unwrap_or_default();
+    context.has_images = crate::history::attached::has_images(request);
+    context.has_new_image = crate::history::attached::has_new_image(request);
+    context.image_hosts = crate::history::attached::image_hosts(request);
+    context.has_documents = crate::history::attached::has_documents(request);
+    context.has_reasoning = guards::has_thinking(request);
+    for sequence in &request.stop_sequences {
+        context.stop_sequences.push(sequence.decode().into_owned());
+    }
+    context.input_tokens = tokens::estimate(request);
+    context.input_estimate = context.input_tokens;
+    context.counts = tokens::counts(request);
+    context
+}
+
+/// A member's text, and where it stands in the body.
+#[derive(Clone, Copy)]
+struct Member<T> {
+    text: T,
+    start: usize,
+    end: usize,
+}
+
+/// The members of a request that are looked at.
+struct Envelope<'a> {
+    model: Member<Str<'a>>,
+    messages: Option<Member<&'a str>>,
+    stream: bool,
+    /// The server keeps the conversation, and the request has only what is new in it.
+    thread: bool,
+    /// A member of the API that the body has more than once.
+    twice: Option<&'static str>,
+}
+
+/// The members of a request by which Creole or the upstream decides something: which model answers, what it costs, what
+/// it may do. Of two with one name, servers read the first or the last.
+const DECIDING: [&str; 30] = [
+    "betas",
+    "billing_policy",
+    "cache_control",
+    "compaction",
+    "container",
+    "context_management",
+    "fallback_credit_token",
+    "fallbacks",
+    "inference_geo",
+    "max_tokens",
+    "mcp_servers",
+    "messages",
+    "metadata",
+    "model",
+    "output_config",
+    "output_format",
+    "safeguards",
+    "service_tier",
+    "speed",
+    "stop_sequences",
+    "stream",
+    "system",
+    "temperature",
+    "thinking",
+    "thread",
+    "tool_choice",
+    "tools",
+    "top_k",
+    "top_p",
+    "user_profile_id",
+];
+
+impl<'a> Envelope<'a> {
+    fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
+        let mut reader = Reader::new(body, depth_max);
+        let (mut model, mut messages, mut stream, mut thread) = (None, None, false, false);
+        let (mut given, mut twice) = (0_u32, None);
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            reader.kind()?;
+            let start = reader.offset();
+            let key = key.decode();
+            if let Some((at, name)) = (0..).zip(DECIDING).find(|(_, name)| *name == key) {
+                let bit = 1_u32 << at;
+                twice = twice.or_else(|| (given & bit != 0).then_some(name));
+                given |= bit;
+            }
+            match key.as_ref() {
+                "model" => {
+                    let text = reader.string()?;
+                    model = Some(Member { text, start, end: reader.offset() });
+                }
+                "messages" => {
+                    let text = reader.skip()?;
+                    messages = Some(Member { text, start, end: reader.offset() });
+                }
+                "stream" => stream = reader.skip()? == "true",
+                "thread" => thread = reader.skip()? != "null",
+                _ => {
+                    reader.skip()?;
+                }
+            }
+        }
+        reader.end()?;
+        let model = model.ok_or_else(|| json::Error::value("Field required"))?;
+        Ok(Self { model, messages, stream, thread, twice })
+    }
+}
+
+/// A part of a text, and what is written in its place.
+struct Edit {
+    start: usize,
+    end: usize,
+    text: String,
+}
+
+impl Edit {
+    fn insert(at: usize, text: String) -> Self {
+        Self { start: at, end: at, text }
+    }
+
+    fn replace(body: &str, part: &str, text: String) -> Self {
+        let start = offset(body, part);
+        Self { start, end: start.saturating_add(part.len()), text }
+    }
+}
+
+/// In the order of their places. The standard library's sorting is 2 kB.
+fn in_order(mut edits: Vec<Edit>) -> Vec<Edit> {
+    if edits.is_sorted_by_key(|edit| edit.start) {
+        return edits;
+    }
+    let right = edits.split_off(edits.len() / 2);
+    let mut sorted = Vec::with_capacity(edits.len().saturating_add(right.len()));
+    let (mut left, mut right) =
+        (in_order(edits).into_iter().peekable(), in_order(right).into_iter().peekable());
+    loop {
+        let next = match (left.peek(), right.peek()) {
+            (Some(first), Some(second)) if first.start > second.start => right.next(),
+            (Some(_), _) => left.next(),
+            _ => right.next(),
+        };
+        match next {
+            Some(edit) => sorted.push(edit),
+            None => return sorted,
+        }
+    }
+}
+
+fn edited(body: &str, edits: Vec<Edit>) -> Vec<u8> {
+    let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
+    let mut out = Vec::with_capacity(body.len().saturating_add(more));
+    let mut from = 0;
+    for Edit { start, end, text } in in_order(edits) {
+        out.extend_from_slice(body.get(from..start).unwrap_or_default().as_bytes());
+        out.extend_from_slice(text.as_bytes());
+        from = end;
+    }
+    out.extend_from_slice(body.get(from..).unwrap_or_default().as_bytes());
+    out
+}
+
+/// Where a part of a text stands in it; behind all of it what is no part.
+fn offset(text: &str, part: &str) -> usize {
+    json::offset_in(text, part).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_take_effect_at_their_places_in_whatever_order_they_come() {
+        let insert = |at: usize, text: &str| Edit::insert(at, text.to_owned());
+        let edits = vec![insert(3, "4"), insert(2, "3"), insert(1, "1"), insert(1, "2")];
+        assert_eq!(edited("abc", edits), b"a12b3c4");
+        assert_eq!(edited("abc", Vec::new()), b"abc");
+    }
+}

@@ -1,0 +1,219 @@
+//! A request without what its upstream refused.
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+use crate::history::read::PDF_OMITTED;
+use crate::json::{self, Writer};
+use crate::observe::warning::Warnings;
+use crate::protocols::chat::write_request::effort;
+use crate::protocols::chat::write_request::parts::IMAGE_OMITTED;
+use crate::text::words;
+use crate::upstream_error::refused::{Refused, Room};
+
+/// What becomes of a member: `None` leaves it out.
+type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
+
+/// Writes a body, of which it is known that it is JSON.
+pub(crate) struct Without<'r> {
+    pub(crate) refused: &'r Refused,
+    pub(crate) warnings: &'r mut Warnings,
+}
+
+impl Without<'_> {
+    /// The body without it, which is the same text where it is not there, or where what is left would be refused.
+    ///
+    /// # Errors
+    /// The configuration allows nothing to be left out.
+    pub(crate) fn request<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
+        if let Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }) = self.refused
+            && most / 2 < BUDGET_LEAST
+            && json::member(body, "thinking").and_then(budget).is_some_and(|it| it > most / 2)
+        {
+            return Ok(body.into());
+        }
+        object(body, |key, value| self.member(key, value))
+    }
+
+    fn member<'b>(&mut self, key: &str, value: &'b str) -> Rewritten<'b> {
+        match (self.refused, key) {
+            (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
+                return self.messages(value).map(Some);
+            }
+            (Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }), "max_tokens") => {
+                return Ok(Some(most.to_string().into()));
+            }
+            // The rest is left for words.
+            (Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }), "thinking") => {
+                return lowered(value, most / 2);
+            }
+            (Refused::Effort(values), "output_config") => {
+                let effort = json::member(value, "effort").and_then(json::string);
+                let nearest = effort.and_then(|word| effort::nearest_of(word, values));
+                if effort.is_some() && nearest.is_none() {
+                    self.warnings.dropped("output_config.effort")?;
+                }
+                let rewritten = object(value, |key, value| match key {
+                    "effort" => Ok(nearest.map(|effort| json::quoted(effort.word()).into())),
+                    _ => Ok(Some(value.into())),
+                })?;
+                return Ok((rewritten != "{}").then_some(rewritten));
+            }
+            // It keeps what is of no use then, and is refused for that.
+            (Refused::Thinking | Refused::ThinkingSwitch, "context_management") => {
+                let without = without_clearing(value)?;
+                if without.as_deref() != Some(value) {
+                    self.warnings.dropped(key)?;
+                }
+                return Ok(without);
+            }
+            (Refused::Thinking | Refused::ThinkingSwitch, "thinking")
+            | (Refused::Sampling, "temperature" | "top_p")
+            | (Refused::TopK, "top_k")
+            | (Refused::User, "metadata")
+            | (Refused::ServiceTier, "service_tier") => self.warnings.dropped(key)?,
+            _ => return Ok(Some(value.into())),
+        }
+        Ok(None)
+    }
+
+    fn messages<'b>(&mut self, messages: &'b str) -> Result<Cow<'b, str>, Error> {
+        let count = json::elements(messages).count();
+        let mut at: usize = 0;
+        array(messages, |message| {
+            at = at.saturating_add(1);
+            let content = json::member(message, "content").unwrap_or_default();
+            let blocks = self.blocks(content, at == count)?;
+            // The API refuses an empty one.
+            if blocks == "[]" && content != "[]" {
+                return Ok(None);
+            }
+            object(message, |key, value| match key {
+                "content" => Ok(Some(blocks.clone())),
+                _ => Ok(Some(value.into())),
+            })
+            .map(Some)
+        })
+    }
+
+    /// The content of a message or of a result.
+    fn blocks<'b>(&mut self, content: &'b str, is_last: bool) -> Result<Cow<'b, str>, Error> {
+        if !content.starts_with('[') {
+            return Ok(content.into());
+        }
+        array(content, |block| self.block(block, is_last))
+    }
+
+    fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
+        let kind = json::member(block, "type").and_then(json::string).map(|kind| kind.decode());
+        match (self.refused, kind.as_deref()) {
+            (Refused::Images, Some("image")) => self.omitted(block, "image", IMAGE_OMITTED),
+            // One that the user has just given is the user's to mend.
+            (Refused::Documents, Some("document")) if !is_last && is_file(block) => {
+                self.omitted(block, "document", PDF_OMITTED)
+            }
+            (Refused::Reasoning, Some("thinking" | "redacted_thinking")) => {
+                self.warnings.dropped("reasoning")?;
+                Ok(None)
+            }
+            (_, Some("tool_result")) => {
+                let rewritten = object(block, |key, value| match key {
+                    "content" => self.blocks(value, false).map(Some),
+                    _ => Ok(Some(value.into())),
+                });
+                rewritten.map(Some)
+            }
+            _ => Ok(Some(block.into())),
+        }
+    }
+
+    /// Words that stand where something was left out.
+    fn omitted(&mut self, block: &str, name: &str, words: &str) -> Rewritten<'static> {
+        self.warnings.dropped(name)?;
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_object().kind("text").key("text").text(words);
+        if let Some(mark) = json::member(block, "cache_control") {
+            json.key("cache_control").raw(mark);
+        }
+        json.end_object();
+        Ok(Some(String::from_utf8(out).unwrap_or_default().into()))
+    }
+}
+
+/// The Messages API takes no smaller budget for thoughts.
+const BUDGET_LEAST: u64 = 1024;
+
+fn budget(thinking: &str) -> Option<u64> {
+    json::member(thinking, "budget_tokens")?.parse().ok()
+}
+
+/// `thinking` with a budget of at most so many tokens.
+fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
+    let rewritten = object(thinking, |key, value| match value.parse::<u64>() {
+        Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
+        _ => Ok(Some(value.into())),
+    });
+    rewritten.map(Some)
+}
+
+/// `context_management` without the edits that clear thinking.
+fn without_clearing(management: &str) -> Rewritten<'_> {
+    let clears = |edit: &&str| {
+        let kind = json::member(edit, "type").and_then(json::string);
+        kind.is_some_and(|kind| words::begins(kind.raw(), "clear_thinking"))
+    };
+    let edits = json::member(management, "edits").unwrap_or("[]");
+    let kept = array(edits, |edit| Ok((!clears(&edit)).then(|| edit.into())))?;
+    let rewritten = object(management, |key, value| match key {
+        "edits" => Ok((kept != "[]").then(|| kept.clone())),
+        _ => Ok(Some(value.into())),
+    })?;
+    Ok((rewritten != "{}").then_some(rewritten))
+}
+
+/// Whether a document is no text.
+fn is_file(document: &str) -> bool {
+    let source = json::member(document, "source").and_then(|source| json::member(source, "type"));
+    !matches!(source, Some("\"text\"" | "\"content\""))
+}
+
+/// An object with its members rewritten; the same text where they stay.
+fn object<'b>(
+    text: &'b str,
+    mut rewrite: impl FnMut(&str, &'b str) -> Rewritten<'b>,
+) -> Result<Cow<'b, str>, Error> {
+    let mut same = true;
+    let mut out = Vec::with_capacity(text.len());
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    for (key, value) in json::members(text) {
+        let rewritten = rewrite(&key.decode(), value)?;
+        same &= rewritten.as_deref() == Some(value);
+        if let Some(value) = rewritten {
+            json.key_str(key).raw(&value);
+        }
+    }
+    json.end_object();
+    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
+}
+
+/// Rewrites the elements of an array; borrows the text if nothing changes.
+fn array<'b>(
+    text: &'b str,
+    mut rewrite: impl FnMut(&'b str) -> Rewritten<'b>,
+) -> Result<Cow<'b, str>, Error> {
+    let mut same = true;
+    let mut out = Vec::with_capacity(text.len());
+    let mut json = Writer::new(&mut out);
+    json.begin_array();
+    for element in json::elements(text) {
+        let rewritten = rewrite(element)?;
+        same &= rewritten.as_deref() == Some(element);
+        if let Some(element) = rewritten {
+            json.raw(&element);
+        }
+    }
+    json.end_array();
+    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
+}

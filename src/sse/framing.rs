@@ -1,0 +1,167 @@
+//! What stands in the data of one event, where that is not one JSON object.
+//!
+//! Framing goes wrong in gateways: the field name comes twice, two events are glued together, a
+//! heartbeat is not JSON, a JSON array holds many chunks. None of that makes an answer worthless.
+//!
+//! ```text
+//! data: data: {…}                the field name again
+//! {…}data: {…}[DONE]             several events in one line
+//! [{…},{…}]                      a list of chunks, or of one error
+//! ping                           a sign of life
+//! {"logprob": NaN}               JSON as some libraries write it
+//! ```
+
+use super::DONE;
+use crate::json::{self, Reader};
+use crate::text::words;
+
+/// What may stand around a word that is a sign of life.
+const AROUND: &[u8] = b"[]\": \n";
+
+/// One thing in the data of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Payload<'a> {
+    /// An object.
+    Object(&'a str),
+    /// The end mark.
+    Done,
+    /// Nothing that says anything: other JSON values, and words that keep a connection alive.
+    SignOfLife,
+    /// What cannot be read: an object that is not JSON, perhaps cut off, or what stands before the
+    /// next object.
+    Unreadable(&'a str),
+}
+
+/// Words that servers send to keep a connection alive, in whatever brackets.
+const SIGNS_OF_LIFE: [&str; 6] =
+    ["ping", "pong", "heartbeat", "keepalive", "keep-alive", "keep_alive"];
+
+/// Longest text that can be one of them, with its brackets.
+const SIGN_OF_LIFE_BYTES_MAX: usize = 24;
+
+/// Takes the first thing from the front of `data`; `None` at its end.
+pub(crate) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
+    let mut rest = std::mem::take(data).trim_start();
+    if let Some(done) = after_done(rest) {
+        *data = done;
+        return Some(Payload::Done);
+    }
+    if rest.len() <= SIGN_OF_LIFE_BYTES_MAX {
+        let word = words::trim_end(words::trim_start(rest, AROUND), AROUND);
+        if SIGNS_OF_LIFE.iter().any(|known| word.eq_ignore_ascii_case(known)) {
+            return Some(Payload::SignOfLife);
+        }
+    }
+    loop {
+        // Elements of an array are read as if they stood there alone.
+        let bare = rest.strip_prefix("data:").or_else(|| rest.strip_prefix(['[', ',', ']']));
+        match bare {
+            Some(after) => rest = after.trim_start(),
+            None => break,
+        }
+        if let Some(done) = after_done(rest) {
+            *data = done;
+            return Some(Payload::Done);
+        }
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut reader = Reader::of(rest);
+    match reader.skip() {
+        Ok(value) => {
+            *data = rest.get(reader.offset()..).unwrap_or_default();
+            Some(if value.starts_with('{') { Payload::Object(value) } else { Payload::SignOfLife })
+        }
+        Err(_) => {
+            let (broken, after) = rest.split_at_checked(broken_len(rest)).unwrap_or((rest, ""));
+            *data = after;
+            Some(Payload::Unreadable(broken))
+        }
+    }
+}
+
+/// How much of a text that begins with something unreadable belongs to it: an object by its
+/// brackets, anything else up to the next object or end mark.
+fn broken_len(text: &str) -> usize {
+    if !text.starts_with('{') {
+        let object = text.find('{').unwrap_or(text.len());
+        // Not further than the object: an event can be junk and objects in turn, millions of them.
+        return text.get(..object).and_then(|junk| words::find(junk, DONE)).unwrap_or(object);
+    }
+    let (mut depth, mut in_string, mut escaped) = (0_u32, false, false);
+    for (at, byte) in text.bytes().enumerate() {
+        match byte {
+            _ if std::mem::take(&mut escaped) => {}
+            b'\\' if in_string => escaped = true,
+            b'"' => in_string = !in_string,
+            _ if in_string => {}
+            b'{' | b'[' => depth = depth.saturating_add(1),
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 {
+            return at.saturating_add(1);
+        }
+    }
+    text.len()
+}
+
+/// The object inside of a JSON string: some servers serialise each chunk twice.
+pub(crate) fn unquoted(data: &str) -> Option<String> {
+    let inside = json::string(data)?.decode();
+    inside.trim_start().starts_with('{').then(|| inside.into_owned())
+}
+
+/// What follows the end mark, if `text` begins with it.
+fn after_done(text: &str) -> Option<&str> {
+    match text.strip_prefix('"') {
+        Some(text) => words::after_start(text, DONE).map(|rest| words::trim_start(rest, b"\"")),
+        None => words::after_start(text, DONE),
+    }
+}
+
+/// `text` as JSON, where it differs from JSON only as the output of some libraries does: `NaN` and
+/// `Infinity` for numbers that JSON has not, control characters in strings, escapes that JSON does
+/// not know, a comma after the last member. `None` where none of that is there.
+pub(crate) fn repaired(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut in_string = false;
+    while let Some(letter) = rest.chars().next() {
+        let (mut taken, mut instead) = (letter.len_utf8(), None);
+        if in_string {
+            match letter {
+                '"' => in_string = false,
+                '\\' => match rest.get(1..).and_then(|rest| rest.chars().next()) {
+                    Some('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u') => taken = 2,
+                    _ => instead = Some("\\\\".to_owned()),
+                },
+                '\0'..='\x1f' => {
+                    let mut escaped = Vec::new();
+                    json::escape(&mut escaped, letter.encode_utf8(&mut [0; 4]));
+                    instead = Some(String::from_utf8_lossy(&escaped).into_owned());
+                }
+                _ => {}
+            }
+        } else if letter == '"' {
+            in_string = true;
+        } else if letter == ',' {
+            let after = rest.get(1..).unwrap_or_default().trim_start();
+            if after.starts_with(['}', ']']) {
+                instead = Some(String::new());
+            }
+        } else if let Some(word) =
+            ["NaN", "Infinity", "-Infinity", "-NaN"].into_iter().find(|word| rest.starts_with(word))
+        {
+            (taken, instead) = (word.len(), Some("null".to_owned()));
+        }
+        let (head, tail) = rest.split_at_checked(taken).unwrap_or((rest, ""));
+        out.push_str(instead.as_deref().unwrap_or(head));
+        rest = tail;
+    }
+    (out != text).then_some(out)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,386 @@
+//! Server-sent events, from pieces of bytes.
+//!
+//! Bytes are collected into lines, lines into events. A piece may end anywhere, also inside of a
+//! line end or of a character: only whole lines are looked at. Each byte is searched once and
+//! copied at most twice, however small the pieces are; once, in an event of one line.
+//!
+//! More is accepted than the standard allows: field names in capitals and behind padding, a last event
+//! without its blank line, events with no blank line between them, a line that is a bare JSON object
+//! (which some proxies put into the middle of a stream), several that are one, or the bare end mark, and a field
+//! called `error`.
+
+pub(crate) mod framing;
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+use crate::text::words::BYTE_ORDER_MARK;
+
+/// The end mark.
+pub(crate) const DONE: &str = "[DONE]";
+
+/// How much is kept of lines that are none of an event stream, and of one at the most: an error in plain text.
+const JUNK_BYTES: usize = 1 << 10;
+
+/// Splits a body into events.
+#[derive(Debug)]
+pub(crate) struct Decoder {
+    /// The start of a line whose end has not come.
+    line: Vec<u8>,
+    /// The data of the event so far, from `data_from` on; before it stands the field's name.
+    data: Vec<u8>,
+    data_from: usize,
+    /// The start of the next event, where no blank line came between the two.
+    next_data: Vec<u8>,
+    has_data: bool,
+    /// What the event is called by the lines before its data.
+    called: Called,
+    /// What a line after its data calls it, or the next one: see [`Decoder::give`].
+    called_late: Option<Called>,
+    /// The last line ended in CR, so an LF that comes next belongs to it.
+    after_cr: bool,
+    /// `data` was given out and can be reused.
+    given: bool,
+    /// The first lines that are none of an event stream.
+    junk: Vec<u8>,
+    bytes_max: usize,
+}
+
+/// One event.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event<'a> {
+    /// Its data, never empty. What is not UTF-8 is replaced.
+    pub(crate) data: Cow<'a, str>,
+    pub(crate) called: Called,
+}
+
+/// What an event is called.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Called {
+    /// Nothing, or `message`.
+    #[default]
+    Nothing,
+    /// `error` or `exception`.
+    Error,
+    /// What an event of the Messages API is called.
+    Messages(&'static str),
+    /// Something else.
+    Other,
+}
+
+impl Called {
+    /// Reads the value of an `event` field.
+    fn read(value: &[u8]) -> Self {
+        let value = value.trim_ascii();
+        if value.to_ascii_lowercase().starts_with(b"keep") {
+            return Self::Messages("ping");
+        }
+        match value {
+            b"" | b"message" => Self::Nothing,
+            b"error" | b"exception" => Self::Error,
+            b"heartbeat" => Self::Messages("ping"),
+            _ => {
+                let known = EVENTS.into_iter().find(|name| name.as_bytes() == value);
+                known.map_or(Self::Other, Self::Messages)
+            }
+        }
+    }
+
+    /// What it is called, where that is an event of the Messages API.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Messages(name) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether its data alone says what it is.
+    pub(crate) fn is_plain(self) -> bool {
+        matches!(self, Self::Nothing | Self::Other)
+    }
+}
+
+/// The events of the Messages API: the names that are looked at, beside `error`.
+pub(crate) const EVENTS: [&str; 7] = [
+    "content_block_delta",
+    "content_block_start",
+    "content_block_stop",
+    "message_start",
+    "message_delta",
+    "message_stop",
+    "ping",
+];
+
+impl Decoder {
+    /// Bytes that are kept of what has not been given out, and room that is kept for more.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let data = self.data.capacity().saturating_add(self.next_data.capacity());
+        self.line.capacity().saturating_add(data)
+    }
+
+    /// Lines and events of more than `bytes_max` bytes are an error.
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self {
+            line: Vec::new(),
+            data: Vec::new(),
+            data_from: 0,
+            next_data: Vec::new(),
+            has_data: false,
+            called: Called::default(),
+            called_late: None,
+            after_cr: false,
+            given: false,
+            junk: Vec::new(),
+            bytes_max,
+        }
+    }
+
+    /// Takes bytes from the front of `piece` until an event is complete; `None` when all are taken.
+    pub(crate) fn next<'a>(&'a mut self, piece: &mut &[u8]) -> Result<Option<Event<'a>>, Error> {
+        self.reuse();
+        while !piece.is_empty() {
+            if std::mem::take(&mut self.after_cr)
+                && let Some(rest) = piece.strip_prefix(b"\n")
+            {
+                *piece = rest;
+                continue;
+            }
+            let end = memchr::memchr2(b'\n', b'\r', piece);
+            let (part, rest) =
+                piece.split_at_checked(end.unwrap_or(piece.len())).unwrap_or((piece, b""));
+            if self.line.len().saturating_add(self.data().len()).saturating_add(part.len())
+                > self.bytes_max
+            {
+                return Err(Error::misbehaved("Upstream sent an event that is too large"));
+            }
+            if end.is_none() {
+                self.line.extend_from_slice(part);
+                *piece = rest;
+                break;
+            }
+            self.after_cr = rest.first() == Some(&b'\r');
+            *piece = rest.get(1..).unwrap_or_default();
+            let complete = if self.line.is_empty() {
+                self.take_line(part)
+            } else {
+                self.line.extend_from_slice(part);
+                self.take_own_line()
+            };
+            if complete {
+                return Ok(self.give());
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether there were lines that are none of an event stream.
+    pub(crate) fn has_junk(&self) -> bool {
+        !self.junk.is_empty()
+    }
+
+    /// The first of them.
+    pub(crate) fn junk(&self) -> Cow<'_, str> {
+        crate::stream::text_of(self.junk.trim_ascii())
+    }
+
+    /// The data of the event so far.
+    fn data(&self) -> &[u8] {
+        self.data.get(self.data_from..).unwrap_or_default()
+    }
+
+    /// Reads the line that was put together of several pieces. The first line of an event becomes
+    /// its data without being copied again.
+    fn take_own_line(&mut self) -> bool {
+        if !self.has_data
+            && let Some(value) = self.line.strip_prefix(b"data:")
+        {
+            let value = value.strip_prefix(b" ").unwrap_or(value);
+            self.data_from = self.line.len().saturating_sub(value.len());
+            std::mem::swap(&mut self.line, &mut self.data);
+            self.line.clear();
+            self.has_data = true;
+            return false;
+        }
+        let mut line = std::mem::take(&mut self.line);
+        let complete = self.take_line(&line);
+        line.clear();
+        self.line = line;
+        complete
+    }
+
+    /// The body is over: gives an event that was not terminated.
+    pub(crate) fn finish(&mut self) -> Option<Event<'_>> {
+        self.reuse();
+        let line = std::mem::take(&mut self.line);
+        if !line.is_empty() {
+            self.take_line(&line);
+        }
+        if self.has_data { self.give() } else { None }
+    }
+
+    /// Reads one line; says whether it completes an event.
+    fn take_line(&mut self, line: &[u8]) -> bool {
+        if line.is_empty() {
+            let complete = self.has_data && !self.data().trim_ascii().is_empty();
+            if !complete {
+                self.given = true;
+                self.reuse();
+            }
+            return complete;
+        }
+        // Nearly every line that is not empty, read in a short way.
+        if !self.has_data
+            && let Some(value) = line.strip_prefix(b"data:")
+        {
+            self.data.extend_from_slice(value.strip_prefix(b" ").unwrap_or(value));
+            self.has_data = true;
+            return false;
+        }
+        let line = without_padding(line);
+        let bare = line;
+        // The first line of several: Gemini ends a stream with an error so.
+        let opens = matches!(bare.last(), Some(b'{' | b'['));
+        let is_object = bare.first() == Some(&b'{') || opens && bare.starts_with(b"[{");
+        if is_object || bare.trim_ascii_end() == DONE.as_bytes() {
+            self.trim_data();
+            if self.data().is_empty() {
+                self.data.extend_from_slice(bare);
+                self.has_data = true;
+                return !opens;
+            }
+            if starts_anew(self.data(), bare) {
+                bare.clone_into(&mut self.next_data);
+                return true;
+            }
+        }
+        let (name, value) = match memchr::memchr(b':', line) {
+            Some(colon) => {
+                let value = line.get(colon.saturating_add(1)..).unwrap_or_default();
+                let name = line.get(..colon).unwrap_or_default().trim_ascii_end();
+                (name, value.strip_prefix(b" ").unwrap_or(value))
+            }
+            None => (line, b"".as_slice()),
+        };
+        let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+        // llama.cpp, until the end of 2025. A line of a log that begins with `ERROR:` is none.
+        let is_error = name == b"error" && value.trim_ascii_start().first() == Some(&b'{');
+        if is(b"data") || is_error {
+            self.trim_data();
+            let anew = self.has_data && starts_anew(self.data(), value);
+            if is_error {
+                if anew || self.called_late.is_some() {
+                    self.called_late = Some(Called::Error);
+                } else {
+                    self.called = Called::Error;
+                }
+            }
+            if anew {
+                value.clone_into(&mut self.next_data);
+                return true;
+            }
+            if self.has_data {
+                self.data.push(b'\n');
+            }
+            self.has_data = true;
+            self.data.extend_from_slice(value);
+        } else if is(b"event") {
+            let called = Called::read(value);
+            if self.has_data {
+                self.called_late = Some(called);
+            } else {
+                self.called = called;
+            }
+        } else if name.is_empty() || is(b"id") || is(b"retry") || begins_field(line) {
+        } else if self.has_data && goes_on(self.data(), line) {
+            self.data.push(b'\n');
+            self.data.extend_from_slice(line.trim_ascii_end());
+        } else if self.junk.len() < JUNK_BYTES {
+            self.junk.extend_from_slice(whole_letters(line, JUNK_BYTES));
+            self.junk.push(b'\n');
+        }
+        false
+    }
+
+    /// Takes away the white space at the end of the data: there can be a megabyte of it, which would be looked through
+    /// for each line that follows.
+    fn trim_data(&mut self) {
+        let kept = self.data().trim_ascii_end().len();
+        self.data.truncate(self.data_from.saturating_add(kept));
+    }
+
+    /// Gives the event. Its name may stand after its data, as the standard has it: the last one
+    /// before the blank line counts. Where no blank line came, but another event, that line belongs
+    /// to the other.
+    fn give(&mut self) -> Option<Event<'_>> {
+        self.given = true;
+        if self.next_data.is_empty()
+            && let Some(called) = self.called_late.take()
+        {
+            self.called = called;
+        }
+        // The same white space as in `take_line`: an event that is complete there is given out here,
+        // or what follows it in the piece would be lost.
+        let is_blank = self.data().trim_ascii().is_empty();
+        let data = crate::stream::text_of(self.data());
+        (!is_blank).then_some(Event { data, called: self.called })
+    }
+
+    fn reuse(&mut self) {
+        if std::mem::take(&mut self.given) {
+            self.data.clear();
+            self.data_from = 0;
+            self.has_data = false;
+            self.called = self.called_late.take().unwrap_or_default();
+            if !self.next_data.is_empty() {
+                std::mem::swap(&mut self.data, &mut self.next_data);
+                self.has_data = true;
+            }
+        }
+    }
+}
+
+/// Whether a line, the last one perhaps, breaks off within the name of a field.
+fn begins_field(line: &[u8]) -> bool {
+    [b"data".as_slice(), b"event", b"retry"].iter().any(|field| field.starts_with(line))
+}
+
+/// At most so many bytes of a line, none of which is a piece of a letter if the line has letters.
+fn whole_letters(line: &[u8], most: usize) -> &[u8] {
+    let Some(start) = line.get(..most) else { return line };
+    match std::str::from_utf8(start) {
+        Err(error) if error.error_len().is_none() => {
+            start.get(..error.valid_up_to()).unwrap_or(start)
+        }
+        _ => start,
+    }
+}
+
+/// `line` from its field name on. A byte order mark stands at the start of a body, and where a gateway
+/// joined two; some proxies pad a stream with NUL bytes, and some templates indent.
+fn without_padding(mut line: &[u8]) -> &[u8] {
+    loop {
+        line = match line {
+            [b' ' | b'\t' | 0, rest @ ..] => rest,
+            _ => match line.strip_prefix(BYTE_ORDER_MARK) {
+                Some(rest) => rest,
+                None => return line,
+            },
+        };
+    }
+}
+
+/// Whether `value` is another event, and no other line of the JSON text in `data`: nothing in JSON
+/// ends a line with `}` and begins the next with `{`.
+fn starts_anew(data: &[u8], value: &[u8]) -> bool {
+    // `value` first: it is one line, and `data` is all lines so far.
+    (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE.as_bytes())
+        && data.trim_ascii_end().last() == Some(&b'}')
+}
+
+/// Whether `line` is the next one of the JSON text in `data`, which is printed for people.
+fn goes_on(data: &[u8], line: &[u8]) -> bool {
+    matches!(line.first(), Some(b'}' | b']')) || matches!(data.last(), Some(b'{' | b'[' | b','))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! An estimate of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
+//! bytes alone, for `message_start`, which must name a number before the upstream has counted.
+
+mod letters;
+pub(crate) mod upstream;
+
+use crate::history::server_tools as server_history;
+use crate::json::{Raw, Str};
+use crate::model::request_context::RequestCounts;
+use crate::model::tool::ToolDefinition;
+use crate::model::{Block, Document, DocumentSource, Request, Role};
+
+const PER_MESSAGE: u64 = 4;
+const PER_TOOL: u64 = 12;
+const PER_IMAGE: u64 = 1600;
+/// A page of a PDF is about 2,000 tokens and 100 kB of base64.
+const BASE64_BYTES_PER_TOKEN: u64 = 50;
+
+/// Bytes of text for one token, times ten: what estimates are made with.
+const TENTHS_OF_BYTES_PER_TOKEN: u64 = 36;
+
+/// An estimate of the tokens in so many bytes of text.
+pub(crate) fn tokens_of(bytes: u64) -> u64 {
+    bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
+}
+
+/// A count of a request.
+pub(crate) struct Count<'t> {
+    texts: Texts<'t>,
+    /// The tokens of what is no text.
+    tokens: u64,
+}
+
+/// How texts are counted, and what was found.
+enum Texts<'t> {
+    /// By their length, in bytes.
+    Bytes(u64),
+    /// Letter by letter, in thousandths of tokens.
+    Letters(u64),
+    /// By a tokenizer, later: all of it is kept.
+    Kept(&'t mut String),
+}
+
+/// Estimates the input tokens of a request, quickly.
+#[must_use]
+pub(crate) fn estimate(request: &Request<'_>) -> u64 {
+    Count::of(request, Texts::Bytes(0)).sum()
+}
+
+/// Estimates the input tokens of a request for a client that asks for nothing else. Reasoning of earlier turns is
+/// [added](Count::add) by whoever knows what of it is sent.
+#[must_use]
+pub(crate) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
+    Count::of(request, Texts::Letters(0))
+}
+
+/// All text of a request, for a tokenizer, and the tokens that the text does not show. Reasoning of earlier turns is
+/// left to whoever knows what of it is sent.
+#[must_use]
+pub(crate) fn text(request: &Request<'_>) -> (String, u64) {
+    let mut text = String::new();
+    let tokens = Count::of(request, Texts::Kept(&mut text)).sum();
+    (text, tokens)
+}
+
+/// How much of what there is in a request; ids are counted elsewhere.
+#[must_use]
+pub(crate) fn counts(request: &Request<'_>) -> RequestCounts {
+    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let (mut results, mut new) = (0usize, 0usize);
+    for message in &request.messages {
+        if message.role == Role::Assistant {
+            new = 0;
+        }
+        let is_result = |block: &&Block<'_>| matches!(block, Block::ToolResult(_));
+        let found = message.content.iter().filter(is_result).count();
+        results = results.saturating_add(found);
+        new = new.saturating_add(found);
+    }
+    RequestCounts {
+        messages: count(request.messages.len()),
+        tools: count(request.tools.len()),
+        tool_results: count(results),
+        new_results: count(new),
+        ..RequestCounts::default()
+    }
+}
+
+impl<'t> Count<'t> {
+    fn of(request: &Request<'_>, texts: Texts<'t>) -> Self {
+        let mut count = Self { texts, tokens: 0 };
+        for text in &request.system {
+            count.text(text.text);
+        }
+        for message in &request.messages {
+            count.tokens = count.tokens.saturating_add(PER_MESSAGE);
+            count.blocks(&message.content);
+        }
+        for tool in &request.tools {
+            count.tokens = count.tokens.saturating_add(PER_TOOL);
+            count.tool(tool);
+        }
+        count
+    }
+
+    /// Counts a text that the request does not show.
+    pub(crate) fn add(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.plain(text);
+        }
+    }
+
+    pub(crate) fn sum(&self) -> u64 {
+        let text_tokens = match self.texts {
+            Texts::Bytes(bytes) => tokens_of(bytes),
+            Texts::Letters(thousandths) => thousandths.div_ceil(1000),
+            Texts::Kept(_) => 0,
+        };
+        self.tokens.saturating_add(text_tokens)
+    }
+
+    fn text(&mut self, text: Str<'_>) {
+        match &mut self.texts {
+            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.decoded_len() as u64),
+            _ => self.plain(&text.decode()),
+        }
+    }
+
+    fn json(&mut self, json: Raw<'_>) {
+        match &mut self.texts {
+            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(json.compact_len() as u64),
+            _ => {
+                let mut compact = Vec::new();
+                json.compact(&mut compact);
+                self.plain(&String::from_utf8_lossy(&compact));
+            }
+        }
+    }
+
+    /// A text that is not escaped.
+    fn plain(&mut self, text: &str) {
+        match &mut self.texts {
+            Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
+            Texts::Letters(known) => *known = known.saturating_add(letters::thousandths(text)),
+            Texts::Kept(all) => {
+                all.push_str(text);
+                all.push('\n');
+            }
+        }
+    }
+
+    fn blocks(&mut self, blocks: &[Block<'_>]) {
+        for block in blocks {
+            match block {
+                Block::Text(text) => self.text(text.text),
+                Block::Image(_) => self.tokens = self.tokens.saturating_add(PER_IMAGE),
+                Block::Document(document) => self.document(document),
+                Block::SearchResult(result) => {
+                    self.text(result.title);
+                    self.text(result.source);
+                    self.blocks(&result.content);
+                }
+                Block::ToolUse(call) => {
+                    self.text(call.name);
+                    self.json(call.input);
+                }
+                Block::ToolResult(result) => self.blocks(&result.content),
+                Block::ToolReference(name) => self.text(*name),
+                Block::BrowserState { tabs, changes } => {
+                    self.json(Raw::of(tabs));
+                    self.json(Raw::of(changes));
+                }
+                Block::ServerToolUse { name, input } => {
+                    self.text(*name);
+                    self.json(Raw::of(input));
+                }
+                Block::ServerToolResult { content, .. } => {
+                    let mut words = Vec::new();
+                    server_history::push_result(&mut words, content);
+                    self.plain(&String::from_utf8_lossy(&words));
+                }
+                Block::Compaction { content: Some(summary), .. } => self.text(*summary),
+                // Who sends reasoning of earlier turns counts it: only some of it goes back.
+                Block::Thinking { .. }
+                | Block::RedactedThinking(_)
+                | Block::Compaction { .. }
+                | Block::ToolChange(_)
+                | Block::ContainerUpload
+                | Block::Note
+                | Block::Unknown(_) => {}
+            }
+        }
+    }
+
+    fn document(&mut self, document: &Document<'_>) {
+        for text in [document.title, document.context].into_iter().flatten() {
+            self.text(text);
+        }
+        match &document.source {
+            DocumentSource::Text(text) => self.text(*text),
+            DocumentSource::Content(blocks) => self.blocks(blocks),
+            DocumentSource::Base64 { data, .. } => {
+                let tokens = (data.raw().len() as u64).div_ceil(BASE64_BYTES_PER_TOKEN);
+                self.tokens = self.tokens.saturating_add(tokens);
+            }
+            DocumentSource::Url | DocumentSource::File => {}
+        }
+    }
+
+    /// A tool's name, description and schema; a Chat Completions tool as a whole.
+    fn tool(&mut self, tool: &ToolDefinition<'_>) {
+        if let Some(function) = tool.rare().function {
+            self.json(function);
+            return;
+        }
+        self.plain(tool.name.as_deref().unwrap_or_default());
+        self.text(tool.description.unwrap_or_default());
+        self.json(tool.input_schema.unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observe::warning::Warnings;
+
+    #[test]
+    fn eighteen_bytes_of_text_are_five_tokens() {
+        let body = r#"{"model":"m","system":"0123456789","messages":[
+            {"role":"user","content":[{"type":"text","text":"a\nb"},{"type":"image","source":{"type":"url","url":"https://x"}}]},
+            {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"w","input":{ "a": 1 }}]}],
+            "tools":[{"name":"w","description":"dd","input_schema":{"type": "object"},"cache_control":{"type":"ephemeral"}}]}"#;
+        let request = Request::read(body, 128, &mut Warnings::new(false)).unwrap();
+        // 10 + 3 + 1 + 7 + 1 + 2 + 17 = 41 bytes are 11.4 tokens; two messages, a tool, an image.
+        assert_eq!(estimate(&request), 12 + 2 * 4 + 12 + 1600);
+    }
+}

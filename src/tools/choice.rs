@@ -1,0 +1,154 @@
+//! `tool_choice` and `web_search_options`.
+
+use std::borrow::Cow;
+
+use super::function::Function;
+use super::offer::left_out;
+use crate::dialect::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
+use crate::error::Error;
+use crate::json::{self, Reader, Writer};
+use crate::model::path_at;
+use crate::model::tool::{ChoiceMode, ToolChoice, ToolDefinition};
+use crate::observe::warning::Warnings;
+
+/// `tool_choice` as the upstream gets it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum SentChoice {
+    /// Not at all.
+    #[default]
+    Absent,
+    /// The model decides.
+    Auto,
+    /// No function is called.
+    Forbidden,
+    /// Any function is called: the upstream's word for it.
+    Any(&'static str),
+    /// One function, by its outgoing name.
+    Function(String),
+}
+
+impl SentChoice {
+    /// Decides what is sent for `choice`, and takes away the functions that then must not be sent.
+    pub(super) fn new(
+        choice: Option<&ToolChoice<'_>>,
+        functions: &mut Vec<Function<'_>>,
+        history_has_calls: bool,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let Some(choice) = choice else { return Ok(Self::Absent) };
+        match &choice.mode {
+            ChoiceMode::Auto | ChoiceMode::None if functions.is_empty() => Ok(Self::Absent),
+            ChoiceMode::Auto => Ok(Self::Auto),
+            ChoiceMode::None => {
+                // A server may garble its answer when it has tools that it must not use; but some
+                // refuse a history with tool calls when there are no tools.
+                if profile.tool_choice_none == ToolChoiceNone::OmitTools && !history_has_calls {
+                    functions.clear();
+                    return Ok(Self::Absent);
+                }
+                Ok(Self::Forbidden)
+            }
+            ChoiceMode::Any if functions.is_empty() => Err(Error::invalid(
+                "tool_choice: tool_choice may only be specified while providing tools",
+            )),
+            ChoiceMode::Any => Self::force_any(profile, warnings),
+            ChoiceMode::Tool(name) => {
+                let named = functions
+                    .iter()
+                    .position(|function| function.toolset.is_none() && function.name == *name);
+                let Some(position) = named else {
+                    return Err(Error::invalid(format!(
+                        "tool_choice.name: Tool '{name}' not found in provided tools"
+                    )));
+                };
+                if profile.tool_choice_named == ToolChoiceNamed::OnlyTool {
+                    functions.swap(0, position);
+                    functions.truncate(1);
+                    return Self::force_any(profile, warnings);
+                }
+                let outgoing = functions.get(position).map(|function| &function.outgoing);
+                Ok(Self::Function(outgoing.map(Cow::to_string).unwrap_or_default()))
+            }
+        }
+    }
+
+    fn force_any(profile: &Profile, warnings: &mut Warnings) -> Result<Self, Error> {
+        let any = Self::any(profile);
+        if any == Self::Auto {
+            warnings.dropped("tool_choice")?;
+        }
+        Ok(any)
+    }
+
+    /// What is sent where any function must be called, or the nearest that the upstream knows.
+    pub(super) fn any(profile: &Profile) -> Self {
+        match profile.tool_choice_any {
+            ToolChoiceAny::Required => Self::Any("required"),
+            ToolChoiceAny::Any => Self::Any("any"),
+            ToolChoiceAny::Auto => Self::Auto,
+        }
+    }
+
+    /// Writes the member, if there is one.
+    pub(super) fn write(&self, json: &mut Writer<'_>) {
+        let word = match self {
+            Self::Absent => return,
+            Self::Auto => "auto",
+            Self::Forbidden => "none",
+            Self::Any(word) => word,
+            Self::Function(name) => {
+                json.key("tool_choice").begin_object().kind("function");
+                json.key("function").begin_object().key("name").text(name).end_object();
+                json.end_object();
+                return;
+            }
+        };
+        json.key("tool_choice").text(word);
+    }
+}
+
+/// The value of `web_search_options` for the web search tool `definition`. Its limits have no
+/// counterpart.
+pub(super) fn web_search_options(
+    definition: &ToolDefinition<'_>,
+    body: &str,
+    warnings: &mut Warnings,
+) -> Result<Vec<u8>, Error> {
+    for limit in &definition.rare().limits {
+        left_out(warnings, body, definition.at, limit)?;
+    }
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    if let Some(location) = definition.rare().user_location {
+        json.key("user_location").begin_object().kind("approximate");
+        json.key("approximate").begin_object();
+        copy_location(location, &mut json)
+            .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;
+        json.end_object().end_object();
+    }
+    json.end_object();
+    Ok(out)
+}
+
+fn copy_location(location: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    let mut reader = Reader::new(location, 2);
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let name = match key.decode().as_ref() {
+            "city" => "city",
+            "country" => "country",
+            "region" => "region",
+            "timezone" => "timezone",
+            _ => {
+                reader.skip()?;
+                continue;
+            }
+        };
+        if !reader.null()? {
+            json.key(name).str(reader.string().map_err(|error| error.in_key(name))?);
+        }
+    }
+    Ok(())
+}

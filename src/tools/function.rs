@@ -1,0 +1,226 @@
+//! One function as the upstream is told of it.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use super::names;
+use super::typed::{Builtin, input_schema};
+use crate::dialect::profile::ToolSchema;
+use crate::dialect::schema::mended::plain_of;
+use crate::dialect::schema::{copy_member, write_schema};
+use crate::json::{self, Reader, Str, Writer};
+use crate::json_schema::Found;
+use crate::model::tool::ToolDefinition;
+use crate::text::words;
+
+/// Most examples of inputs that go into a description, and most bytes of all of them.
+const EXAMPLES_MAX: usize = 3;
+const EXAMPLE_BYTES_MAX: usize = 2048;
+
+/// One function as the upstream is told of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Function<'a> {
+    /// What the client knows it as.
+    pub(super) name: Cow<'a, str>,
+    /// What the upstream knows it as.
+    pub(super) outgoing: Cow<'a, str>,
+    /// The client's toolset of which it is a member.
+    pub(super) toolset: Option<&'static str>,
+    /// Its position among the client's `tools`, if it is one of them by itself.
+    pub(super) place: Option<usize>,
+    /// Its JSON Schema before any dialect.
+    pub(super) schema: Cow<'a, str>,
+    /// What was found in it.
+    found: Found,
+    /// `function.strict`
+    pub(super) strict: bool,
+    /// A guard leaves it out of this request. Calls in the history keep its name and schema.
+    pub(super) withheld: bool,
+    description: Str<'a>,
+    /// Options and examples, which only a description can tell the upstream.
+    remarks: String,
+    /// A Chat Completions function, which goes out as it came but for what is null.
+    ready: Option<&'a str>,
+}
+
+impl<'a> Function<'a> {
+    /// A custom tool. A schema that is missing is one that asks for nothing.
+    pub(super) fn custom(
+        definition: &mut ToolDefinition<'a>,
+        name: Cow<'a, str>,
+        rules: names::Rules,
+    ) -> Self {
+        let schema = definition.input_schema.map_or("{}", |schema| schema.text());
+        let (schema, found) = plain_of(schema, definition.found);
+        Self {
+            outgoing: accepted(&name, rules),
+            name,
+            schema,
+            found,
+            description: definition.description.unwrap_or_default(),
+            ..Self::default()
+        }
+        .with_examples(definition)
+    }
+
+    /// A tool that the client runs, under the name that it implies or was given.
+    pub(super) fn client(
+        definition: &mut ToolDefinition<'a>,
+        builtin: &'static Builtin,
+        name: Cow<'a, str>,
+        rules: names::Rules,
+    ) -> Self {
+        let mut function = Self {
+            outgoing: accepted(&name, rules),
+            name,
+            schema: Cow::Owned(input_schema(builtin.input)),
+            found: Found::NOTHING,
+            description: definition.description.unwrap_or_else(|| Str::plain(builtin.description)),
+            ..Self::default()
+        };
+        let remarks = &mut function.remarks;
+        // Writing to a string cannot fail.
+        if let (Some(width), Some(height)) =
+            (definition.rare().display_width_px, definition.rare().display_height_px)
+        {
+            let _ = write!(remarks, " The display is {width} x {height} pixels.");
+        }
+        if let Some(number) = definition.rare().display_number {
+            let _ = write!(remarks, " Its X11 display number is {number}.");
+        }
+        if let Some(characters) = definition.rare().max_characters {
+            let _ = write!(remarks, " view returns at most {characters} characters of a file.");
+        }
+        function.with_examples(definition)
+    }
+
+    /// A member of a toolset.
+    pub(super) fn member(
+        toolset: &'static str,
+        member: &'static Builtin,
+        rules: names::Rules,
+    ) -> Self {
+        Self {
+            name: Cow::Borrowed(member.name),
+            outgoing: member_name(member.name, toolset, rules),
+            toolset: Some(toolset),
+            schema: Cow::Owned(input_schema(member.input)),
+            found: Found::NOTHING,
+            description: Str::plain(member.description),
+            ..Self::default()
+        }
+    }
+
+    /// A Chat Completions function.
+    pub(super) fn ready(
+        definition: &ToolDefinition<'a>,
+        function: &'a str,
+        name: Cow<'a, str>,
+    ) -> Self {
+        Self {
+            outgoing: name.clone(),
+            name,
+            schema: Cow::Borrowed(definition.input_schema.map_or("{}", |schema| schema.text())),
+            ready: Some(function),
+            ..Self::default()
+        }
+    }
+
+    fn with_examples(mut self, definition: &ToolDefinition<'a>) -> Self {
+        let mut examples = Vec::new();
+        for example in definition.rare().input_examples.iter().take(EXAMPLES_MAX) {
+            let before = examples.len();
+            examples.push(b'\n');
+            example.compact(&mut examples);
+            if examples.len() > EXAMPLE_BYTES_MAX {
+                examples.truncate(before);
+            }
+        }
+        if !examples.is_empty() {
+            self.remarks.push_str("\n\nExamples:");
+            self.remarks.push_str(&String::from_utf8_lossy(&examples));
+        }
+        self
+    }
+
+    /// Whether it came in the form in which it goes out.
+    pub(super) fn is_ready(&self) -> bool {
+        self.ready.is_some()
+    }
+
+    /// Whether its description says `text`.
+    pub(super) fn description_mentions(&self, text: &str) -> bool {
+        words::has(self.description.raw(), text)
+    }
+
+    /// Writes the element of `tools`.
+    pub(super) fn write(
+        &self,
+        json: &mut Writer<'_>,
+        dialect: ToolSchema,
+        empty_description: bool,
+    ) {
+        json.begin_object().kind("function");
+        if let Some(function) = self.ready {
+            json.key("function");
+            // It was read before, so it is an object.
+            let _ = write_given(json, function);
+            json.end_object();
+            return;
+        }
+        json.key("function").begin_object().key("name").text(&self.outgoing);
+        let remarks = match self.description.is_empty() {
+            true => self.remarks.trim_start(),
+            false => self.remarks.as_str(),
+        };
+        if empty_description || !self.description.is_empty() || !remarks.is_empty() {
+            json.key("description").string(|out| {
+                out.extend_from_slice(self.description.raw().as_bytes());
+                json::escape(out, remarks);
+            });
+        }
+        let before = json.out().len();
+        json.key("parameters");
+        let start = json.out().len();
+        write_schema(json, &self.schema, self.found, dialect);
+        if dialect == ToolSchema::Gemini && has_no_properties(json.out().get(start..)) {
+            // Its endpoint refused such objects.
+            json.out().truncate(before);
+        }
+        if self.strict {
+            json.key("strict").bool(true);
+        }
+        json.end_object().end_object();
+    }
+}
+
+fn has_no_properties(schema: Option<&[u8]>) -> bool {
+    let schema = schema.and_then(|schema| std::str::from_utf8(schema).ok());
+    schema.and_then(|schema| json::member(schema, "properties")) == Some("{}")
+}
+
+/// Writes an object as it came, without members that are null: some servers refuse those.
+fn write_given(json: &mut Writer<'_>, object: &str) -> Result<(), json::Error> {
+    let reader = &mut Reader::of(object);
+    reader.begin_object()?;
+    json.begin_object();
+    while let Some(key) = reader.next_key()? {
+        if !reader.null()? {
+            copy_member(reader, json, key)?;
+        }
+    }
+    json.end_object();
+    Ok(())
+}
+
+/// What the upstream knows a member of a toolset as.
+pub(super) fn member_name(name: &str, toolset: &str, rules: names::Rules) -> Cow<'static, str> {
+    Cow::Owned(names::outgoing(&format!("{toolset}__{name}"), rules).into_owned())
+}
+
+fn accepted<'a>(name: &Cow<'a, str>, rules: names::Rules) -> Cow<'a, str> {
+    match names::outgoing(name, rules) {
+        Cow::Borrowed(_) => name.clone(),
+        Cow::Owned(other) => Cow::Owned(other),
+    }
+}

@@ -1,0 +1,320 @@
+//! The tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`.
+//!
+//! [`ToolSet`] holds what the upstream is told and what must be known of it afterwards: the names
+//! that calls in the history get, and the tools that an answer may call. It is made of all that a
+//! request says about tools, in three steps:
+//!
+//! 1. `offer`: which tools the model gets, after additions, removals and deferral;
+//! 2. server tools, which nobody can run here, are left out or rejected;
+//! 3. `choice`: what is forced, and which tools are then sent at all.
+
+mod choice;
+mod function;
+mod names;
+mod offer;
+mod toolsets;
+mod typed;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+pub(crate) use crate::dialect::schema::mended::plain;
+pub(crate) use crate::dialect::schema::strict::takes_strictly;
+pub(crate) use crate::dialect::schema::write_output_schema;
+
+use crate::dialect::profile::{Profile, ToolSchema, WebSearch};
+use crate::error::Error;
+use crate::json::Writer;
+use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
+use crate::model::{path_at, request_context};
+use crate::observe::warning::Warnings;
+use crate::text::names::{NameSet, Names};
+use choice::SentChoice;
+use function::Function;
+use offer::{Offers, Server, Sorted};
+
+/// The tools of a request, as they are sent.
+#[derive(Debug)]
+pub(crate) struct ToolSet<'a> {
+    functions: Vec<Function<'a>>,
+    /// Those of them that are no members of toolsets, by the client's name: a long history asks for
+    /// each of its calls.
+    by_name: Names<'a, usize>,
+    choice: SentChoice,
+    /// `tool_choice` where any tool must be called.
+    any: SentChoice,
+    one_tool_call: bool,
+    /// Whether `parallel_tool_calls: false` is sent.
+    not_parallel: bool,
+    /// `web_search_options`
+    web_search: Option<Vec<u8>>,
+    /// Functions that are not sent, because nothing has loaded them.
+    deferred: Vec<Function<'a>>,
+    dialect: ToolSchema,
+    empty_description: bool,
+    names: names::Rules,
+}
+
+/// What a request says about tools.
+#[derive(Debug, Default)]
+pub(crate) struct ToolRequest<'a> {
+    /// The body in which all of it stands, for the paths in errors.
+    pub body: &'a str,
+    /// `tools`
+    pub definitions: Vec<ToolDefinition<'a>>,
+    /// The additions and removals of the conversation, in their order.
+    pub changes: Vec<ToolChange<'a>>,
+    /// The names in its tool references.
+    pub activated: NameSet<'a>,
+    /// `tool_choice`
+    pub choice: Option<ToolChoice<'a>>,
+    /// Whether there are tool calls in the conversation.
+    pub history_has_calls: bool,
+}
+
+impl<'a> ToolSet<'a> {
+    /// Decides what is sent.
+    ///
+    /// # Errors
+    /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
+    /// reference or the choice names no tool, or there are more tools than the upstream takes.
+    pub(crate) fn new(
+        requested: ToolRequest<'a>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let ToolRequest { body, definitions, changes, activated, choice, history_has_calls } =
+            requested;
+        let mut offers = Offers::new(body, profile);
+        offers.expect(definitions.len());
+        for definition in definitions {
+            offers.define(definition, false, warnings)?;
+        }
+        let added = changes.iter().any(|change| !matches!(change, ToolChange::Remove(_)));
+        for change in changes {
+            offers.change(change, warnings)?;
+        }
+        let forced = match choice.as_ref().map(|choice| &choice.mode) {
+            Some(ChoiceMode::Tool(name)) => Some(name.as_ref()),
+            _ => None,
+        };
+        offers.load(&activated, forced, added, warnings)?;
+
+        let Sorted { mut functions, servers, deferred } = offers.sorted();
+        let mut web_search =
+            web_search(&servers, body, forced, functions.is_empty(), profile, warnings)?;
+        let choice = choice.as_ref();
+        let mode = choice.map(|choice| &choice.mode);
+        if mode == Some(&ChoiceMode::None) {
+            web_search = None;
+        }
+        let sent = SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?;
+        if profile.max_tools > 0 && functions.len() > profile.max_tools {
+            return Err(Error::invalid(format!(
+                "tools: {} tools were given, but this model takes at most {}",
+                functions.len(),
+                profile.max_tools
+            )));
+        }
+        let mut by_name = Names::default();
+        for (index, function) in functions.iter().enumerate() {
+            if function.toolset.is_none() {
+                by_name.insert(function.name.clone(), index);
+            }
+        }
+        functions.shrink_to_fit();
+        let one_tool_call = choice.is_some_and(|choice| choice.disable_parallel_tool_use);
+        Ok(Self {
+            not_parallel: one_tool_call
+                && profile.parallel_tool_calls
+                && mode != Some(&ChoiceMode::None),
+            by_name,
+            functions,
+            deferred,
+            choice: sent,
+            any: SentChoice::any(profile),
+            one_tool_call,
+            web_search,
+            dialect: profile.tool_schema,
+            empty_description: profile.empty_description,
+            names: names::Rules::of(profile),
+        })
+    }
+
+    /// What the upstream knows a tool as, for a call of the history: `name` and `toolset_name` of
+    /// its `tool_use` block. The tool need not be among those that are sent.
+    #[must_use]
+    pub(crate) fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
+        let outgoing = offer::name_in_history(name, toolset, self.names);
+        if toolset.is_none()
+            && matches!(outgoing, Cow::Owned(_))
+            && self.named(name).is_some_and(Function::is_ready)
+        {
+            return Cow::Borrowed(name);
+        }
+        outgoing
+    }
+
+    /// The JSON Schema of the tool that the client knows as `name`, if it is sent. Members of
+    /// toolsets have none of their own.
+    #[must_use]
+    pub(crate) fn schema_of(&self, name: &str) -> Option<&str> {
+        self.named(name).map(|function| function.schema.as_ref())
+    }
+
+    fn named(&self, name: &str) -> Option<&Function<'a>> {
+        self.by_name.get(name).and_then(|index| self.functions.get(*index))
+    }
+
+    /// Leaves a tool out of this request, and the choice of it. Gives the upstream's name of it, if
+    /// it was to be sent.
+    pub(crate) fn withhold(&mut self, name: &str, toolset: Option<&str>) -> Option<String> {
+        let found = self.functions.iter_mut().find(|function| {
+            !function.withheld && function.name == name && function.toolset == toolset
+        })?;
+        found.withheld = true;
+        let outgoing = found.outgoing.clone().into_owned();
+        if self.choice == SentChoice::Function(outgoing.clone()) {
+            self.choice = SentChoice::Absent;
+        }
+        Some(outgoing)
+    }
+
+    /// Leaves out of this request all tools but those by which an agent gives its answer, one of which must
+    /// then be called. Says whether there are any.
+    pub(crate) fn leave_answer_tools(&mut self) -> bool {
+        let forbidden = self.forbids_calls();
+        for function in &mut self.functions {
+            function.withheld |= forbidden || !gives_answer(&function.name);
+        }
+        let has_one = !self.is_empty();
+        let is_named =
+            self.sent().any(|it| self.choice == SentChoice::Function(it.outgoing.to_string()));
+        if has_one && !is_named {
+            self.choice = self.any.clone();
+        }
+        has_one
+    }
+
+    fn sent(&self) -> impl Iterator<Item = &Function<'a>> {
+        self.functions.iter().filter(|function| !function.withheld)
+    }
+
+    /// What the answer must know. Schemas are copied only if `keep_schemas`.
+    #[must_use]
+    pub(crate) fn context(&self, keep_schemas: bool) -> request_context::Tools {
+        let tool = |function: &Function<'a>| request_context::Tool {
+            outgoing: function.outgoing.clone().into_owned(),
+            name: function.name.clone().into_owned(),
+            toolset: function.toolset,
+            place: function.place,
+            schema: keep_schemas.then(|| function.schema.clone().into_owned()),
+        };
+        let mut tools = request_context::Tools::default();
+        tools.sent.reserve_exact(self.functions.len());
+        self.sent().for_each(|function| tools.push(tool(function)));
+        self.deferred.iter().for_each(|function| tools.push_deferred(tool(function)));
+        tools
+    }
+
+    /// Whether the client allows one tool call only.
+    #[must_use]
+    pub(crate) fn one_tool_call(&self) -> bool {
+        self.one_tool_call
+    }
+
+    /// Whether the upstream gets tools and must not call them.
+    #[must_use]
+    pub(crate) fn forbids_calls(&self) -> bool {
+        self.choice == SentChoice::Forbidden
+    }
+
+    /// Whether the upstream must call a tool.
+    #[must_use]
+    pub(crate) fn forces_call(&self) -> bool {
+        matches!(self.choice, SentChoice::Any(_) | SentChoice::Function(_)) && !self.is_empty()
+    }
+
+    /// Whether no functions are sent.
+    #[must_use]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent().next().is_none()
+    }
+
+    /// Writes the members of the request that are about tools, if any.
+    pub(crate) fn write(&self, json: &mut Writer<'_>) {
+        // Servers refuse an empty list, and the other fields without tools.
+        if !self.is_empty() {
+            json.key("tools").begin_array();
+            for function in self.sent() {
+                json.make_room();
+                function.write(json, self.dialect, self.empty_description);
+            }
+            json.end_array();
+            self.choice.write(json);
+            if self.not_parallel {
+                json.key("parallel_tool_calls").bool(false);
+            }
+        }
+        if let Some(options) = &self.web_search {
+            json.key("web_search_options").value().out().extend_from_slice(options);
+        }
+    }
+}
+
+/// Whether a tool is one by which an agent gives its answer, and without which it cannot: n8n's output parser,
+/// pydantic-ai, Claude Code and its SDK.
+fn gives_answer(name: &str) -> bool {
+    matches!(name, "format_final_json_response" | "final_result" | "StructuredOutput")
+        || name.starts_with("final_result_")
+}
+
+/// Whether the client runs tools of this type, whose names and schemas are the API's own.
+#[must_use]
+pub(crate) fn is_of_client(tool_type: &str) -> bool {
+    use typed::ToolKind;
+    matches!(ToolKind::of(tool_type, false), Some((ToolKind::Client(_) | ToolKind::Toolset(_), _)))
+}
+
+/// The `web_search_options` for a search that the upstream runs; all other server tools are left out.
+/// `alone`: there are no other tools.
+fn web_search(
+    servers: &[Server<'_>],
+    body: &str,
+    forced: Option<&str>,
+    alone: bool,
+    profile: &Profile,
+    warnings: &mut Warnings,
+) -> Result<Option<Vec<u8>>, Error> {
+    let searches = profile.web_search == WebSearch::WebSearchOptions;
+    let mut options = None;
+    for server in servers {
+        let forced = forced == Some(server.name);
+        if server.name == "web_search" && searches && !forced {
+            options = Some(choice::web_search_options(&server.definition, body, warnings)?);
+        } else {
+            leave_out(server, body, forced || alone, warnings)?;
+        }
+    }
+    Ok(options)
+}
+
+/// A server tool is left out. That is an error if the client would then wait for it in vain.
+fn leave_out(
+    server: &Server<'_>,
+    body: &str,
+    needed: bool,
+    warnings: &mut Warnings,
+) -> Result<(), Error> {
+    if needed || warnings.strict() {
+        let path = path_at(body, server.definition.at);
+        return Err(Error::invalid(format!(
+            "{path}: the server tool {} is not supported by this gateway",
+            server.name
+        )));
+    }
+    warnings.add_named("dropped", &server.definition.tool_type);
+    Ok(())
+}

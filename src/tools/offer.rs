@@ -1,0 +1,590 @@
+//! Which tools are offered to the model: those of `tools`, after all that the conversation added,
+//! removed and loaded.
+//!
+//! ```text
+//!   definition --+--> Offered <--- tool_addition, tool_reference, named by tool_choice
+//!                +--> Deferred --^        |
+//!                +--> Hidden              +--- tool_removal ---> Removed
+//! ```
+//!
+//! Deferral: the real API searches deferred tools by itself, or lets a tool of the client name them
+//! in its results. Where neither can happen here, hiding them would lose them for good, so then all
+//! of them are offered. Those that are loaded stand behind all others, in the order in which the
+//! conversation loaded them (additions first, then what was found), so that an upstream finds what stands
+//! before them in its cache. Claude Code sorts them among the others by name: in the real API they are no
+//! part of what is cached.
+
+use std::borrow::Cow;
+
+use super::function::{Function, member_name};
+use super::names;
+use super::toolsets::Toolset;
+use super::typed::ToolKind;
+use crate::dialect::profile::{Profile, StrictSchemas, ToolSchema};
+use crate::dialect::schema::strict::takes_strictly;
+use crate::error::Error;
+use crate::json::{self, Reader, ValueKind};
+use crate::model::tool::{Reference, Target, ToolChange, ToolDefinition};
+use crate::model::{path_at, unknown_tag};
+use crate::observe::warning::Warnings;
+use crate::text::names::{NameSet, Names};
+use crate::text::words;
+
+/// The name under which Claude Code keeps a place for tools that it may load later.
+const PLACEHOLDER: &str = "DeferredToolPlaceholder";
+
+/// A tool of the request.
+#[derive(Debug)]
+struct Candidate<'a> {
+    state: Availability,
+    what: What<'a>,
+    /// Came with a `tool_addition`.
+    added: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Availability {
+    /// The model gets it.
+    Offered,
+    /// The model gets it, because something loaded it: its place among the loaded ones.
+    Loaded(usize),
+    /// Not before something loads it.
+    Deferred,
+    /// Taken away again.
+    Removed,
+    /// Never to be called by the model.
+    Hidden,
+}
+
+impl Availability {
+    /// Of a tool that is defined. What is added is wanted now.
+    fn first(deferred: bool, added: bool) -> Self {
+        if deferred && !added { Self::Deferred } else { Self::Offered }
+    }
+}
+
+impl Candidate<'_> {
+    /// Whether it is one of a toolset.
+    fn is_member(&self) -> bool {
+        matches!(&self.what, What::Function(function) if function.toolset.is_some())
+    }
+}
+
+#[derive(Debug)]
+enum What<'a> {
+    /// The client runs it.
+    Function(Box<Function<'a>>),
+    /// The real API would run it.
+    Server(Box<Server<'a>>),
+}
+
+/// A tool that the real API would run.
+#[derive(Debug)]
+pub(super) struct Server<'a> {
+    pub(super) name: &'static str,
+    pub(super) definition: ToolDefinition<'a>,
+}
+
+/// The tools that are not taken away.
+#[derive(Default)]
+pub(super) struct Sorted<'a> {
+    pub(super) functions: Vec<Function<'a>>,
+    /// Functions that nothing has loaded.
+    pub(super) deferred: Vec<Function<'a>>,
+    pub(super) servers: Vec<Server<'a>>,
+}
+
+/// All tools of a request.
+#[derive(Debug, Default)]
+pub(super) struct Offers<'a> {
+    /// In which the tools stand, for the paths in errors.
+    body: &'a str,
+    /// How many of the client's `tools` came.
+    defined: usize,
+    candidates: Vec<Candidate<'a>>,
+    /// By outgoing name.
+    by_name: Names<'a, usize>,
+    /// The candidates that are members of toolsets; few, since names are unique.
+    members: Vec<usize>,
+    /// How many were loaded.
+    loaded: usize,
+    names: names::Rules,
+    /// Which schemas are sent with `function.strict`, where that is understood.
+    strict_schemas: Option<StrictSchemas>,
+}
+
+impl<'a> Offers<'a> {
+    pub(super) fn new(body: &'a str, profile: &Profile) -> Self {
+        Self {
+            body,
+            names: names::Rules::of(profile),
+            // The other dialects take away what makes a schema strict.
+            strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
+                .then_some(profile.strict_schemas),
+            ..Self::default()
+        }
+    }
+
+    /// So many definitions will be added.
+    pub(super) fn expect(&mut self, definitions: usize) {
+        self.candidates.reserve_exact(definitions);
+    }
+
+    /// Adds one definition; `added` if a `tool_addition` brought it.
+    pub(super) fn define(
+        &mut self,
+        definition: ToolDefinition<'a>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let at = definition.at;
+        let place = (!added).then_some(self.defined);
+        self.defined = self.defined.saturating_add(1);
+        let (kind, known) = kind_of(&definition, self.body, warnings)?;
+        let (what, state) = match kind {
+            ToolKind::Mcp => {
+                return Err(Error::unsupported_kind(&path_at(self.body, at), "mcp_toolset"));
+            }
+            ToolKind::Server(name) => {
+                (What::Server(Box::new(Server { name, definition })), Availability::Offered)
+            }
+            ToolKind::Toolset(toolset) => {
+                return self.toolset(toolset, &definition, added, warnings);
+            }
+            ToolKind::Client(_) | ToolKind::Custom | ToolKind::Function => {
+                let (mut function, state) =
+                    self.function(kind, known, definition, added, warnings)?;
+                function.place = place;
+                (What::Function(Box::new(function)), state)
+            }
+        };
+        self.push(Candidate { state, what, added }, at, warnings)
+    }
+
+    /// Adds the members of a toolset that are switched on.
+    fn toolset(
+        &mut self,
+        toolset: &'static Toolset,
+        definition: &ToolDefinition<'a>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let at = definition.at;
+        for config in &definition.rare().configs {
+            if !toolset.members.iter().any(|member| member.name == config.name) {
+                let mut path = String::new();
+                if warnings.strict() {
+                    path = path_at(self.body, at) + ".configs";
+                }
+                warnings.unknown_field(&path, &config.name)?;
+            }
+        }
+        for member in toolset.members {
+            let config =
+                definition.rare().configs.iter().rfind(|config| config.name == member.name);
+            let enabled = config
+                .and_then(|config| config.enabled)
+                .unwrap_or_else(|| !toolset.disabled.contains(&member.name));
+            if !enabled {
+                continue;
+            }
+            let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
+            let state = Availability::first(deferred, added);
+            let function = Function::member(toolset.name, member, self.names);
+            let what = What::Function(Box::new(function));
+            self.push(Candidate { state, what, added }, at, warnings)?;
+        }
+        Ok(())
+    }
+
+    /// The function that a definition of one of three kinds is. `known`: its very type is.
+    fn function(
+        &self,
+        kind: ToolKind,
+        known: bool,
+        mut definition: ToolDefinition<'a>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(Function<'a>, Availability), Error> {
+        let (body, at, rules) = (self.body, definition.at, self.names);
+        let uncallable = definition.uncallable;
+        let name = definition.name.take();
+        let mut function = match kind {
+            ToolKind::Client(builtin) => {
+                let name = match name {
+                    // A later version may have another name.
+                    Some(name) if !known => checked_name(name, body, at, warnings)?,
+                    _ => Cow::Borrowed(builtin.name),
+                };
+                Function::client(&mut definition, builtin, name, rules)
+            }
+            ToolKind::Function => {
+                let Some(function) = definition.rare().function else {
+                    let path = path_at(body, at);
+                    return Err(Error::invalid(format!("{path}.function: Field required")));
+                };
+                let name = json::member(function.text(), "name").and_then(json::string);
+                let Some(name) = name.filter(|name| !name.is_empty()) else {
+                    let path = path_at(body, at);
+                    return Err(Error::invalid(format!("{path}.function.name: Field required")));
+                };
+                Function::ready(&definition, function.text(), name.decode())
+            }
+            // A custom tool, the last of the three.
+            _ => {
+                let name = name.ok_or_else(|| required(body, at, "name"))?;
+                let name = checked_name(name, body, at, warnings)?;
+                if warnings.strict() {
+                    // As the client wrote it: what is sent is mended.
+                    let Some(schema) = definition.input_schema else {
+                        return Err(required(body, at, "input_schema"));
+                    };
+                    check_schema(schema.text(), body, at)?;
+                }
+                Function::custom(&mut definition, name, rules)
+            }
+        };
+        let mut state = Availability::first(definition.defer_loading, added);
+        if uncallable {
+            left_out(warnings, body, at, "allowed_callers")?;
+            state = Availability::Hidden;
+        } else if definition.defer_loading && function.name == PLACEHOLDER {
+            state = Availability::Hidden;
+        }
+        if kind == ToolKind::Custom && definition.strict {
+            let taken = self.strict_schemas;
+            function.strict = taken.is_some_and(|taken| takes_strictly(taken, &function.schema));
+            if !function.strict {
+                left_out(warnings, body, at, "strict")?;
+            }
+        }
+        Ok((function, state))
+    }
+
+    fn push(
+        &mut self,
+        candidate: Candidate<'a>,
+        at: usize,
+        warnings: &Warnings,
+    ) -> Result<(), Error> {
+        let name = match &candidate.what {
+            What::Function(function) => function.outgoing.clone(),
+            What::Server(server) => Cow::Borrowed(server.name),
+        };
+        let known = self.by_name.get(&name).copied();
+        let same = known.and_then(|index| self.candidates.get(index));
+        // A client that repeats its additions, once in the messages and once in a compaction, means the same tool.
+        if let Some(same) = same
+            && same.state != Availability::Removed
+            && (!(candidate.added && same.added) || warnings.strict())
+        {
+            if !candidate.added {
+                return Err(Error::invalid("tools: Tool names must be unique."));
+            }
+            let path = path_at(self.body, at);
+            return Err(Error::invalid(format!("{path}: Tool names must be unique."))
+                .with_code("tool_name_conflict"));
+        }
+        let index = known.unwrap_or(self.candidates.len());
+        if candidate.is_member() && !same.is_some_and(Candidate::is_member) {
+            self.members.push(index);
+        }
+        match self.candidates.get_mut(index) {
+            // However often it comes, it is kept once.
+            Some(same) => *same = candidate,
+            None => {
+                self.by_name.insert(name, index);
+                self.candidates.push(candidate);
+            }
+        }
+        Ok(())
+    }
+
+    /// Applies one change of the conversation.
+    pub(super) fn change(
+        &mut self,
+        change: ToolChange<'a>,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let (reference, state) = match change {
+            ToolChange::Define(definition) => return self.define(*definition, true, warnings),
+            ToolChange::Add(reference) => (reference, Availability::Offered),
+            ToolChange::Remove(reference) => (reference, Availability::Removed),
+        };
+        let Reference { at, target: Target::Tool(name) } = reference else {
+            let path = path_at(self.body, reference.at);
+            return Err(Error::unsupported_kind(&path, "a tool of an MCP server"));
+        };
+        let found = self.find(&name);
+        if found.is_empty() {
+            return Err(unresolved(&path_at(self.body, at), &name));
+        }
+        for index in found {
+            if state == Availability::Removed || !self.load_one(index) {
+                self.set(index, state);
+            }
+        }
+        Ok(())
+    }
+
+    /// What becomes of the tools, once all changes are applied.
+    pub(super) fn sorted(self) -> Sorted<'a> {
+        let mut sorted = Sorted::default();
+        let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
+        for candidate in self.candidates {
+            match (candidate.what, candidate.state) {
+                (What::Function(function), Availability::Offered) => {
+                    // By a quarter, where it would double: there can be thousands.
+                    let functions = &mut sorted.functions;
+                    if functions.len() == functions.capacity() {
+                        functions.reserve_exact((functions.len() / 4).max(16));
+                    }
+                    functions.push(*function);
+                }
+                (What::Function(function), Availability::Loaded(place)) => {
+                    if let Some(free) = loaded.get_mut(place) {
+                        *free = Some(*function);
+                    }
+                }
+                (What::Function(function), Availability::Deferred) => {
+                    sorted.deferred.push(*function)
+                }
+                (What::Server(server), Availability::Offered) => sorted.servers.push(*server),
+                _ => {}
+            }
+        }
+        sorted.functions.extend(loaded.into_iter().flatten());
+        sorted
+    }
+
+    fn set(&mut self, index: usize, state: Availability) {
+        if let Some(candidate) = self.candidates.get_mut(index)
+            && candidate.state != Availability::Hidden
+        {
+            candidate.state = state;
+        }
+    }
+
+    /// The tools that `name` refers to: one, or members of a toolset.
+    fn find(&self, name: &str) -> Vec<usize> {
+        let outgoing = names::outgoing(name, self.names);
+        if let Some(index) = self.by_name.get(name).or_else(|| self.by_name.get(&outgoing)) {
+            return vec![*index];
+        }
+        let is_named = |index: &usize| match self.candidates.get(*index).map(|one| &one.what) {
+            Some(What::Function(function)) => {
+                function.toolset == Some(name) || function.name == name
+            }
+            _ => false,
+        };
+        self.members.iter().copied().filter(is_named).collect()
+    }
+
+    /// Offers the deferred tools that `activated` and `forced` name, or all of them.
+    pub(super) fn load(
+        &mut self,
+        activated: &NameSet<'a>,
+        forced: Option<&str>,
+        added: bool,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let deferred = self.candidates.iter().any(|one| one.state == Availability::Deferred);
+        let all = deferred && (self.searched_by_server() || !(added || self.can_load(activated)));
+        for name in activated.keys().chain(forced) {
+            let found = self.find(name);
+            if found.is_empty() && forced != Some(name) {
+                // The tool may be gone since its server was disconnected: the turn can go on.
+                if warnings.strict() {
+                    return Err(unresolved("messages", name));
+                }
+                warnings.add("tool_reference_unresolved");
+            }
+            for index in found {
+                self.load_one(index);
+            }
+        }
+        if all {
+            // In their old places: each request has all of them, whatever is found.
+            let waits = |it: &&mut Candidate<'_>| {
+                matches!(it.state, Availability::Deferred | Availability::Loaded(_))
+            };
+            self.candidates
+                .iter_mut()
+                .filter(waits)
+                .for_each(|one| one.state = Availability::Offered);
+        }
+        Ok(())
+    }
+
+    /// Says whether it was deferred until now.
+    fn load_one(&mut self, index: usize) -> bool {
+        let found =
+            self.candidates.get_mut(index).filter(|one| one.state == Availability::Deferred);
+        let Some(one) = found else { return false };
+        one.state = Availability::Loaded(self.loaded);
+        self.loaded = self.loaded.saturating_add(1);
+        true
+    }
+
+    fn searched_by_server(&self) -> bool {
+        self.candidates.iter().any(|one| {
+            matches!(&one.what, What::Server(server) if server.name.starts_with("tool_search"))
+        })
+    }
+
+    /// Whether something on the client's side loads deferred tools: it did already, it is Claude
+    /// Code, or one of its tools looks as if it searched for tools.
+    fn can_load(&self, activated: &NameSet<'a>) -> bool {
+        !activated.is_empty()
+            || self.candidates.iter().any(|one| match &one.what {
+                What::Function(function) => {
+                    function.name == PLACEHOLDER
+                        || one.state == Availability::Offered && searches_tools(function)
+                }
+                What::Server(_) => false,
+            })
+    }
+}
+
+fn searches_tools(function: &Function<'_>) -> bool {
+    let name = function.name.to_ascii_lowercase();
+    let verb = words::has_any(&name, &["search", "find", "load", "discover"]);
+    (verb && words::has(&name, "tool")) || function.description_mentions("tool_reference")
+}
+
+/// What a definition is, and whether this very type is known. Unknown ones that bring a schema are custom tools.
+fn kind_of(
+    definition: &ToolDefinition<'_>,
+    body: &str,
+    warnings: &mut Warnings,
+) -> Result<(ToolKind, bool), Error> {
+    let tool_type = definition.tool_type.as_ref();
+    let (kind, known) = match ToolKind::of(tool_type, definition.rare().enable_zoom) {
+        Some(found) => found,
+        None if definition.input_schema.is_some() => (ToolKind::Custom, false),
+        None => return Err(unknown_type(definition, body)),
+    };
+    if !known {
+        if warnings.strict() {
+            return Err(unknown_type(definition, body));
+        }
+        warnings.add_named("unknown_tool_type", tool_type);
+    }
+    Ok((kind, known))
+}
+
+fn unknown_type(definition: &ToolDefinition<'_>, body: &str) -> Error {
+    let told = unknown_tag(&definition.tool_type);
+    Error::invalid(format!("{}: {told}", dotted(body, definition.at)))
+}
+
+/// A name that the real API accepts, or, unless strict, one that can be mapped.
+fn checked_name<'a>(
+    name: Cow<'a, str>,
+    body: &str,
+    at: usize,
+    warnings: &Warnings,
+) -> Result<Cow<'a, str>, Error> {
+    if name.is_empty() || (warnings.strict() && !names::is_valid(&name)) {
+        return Err(Error::invalid(format!(
+            "{}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'",
+            dotted(body, at)
+        )));
+    }
+    Ok(name)
+}
+
+/// The shape that the real API wants of a tool's schema.
+fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
+    let path = || dotted(body, at) + ".custom.input_schema";
+    let top = read_shape(schema).map_err(|error| error.in_key(&path()))?;
+    if let SchemaTop { object: Some(true), union: false, odd: None } = top {
+        return Ok(());
+    }
+    let path = path();
+    Err(match top {
+        SchemaTop { odd: Some((key, wanted)), .. } => {
+            Error::invalid(format!("{path}.{key}: Input should be a valid {wanted}"))
+        }
+        SchemaTop { object: None, .. } => Error::invalid(format!("{path}.type: Field required")),
+        SchemaTop { object: Some(false), .. } => {
+            Error::invalid(format!("{path}.type: Input should be 'object'"))
+        }
+        SchemaTop { object: Some(true), .. } => Error::invalid(format!(
+            "{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
+        )),
+    })
+}
+
+/// What counts at the top of a schema.
+#[derive(Default)]
+struct SchemaTop {
+    /// Whether its `type`, if there is one, is `object`.
+    object: Option<bool>,
+    /// There is a `oneOf`, `allOf` or `anyOf`.
+    union: bool,
+    /// A member of the wrong type, and the right one.
+    odd: Option<(&'static str, &'static str)>,
+}
+
+fn read_shape(schema: &str) -> Result<SchemaTop, json::Error> {
+    let mut top = SchemaTop::default();
+    let mut reader = Reader::of(schema);
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let kind = reader.kind()?;
+        let value = reader.skip()?;
+        match key.decode().as_ref() {
+            "type" if kind != ValueKind::Null => top.object = Some(value == "\"object\""),
+            "oneOf" | "allOf" | "anyOf" => top.union = true,
+            "properties" if !matches!(kind, ValueKind::Object | ValueKind::Null) => {
+                top.odd = Some(("properties", "dictionary"));
+            }
+            "required" if !matches!(kind, ValueKind::Array | ValueKind::Null) => {
+                top.odd = Some(("required", "list"));
+            }
+            _ => {}
+        }
+    }
+    Ok(top)
+}
+
+fn required(body: &str, at: usize, field: &str) -> Error {
+    Error::invalid(format!("{}.custom.{field}: Field required", dotted(body, at)))
+}
+
+/// The path of a tool as the real API writes it: `tools.3`.
+fn dotted(body: &str, at: usize) -> String {
+    path_at(body, at).replace('[', ".").replace(']', "")
+}
+
+fn unresolved(path: &str, name: &str) -> Error {
+    Error::invalid(format!("{path}: Tool reference '{name}' not found in available tools"))
+        .with_code("tool_reference_unresolved")
+}
+
+/// A field or a tool is left out with a warning, or rejected if strict.
+pub(super) fn left_out(
+    warnings: &mut Warnings,
+    body: &str,
+    at: usize,
+    what: &str,
+) -> Result<(), Error> {
+    if warnings.strict() {
+        return Err(Error::unsupported(&format!("{}.{what}", path_at(body, at))));
+    }
+    warnings.add_named("dropped", what);
+    Ok(())
+}
+
+/// What the upstream knows a tool of the history as.
+pub(super) fn name_in_history<'n>(
+    name: &'n str,
+    toolset: Option<&str>,
+    rules: names::Rules,
+) -> Cow<'n, str> {
+    match toolset {
+        Some(toolset) => member_name(name, toolset, rules),
+        None => names::outgoing(name, rules),
+    }
+}

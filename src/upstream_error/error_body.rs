@@ -1,0 +1,579 @@
+//! What an upstream's error says, in whichever of the many shapes it comes.
+//!
+//! ```text
+//! {"error": {"message": …, "code": …}}    OpenAI and most      {"detail": [{"loc": …, "msg": …}]}  FastAPI
+//! {"error": "…", "code": "…"}             xAI, Ollama          {"base_resp": {"status_code": …}}   MiniMax
+//! {"message": …, "type": …}               Mistral, old vLLM    {"errors": [{"message": …}]}        Cloudflare
+//! [{"error": …}]                          Gemini               {"choices": [{"error": …}]}         OpenRouter
+//! ```
+
+use super::{images, page};
+use crate::headers::time::duration;
+use crate::json::{self, Reader, ValueKind};
+use crate::model::request_context::RequestContext;
+use crate::protocols::chat::wire::number;
+use crate::text::words::{self, phrases};
+
+/// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
+/// time.
+const MESSAGE_BYTES_MAX: usize = 8 << 10;
+
+/// So many objects deep is an error read. Gateways put the error of the next gateway into theirs, as text: so far
+/// is it followed.
+const DEPTH_MAX: usize = 8;
+
+/// The names of texts, of objects with one, and of lists of these, the best first.
+const NAMES: [&str; 7] = [
+    "error Error err exception fault choices x_groq",
+    "message Message",
+    "detail",
+    "msg error_msg errmsg error_message errorMessage error_description faultstring",
+    "errors",
+    // NVIDIA's gateway, Writer, FastChat
+    "title statusDescription description text",
+    // Azure's reason, NVIDIA's gateway, MiniMax
+    "innererror requestStatus base_resp",
+];
+
+/// The names of codes.
+const CODES: &str =
+    "code type status status_code statusCode error_code error_type errorType errcode StatusCode";
+
+/// Where something stands: the order of the name at each level. The lower is the better.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct JsonPath {
+    path: [u8; DEPTH_MAX],
+    depth: usize,
+}
+
+impl JsonPath {
+    /// Inside of so many objects.
+    fn inside(depth: usize) -> Self {
+        Self { depth, ..Self::default() }
+    }
+
+    fn at(mut self, order: u8) -> Self {
+        if let Some(level) = self.path.get_mut(self.depth) {
+            *level = order;
+            self.depth = self.depth.saturating_add(1);
+        }
+        self
+    }
+}
+
+/// What an upstream's error says.
+#[derive(Debug, Default)]
+pub(super) struct ErrorBody {
+    /// The text, trimmed; empty if there is none.
+    pub(super) message: String,
+    /// A number from 400 to 599 that stands for the status.
+    pub(super) status: Option<u16>,
+    /// llama.cpp: `n_prompt_tokens`
+    pub(super) prompt_tokens: Option<u64>,
+    /// llama.cpp: `n_ctx`
+    pub(super) context_tokens: Option<u64>,
+    /// Everything called `code`, `type` or the like, in lower case.
+    pub(super) codes: Vec<String>,
+    /// MiniMax: `base_resp.status_code`, which is no HTTP status.
+    pub(super) base_resp: u64,
+    /// `details.error_code`, on which clients act.
+    pub(super) error_code: Option<String>,
+    /// How long to wait, in milliseconds: Gemini sends no header.
+    retry_after: Option<u64>,
+    /// Where the message was found.
+    place: Option<JsonPath>,
+    /// What the server behind a router said: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
+    raw: String,
+    /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
+    reason: String,
+    /// A parameter called `param`.
+    pub(super) parameter: Option<String>,
+    /// Sentences under names that nobody knows, among which routers hide what the servers behind them said. They
+    /// are only searched.
+    pub(super) rest: String,
+}
+
+impl ErrorBody {
+    /// Reads a whole body, the value of its `error`, or plain text.
+    pub(super) fn read(text: &str) -> Self {
+        let text = words::bare(text);
+        // One event of a stream, where a body was due.
+        let is_event = text.starts_with("data:") || text.starts_with("event:");
+        let data = text.lines().find_map(|line| line.strip_prefix("data:"));
+        let mut error_body = Self::read_json(data.filter(|_| is_event).unwrap_or(text), 0);
+        let raw = std::mem::take(&mut error_body.raw);
+        if !raw.is_empty() {
+            let inner = error_body.merge(&raw, 1);
+            error_body.append(inner);
+        }
+        let reason = std::mem::take(&mut error_body.reason);
+        if error_body.message.is_empty() || is_sentence(&reason) {
+            error_body.append(reason);
+        }
+        let end = words::beginning(&error_body.message, MESSAGE_BYTES_MAX).len();
+        words::truncate(&mut error_body.message, end);
+        // `Throttling: too many requests`
+        if let Some((word, _)) = words::split_once(&error_body.message, ":") {
+            error_body.codes.push(word.to_ascii_lowercase());
+        }
+        error_body
+    }
+
+    /// A code alone, and what is made of it.
+    pub(super) fn of_code(code: &str, message: String) -> Self {
+        Self { message, codes: vec![code.to_owned()], ..Self::default() }
+    }
+
+    /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each
+    /// letter.
+    fn append(&mut self, mut text: String) {
+        for text in [&mut text, &mut self.message] {
+            let end = words::beginning(text, MESSAGE_BYTES_MAX).len();
+            words::truncate(text, end);
+        }
+        if self.message.is_empty() {
+            self.message = text;
+        } else if !words::has(&self.message, &text) {
+            self.message.push_str(": ");
+            self.message.push_str(&text);
+        }
+    }
+
+    /// `depth`: inside of how many objects the text stood.
+    fn read_json(text: &str, depth: usize) -> Self {
+        let mut error_body = Self::default();
+        // A body that was cut off still says what came before the cut.
+        let mut reader = Reader::of(text);
+        let result =
+            error_body.value(&mut reader, JsonPath::inside(depth)).and_then(|()| reader.end());
+        if result.is_err() && error_body.message.is_empty() {
+            error_body.message = page::text_of(text);
+        }
+        error_body
+    }
+
+    /// Reads an error inside a text, and gives its message.
+    fn merge(&mut self, text: &str, depth: usize) -> String {
+        let inner = Self::read_json(text, depth);
+        self.status = self.status.or(inner.status);
+        self.prompt_tokens = self.prompt_tokens.or(inner.prompt_tokens);
+        self.context_tokens = self.context_tokens.or(inner.context_tokens);
+        self.retry_after = self.retry_after.or(inner.retry_after);
+        self.codes.extend(inner.codes);
+        self.add_rest(&inner.rest);
+        if self.raw.is_empty() {
+            self.raw = inner.raw;
+        }
+        if !is_sentence(&self.reason) {
+            self.reason = inner.reason;
+        }
+        self.parameter = self.parameter.take().or(inner.parameter);
+        inner.message
+    }
+
+    fn value(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        match reader.kind()? {
+            ValueKind::String => self.take(&reader.string()?.decode(), place),
+            ValueKind::Object => self.object(reader, place)?,
+            ValueKind::Array => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    self.value(reader, place)?;
+                }
+            }
+            ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a text that was found at `place`, unless there is a better one.
+    fn take(&mut self, text: &str, place: JsonPath) {
+        let text = text.trim();
+        if !self.is_better(text, place) {
+            return;
+        }
+        let is_json = text.starts_with(['{', '[']) && place.depth < DEPTH_MAX - 1;
+        if is_json {
+            let inner = self.merge(text, place.depth.saturating_add(1));
+            self.take_plain(&inner, place);
+        } else {
+            self.take_plain(text, place);
+        }
+    }
+
+    /// Takes a text as the message, unless there is a better one, even if it looks like JSON.
+    fn take_plain(&mut self, text: &str, place: JsonPath) {
+        let text = text.trim();
+        if self.is_better(text, place) {
+            self.place = Some(place);
+            text.clone_into(&mut self.message);
+        }
+    }
+
+    fn is_better(&self, text: &str, place: JsonPath) -> bool {
+        !text.is_empty() && self.place.is_none_or(|best| place < best)
+    }
+
+    fn object(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        if place.depth == DEPTH_MAX {
+            reader.skip()?;
+            return Ok(());
+        }
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            let key = key.decode();
+            let known = NAMES.iter().zip(1..).find(|(names, _)| words::is_among(names, &key));
+            let inner = known.map(|(_, order)| place.at(order));
+            match (&*key, inner) {
+                ("detail", Some(place)) => self.detail(reader, place)?,
+                ("base_resp", Some(place)) => self.base_resp(reader, place)?,
+                ("choices", Some(place)) => self.choices(reader, place)?,
+                (_, Some(place)) => self.value(reader, place)?,
+                ("metadata", _) => self.metadata(reader)?,
+                // Databricks: what the server behind it said.
+                ("external_model_error" | "external_model_message", _) => self.raw(reader)?,
+                ("details", _) => self.details(reader, place.depth)?,
+                (key @ ("reason" | "param"), _) if reader.kind()? == ValueKind::String => {
+                    let text = reader.string()?.decode();
+                    let is_taken = key == "reason" || is_sentence(&text);
+                    if is_taken && !is_sentence(&self.reason) {
+                        text.trim().clone_into(&mut self.reason);
+                    }
+                    if key == "param" && !is_taken {
+                        self.parameter = Some(text.into_owned());
+                    }
+                }
+                (key, _) if words::is_among(CODES, key) => self.code(reader)?,
+                // The last is Hugging Face's, until a model is loaded.
+                ("retry_after" | "retryAfter" | "estimated_time", _)
+                    if matches!(reader.kind()?, ValueKind::Number) =>
+                {
+                    self.retry_after = duration(reader.number()?);
+                }
+                ("n_prompt_tokens", _) => self.prompt_tokens = number(reader)?,
+                ("n_ctx", _) => self.context_tokens = number(reader)?,
+                (key, _) => self.other(reader, key, place.depth)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// A member that nobody knows. What repeats the request, or what the model wrote (Groq's `failed_generation`), is
+    /// no part of the error.
+    fn other(
+        &mut self,
+        reader: &mut Reader<'_>,
+        key: &str,
+        depth: usize,
+    ) -> Result<(), json::Error> {
+        let key = key.to_ascii_lowercase();
+        let is_quoted = key.starts_with("request")
+            || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str())
+            || words::has_one_of(&key, phrases!["generation", "output", "completion", "content"]);
+        match reader.kind()? {
+            ValueKind::String if !is_quoted => {
+                let text = reader.string()?.decode();
+                if key == "retrydelay" {
+                    self.retry_after = duration(text.trim());
+                } else if is_sentence(&text) {
+                    self.add_rest(&text);
+                }
+            }
+            ValueKind::Object if !is_quoted && depth < DEPTH_MAX => {
+                reader.begin_object()?;
+                while let Some(key) = reader.next_key()? {
+                    self.other(reader, &key.decode(), depth.saturating_add(1))?;
+                }
+            }
+            ValueKind::Array if !is_quoted && depth < DEPTH_MAX => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    self.other(reader, "", depth.saturating_add(1))?;
+                }
+            }
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_rest(&mut self, text: &str) {
+        let room = MESSAGE_BYTES_MAX.saturating_sub(self.rest.len());
+        self.rest.push_str(words::beginning(text, room));
+        if !text.is_empty() {
+            self.rest.push_str("; ");
+        }
+    }
+
+    /// FastAPI: a text, or a list of what is wrong at which place of the request.
+    fn detail(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        if reader.kind()? != ValueKind::Array {
+            return self.value(reader, place);
+        }
+        let mut all = String::new();
+        reader.begin_array()?;
+        while reader.next_element()? {
+            let item = if reader.kind()? == ValueKind::Object {
+                complaint(reader)?
+            } else {
+                Self::read_json(reader.skip()?, DEPTH_MAX - 1).message
+            };
+            if !item.is_empty() {
+                all.push_str(if all.is_empty() { "" } else { "; " });
+                all.push_str(&item);
+            }
+        }
+        self.take_plain(&all, place);
+        Ok(())
+    }
+
+    fn code(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        let code = match reader.kind()? {
+            ValueKind::String => reader.string()?.decode().trim().to_ascii_lowercase(),
+            // Lua writes 400.0.
+            ValueKind::Number => number(reader)?.unwrap_or_default().to_string(),
+            _ => {
+                reader.skip()?;
+                return Ok(());
+            }
+        };
+        let status = code.parse::<u64>().ok().and_then(|status| u16::try_from(status).ok());
+        let status = status.filter(|status| (400..600).contains(status));
+        self.status = self.status.or(status);
+        self.codes.push(code);
+        Ok(())
+    }
+
+    fn base_resp(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        let mut text = String::new();
+        members(reader, &mut |key, reader| {
+            match (key, reader.kind()?) {
+                ("status_code", _) => self.base_resp = number(reader)?.unwrap_or_default(),
+                ("status_msg", ValueKind::String) => text = reader.string()?.decode().into_owned(),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        if self.base_resp != 0 {
+            self.take(&text, place);
+        }
+        Ok(())
+    }
+
+    /// OpenRouter reports an error in the middle of an answer in the choice.
+    fn choices(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
+        if reader.kind()? != ValueKind::Array {
+            reader.skip()?;
+            return Ok(());
+        }
+        reader.begin_array()?;
+        while reader.next_element()? {
+            members(reader, &mut |key, reader| {
+                if key == "error" {
+                    self.value(reader, place)?;
+                }
+                Ok(key == "error")
+            })?;
+        }
+        Ok(())
+    }
+
+    fn metadata(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        members(reader, &mut |key, reader| {
+            match key {
+                "raw" => self.raw(reader)?,
+                "error_type" => self.code(reader)?,
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })
+    }
+
+    fn raw(&mut self, reader: &mut Reader<'_>) -> Result<(), json::Error> {
+        match reader.kind()? {
+            ValueKind::String => reader.string()?.decode().trim().clone_into(&mut self.raw),
+            ValueKind::Object => reader.skip()?.clone_into(&mut self.raw),
+            _ => {
+                reader.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The Messages API's details, of which only a word is taken: anything else could be a credential.
+    fn details(&mut self, reader: &mut Reader<'_>, depth: usize) -> Result<(), json::Error> {
+        if reader.kind()? != ValueKind::Object {
+            return self.other(reader, "", depth);
+        }
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            if key != *"error_code" || reader.kind()? != ValueKind::String {
+                self.other(reader, &key.decode(), depth)?;
+                continue;
+            }
+            let code = reader.string()?.decode();
+            let is_letter = |byte: u8| byte == b'_' || byte.is_ascii_lowercase();
+            let is_word = (1..=64).contains(&code.len()) && code.bytes().all(is_letter);
+            self.error_code = is_word.then(|| code.into_owned());
+        }
+        Ok(())
+    }
+
+    /// Whether one of these stands where codes do.
+    pub(super) fn has_code(&self, codes: &str) -> bool {
+        self.codes.iter().any(|code| words::is_among(codes, code))
+    }
+
+    /// Whether it is the key that is wrong, which Google and xAI call a bad request.
+    pub(super) fn is_bad_key(&self) -> bool {
+        let text = self.message.to_ascii_lowercase();
+        self.has_code("invalid_api_key api_key_invalid")
+            || ["api key not valid.", "incorrect api key provided:"]
+                .iter()
+                .any(|it| text.starts_with(it))
+    }
+
+    /// Whether it is one image, or so many, that is refused.
+    pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
+        let parameter = self.parameter.as_deref();
+        if status == 415 {
+            // These words are its name, and say nothing of an image.
+            let message = self.message.to_ascii_lowercase().replace("media type", "type");
+            return images::is_one_image(&message, parameter, context);
+        }
+        images::is_one_image(&self.message, parameter, context)
+    }
+
+    /// After how many seconds a retry may succeed.
+    pub(super) fn retry_after(&self) -> Option<u64> {
+        let text = self.message.to_ascii_lowercase();
+        let complaint = || {
+            let words = ["retry in ", "try again in ", "retry after ", "try again after "];
+            let (_, after) = words.iter().find_map(|word| words::split_once(&text, word))?;
+            let mut parts = after.split_ascii_whitespace();
+            let number = words::trim_end(parts.next()?, b".,");
+            let is_bare = number.ends_with(|last: char| last.is_ascii_digit());
+            let factor = match if is_bare { parts.next()? } else { "" } {
+                unit if unit.is_empty() || unit.starts_with("second") => 1,
+                unit if unit.starts_with("minute") => 60,
+                unit if unit.starts_with("hour") => 3600,
+                _ => return None,
+            };
+            Some(duration(number)?.saturating_mul(factor))
+        };
+        Some(self.retry_after.or_else(complaint)?.div_ceil(1_000))
+    }
+
+    /// The status that a code stands for, where no number does.
+    pub(super) fn status_of_codes(&self) -> Option<u16> {
+        let of_minimax = match self.base_resp {
+            1001 => Some(504),
+            1002 | 1039 | 1041 => Some(429),
+            1004 | 2049 => Some(401),
+            1026 | 1027 | 2013 => Some(400),
+            1008 | 2056 => Some(502),
+            _ => None,
+        };
+        let of_account = || match self.is_limited() {
+            true => Some(429),
+            false => self.is_unpaid().then_some(402),
+        };
+        of_minimax
+            .or_else(of_account)
+            .or_else(|| self.codes.iter().find_map(|code| status_of(code)))
+    }
+
+    /// Whether it is an error that goes away only when somebody pays, told with a status that SDKs
+    /// retry.
+    pub(super) fn is_permanent(&self) -> bool {
+        matches!(self.base_resp, 1008 | 2056)
+    }
+}
+
+/// The codes that stand for a status, in lower case.
+const STATUSES: [(u16, &str); 9] = [
+    (
+        400,
+        "invalid_request_error invalid_request badrequesterror bad_request invalid_argument \
+         context_length_exceeded exceed_context_size_error content_filter tool_use_failed validation_error",
+    ),
+    (401, "authentication_error invalid_api_key unauthorized unauthenticated"),
+    // The last is Cerebras's.
+    (402, "billing_error payment_required payment_required_error"),
+    (403, "permission_error permission_denied forbidden"),
+    (404, "not_found_error model_not_found notfounderror not_found"),
+    (413, "request_too_large"),
+    // The numbers are Zhipu's, of which the last say that a model is too busy.
+    (
+        429,
+        "rate_limit_error rate_limit_exceeded resource_exhausted too_many_requests ratelimiterror \
+         1302 1303 1304 1305 1308",
+    ),
+    (
+        503,
+        "overloaded_error overloaded engine_overloaded_error provider_overloaded service_unavailable \
+         unavailable insufficient_system_resource",
+    ),
+    (504, "timeout_error timeout deadline_exceeded gateway_timeout"),
+];
+
+fn status_of(code: &str) -> Option<u16> {
+    // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
+    if code.starts_with("throttling") {
+        return Some(429);
+    }
+    STATUSES.iter().find(|(_, codes)| words::is_among(codes, code)).map(|(status, _)| *status)
+}
+
+/// Whether it is more than a word, a path or a number.
+fn is_sentence(text: &str) -> bool {
+    text.trim().bytes().any(|byte| byte == b' ')
+}
+
+/// Reads the members of an object; what is none has no members. `take` reads a value, or says that it
+/// does not want it.
+fn members<'a>(
+    reader: &mut Reader<'a>,
+    take: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
+) -> Result<(), json::Error> {
+    if reader.kind()? != ValueKind::Object {
+        reader.skip()?;
+        return Ok(());
+    }
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        if !take(&key.decode(), reader)? {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
+/// `loc: msg`
+fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
+    let (mut path, mut text) = (String::new(), String::new());
+    members(reader, &mut |key, reader| {
+        match (key, reader.kind()?) {
+            ("loc", ValueKind::Array) => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    path.push_str(if path.is_empty() { "" } else { "." });
+                    match reader.kind()? {
+                        ValueKind::String => path.push_str(&reader.string()?.decode()),
+                        _ => path.push_str(reader.skip()?),
+                    }
+                }
+            }
+            ("msg" | "message", ValueKind::String) => text = reader.string()?.decode().into_owned(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(match (path.is_empty(), text.is_empty()) {
+        (false, false) => format!("{path}: {text}"),
+        _ => text,
+    })
+}

@@ -1,0 +1,146 @@
+//! Credentials that an upstream quotes: its own, which Creole knows, in whatever form. Whoever debugs a server prints
+//! the header as it came, its beginning, or the base64 of a pair of name and password.
+
+use crate::text::words;
+
+/// So many letters of a credential in a row are one; fewer are a word.
+const RUN: usize = 12;
+
+/// Replaces each quotation of these credentials by `***`: whole or in part, reversed, in hexadecimal or base64
+/// digits (behind anything, such as `Bearer ` or `user:`), with percent signs, in small or capital letters.
+pub(crate) fn hide<'c>(message: &mut String, credentials: impl Iterator<Item = &'c str>) {
+    let mut views = Vec::new();
+    let mut marked = vec![false; message.len()];
+    for credential in credentials {
+        if views.is_empty() {
+            views.push(View::of(message, false));
+            if words::has_byte(message, b'%') {
+                views.push(View::of(message, true));
+            }
+        }
+        for pattern in patterns(credential.as_bytes()) {
+            views.iter().for_each(|view| view.mark(&pattern, &mut marked));
+        }
+    }
+    if marked.contains(&true) {
+        *message = without_marked(message, &marked);
+    }
+}
+
+/// A text as it is compared.
+struct View {
+    /// Its letters: small ones, and with one alphabet of base64.
+    letters: Vec<u8>,
+    /// Where each stands in the text.
+    places: Vec<usize>,
+}
+
+impl View {
+    /// `decodes`: what percent signs stand for is read.
+    fn of(text: &str, decodes: bool) -> Self {
+        let mut view = Self { letters: Vec::new(), places: Vec::new() };
+        let mut rest = text.as_bytes().iter();
+        loop {
+            let place = text.len().saturating_sub(rest.as_slice().len());
+            let Some(byte) = rest.next() else { return view };
+            let mut letter = *byte;
+            // Another percent sign may come of it.
+            while decodes
+                && letter == b'%'
+                && let Some((byte, after)) = words::hex_byte(rest.as_slice())
+            {
+                letter = byte;
+                rest = after.iter();
+            }
+            view.letters.push(folded(letter));
+            view.places.push(place);
+        }
+    }
+
+    /// Marks what it has in common with a pattern, where that stands in the text.
+    fn mark(&self, pattern: &[u8], marked: &mut [bool]) {
+        let run = RUN.min(pattern.len());
+        if run == 0 {
+            return;
+        }
+        let mut runs: Vec<&[u8]> = pattern.windows(run).collect();
+        runs.sort_unstable();
+        for (at, letters) in self.letters.windows(run).enumerate() {
+            if runs.binary_search(&letters).is_err() {
+                continue;
+            }
+            let place = |at: usize| self.places.get(at).copied();
+            let from = place(at).unwrap_or_default();
+            let to = place(at.saturating_add(run)).unwrap_or(marked.len());
+            if let Some(found) = marked.get_mut(from..to) {
+                found.fill(true);
+            }
+        }
+    }
+}
+
+/// The text with `***` for each word that is marked, and be it in part: a digit or two at either end of base64 belong
+/// to what stands beside.
+fn without_marked(text: &str, marked: &[bool]) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = match rest.find(|letter| !is_word(letter)) {
+            Some(0) => rest.chars().next().map_or(0, char::len_utf8),
+            Some(end) => end,
+            None => rest.len(),
+        };
+        let (word, after) = rest.split_at_checked(end).unwrap_or((rest, ""));
+        let from = text.len().saturating_sub(rest.len());
+        let word_marks = marked.get(from..from.saturating_add(word.len())).unwrap_or_default();
+        if !word_marks.contains(&true) {
+            out.push_str(word);
+        } else if !out.ends_with("***") {
+            out.push_str("***");
+        }
+        rest = after;
+    }
+    out
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '+' | '=' | '~' | '%')
+}
+
+fn folded(letter: u8) -> u8 {
+    match letter.to_ascii_lowercase() {
+        b'-' => b'+',
+        b'_' => b'/',
+        letter => letter,
+    }
+}
+
+/// A credential in all forms, each as [`View`] has it.
+fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
+    let plain: Vec<u8> = credential.iter().copied().map(folded).collect();
+    let reversed = plain.iter().rev().copied().collect();
+    let hex = credential.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+    let hex = hex.filter_map(|digit| b"0123456789abcdef".get(usize::from(digit)).copied());
+    let mut all = vec![plain, reversed, hex.collect()];
+    // The bytes before it shift it by one or two; its own first bytes are then in a digit with theirs.
+    for skipped in 0..3 {
+        all.push(base64(credential.get(skipped..).unwrap_or_default()));
+    }
+    all
+}
+
+/// The digits of all whole groups of three bytes.
+fn base64(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut digits = Vec::with_capacity(bytes.len().saturating_mul(2));
+    for group in bytes.chunks_exact(3) {
+        let number = group.iter().fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
+        for shift in [18, 12, 6, 0] {
+            digits.extend(DIGITS.get(number >> shift & 63).copied().map(folded));
+        }
+    }
+    digits
+}
+
+#[cfg(test)]
+mod tests;

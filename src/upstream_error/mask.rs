@@ -1,0 +1,137 @@
+//! Credentials in messages: `Incorrect API key provided: sk-…` comes from the most used API there
+//! is. Whatever looks like one becomes `***` before a client or a log sees it.
+
+use crate::text::words::{self, phrases};
+
+/// How keys of known providers begin.
+const PREFIXES: &str = phrases![
+    "sk-",
+    "sk_",
+    "pk-",
+    "pk_",
+    "rk_",
+    "gsk_",
+    "xai-",
+    "aiza",
+    "hf_",
+    "nvapi-",
+    "r8_",
+    "ghp_",
+    "gho_",
+    "github_pat_",
+    "fw_",
+    "tgp_",
+    "pplx-",
+    "csk-",
+    "akia",
+    "eyj",
+];
+
+/// After these words stands a credential.
+const STRONG: &str = phrases![
+    "apikey",
+    "api_key",
+    "api-key",
+    "x-api-key",
+    "bearer",
+    "authorization",
+    "secret",
+    "password",
+    "credential",
+    "credentials",
+    "access_token",
+    "access-token",
+    "auth_token",
+    "basic",
+];
+
+/// These make `key` and `token` mean a credential.
+const QUALIFIERS: &str = phrases![
+    "api",
+    "access",
+    "secret",
+    "auth",
+    "subscription",
+    "incorrect",
+    "invalid",
+    "your",
+    "bearer",
+    "wrong",
+    "bad",
+    "provided",
+];
+
+/// How many words after such a word are looked at: `Incorrect API key provided: …`.
+const REACH: u8 = 3;
+
+/// The text with all that looks like a credential replaced.
+pub(super) fn masked(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut previous = "";
+    // How much farther a credential is expected, and how surely.
+    let (mut reach, mut sure) = (0u8, false);
+    loop {
+        let start = rest.find(is_word).unwrap_or(rest.len());
+        let (gap, from) = rest.split_at_checked(start).unwrap_or((rest, ""));
+        out.push_str(gap);
+        if from.is_empty() {
+            return out;
+        }
+        let end = from.find(|letter| !is_word(letter)).unwrap_or(from.len());
+        let (whole, after) = from.split_at_checked(end).unwrap_or((from, ""));
+        // A full stop ends the sentence, not the word.
+        let word = words::trim_end(whole, b".");
+        if looks_like_key(word) || (reach > 0 && could_be_key(word, sure)) {
+            out.push_str("***");
+            out.push_str(whole.get(word.len()..).unwrap_or_default());
+        } else {
+            out.push_str(whole);
+        }
+        let is = |names: &str, word: &str| {
+            words::each(names).any(|name| word.eq_ignore_ascii_case(name))
+        };
+        if is(STRONG, word) {
+            (reach, sure) = (REACH, true);
+        } else if is(phrases!["key", "token"], word) {
+            (reach, sure) = (REACH, is(QUALIFIERS, previous));
+        } else {
+            reach = reach.saturating_sub(1);
+        }
+        previous = word;
+        rest = after;
+    }
+}
+
+fn is_word(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '*' | '.' | '+' | '~' | '/')
+}
+
+/// Known by its first letters, also inside a path.
+fn looks_like_key(word: &str) -> bool {
+    word.split('/').any(begins_like_key)
+}
+
+fn begins_like_key(word: &str) -> bool {
+    let Some(prefix) = words::each(PREFIXES).find(|prefix| words::begins(word, prefix)) else {
+        return false;
+    };
+    // Those without a separator also begin words.
+    let longest_word = if prefix.ends_with(['-', '_']) { 6 } else { 18 };
+    word.len() > longest_word
+}
+
+/// Known by where it stands, and by not being a word of a language.
+fn could_be_key(word: &str, sure: bool) -> bool {
+    // "You can find your API key at https://…"
+    if word.starts_with("//") {
+        return false;
+    }
+    let has = |is: fn(u8) -> bool| word.bytes().any(is);
+    let digits = has(|byte| byte.is_ascii_digit()) || has(|byte| byte == b'*');
+    if !sure {
+        return word.len() >= 16 && digits;
+    }
+    let odd = digits || has(|byte| matches!(byte, b'-' | b'_' | b'+' | b'~'));
+    word.len() >= 20 || (word.len() >= 6 && odd && !words::is_among(STRONG, word))
+}

@@ -1,0 +1,88 @@
+//! Bodies that are no JSON: pages and plain text.
+
+use crate::text::words;
+
+/// How much is shown, in characters.
+const CHARS_MAX: usize = 200;
+
+/// How much is looked at, in bytes: pages begin with their styles.
+const BYTES_MAX: usize = 32 << 10;
+
+/// Whether a text is a page of HTML: errors of libraries begin with `<` as well.
+pub(super) fn is_page(text: &str) -> bool {
+    let text = words::bare(text);
+    words::begins(text, "<!doctype") || words::begins(text, "<html")
+}
+
+/// The beginning of a text without markup, on one line.
+pub(super) fn text_of(text: &str) -> String {
+    let mut words = String::new();
+    let mut rest = words::beginning(text, BYTES_MAX);
+    while let Some(at) = rest.find('<') {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let inside = from.strip_prefix('<').unwrap_or_default();
+        words.push_str(before);
+        if !inside
+            .starts_with(|next: char| next.is_ascii_alphabetic() || matches!(next, '/' | '!' | '?'))
+        {
+            words.push('<');
+            rest = inside;
+            continue;
+        }
+        words.push(' ');
+        rest = after_tag(inside);
+    }
+    words.push_str(rest);
+    for (entity, letter) in [
+        ("&nbsp;", " "),
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&amp;", "&"),
+    ] {
+        if words::has(&words, entity) {
+            words = replaced(&words, entity, letter);
+        }
+    }
+    let mut line = String::new();
+    for word in words.split_whitespace() {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.extend(word.chars().filter(|letter| !letter.is_control()));
+        if line.len() > 4 * CHARS_MAX {
+            break;
+        }
+    }
+    if let Some((end, _)) = line.char_indices().nth(CHARS_MAX) {
+        words::truncate(&mut line, end);
+    }
+    line.trim().to_owned()
+}
+
+fn replaced(text: &str, entity: &str, letter: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = words::split_once(rest, entity) {
+        out.push_str(before);
+        out.push_str(letter);
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+/// What follows a tag; what scripts and styles hold is no text.
+fn after_tag(inside: &str) -> &str {
+    let end =
+        |mark: &str, text: &'_ str| words::find(text, mark).map(|at| at.saturating_add(mark.len()));
+    let skipped = if inside.starts_with("!--") {
+        end("-->", inside)
+    } else if words::begins(inside, "script") {
+        end("</script>", &inside.to_ascii_lowercase())
+    } else if words::begins(inside, "style") {
+        end("</style>", &inside.to_ascii_lowercase())
+    } else {
+        end(">", inside)
+    };
+    skipped.and_then(|at| inside.get(at..)).unwrap_or_default()
+}

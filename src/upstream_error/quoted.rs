@@ -1,0 +1,107 @@
+//! What an error quotes of the request: the words of a user, a tool or a model, which say nothing of what is refused.
+
+use crate::text::words::{self, phrases};
+
+/// In front of what a server got: it goes on to the end of the message.
+const GOT: &str = phrases![
+    "'input': ",
+    "input_value=",
+    " at pos ",
+    "raw=",
+    ", value: '",
+    ", value: \"",
+    "failed_generation",
+    "received: '",
+    "received: \"",
+    "but got '",
+    "but got \""
+];
+
+/// In front of what is quoted and is the message all the same.
+const MESSAGES: &str = phrases![
+    "msg': ",
+    "message': ",
+    "detail': ",
+    "error': ",
+    "msg\": ",
+    "message\": ",
+    "detail\": ",
+    "error\": ",
+    "error: ",
+    "template: ",
+];
+
+/// In so many bytes a quote ends. To look further for each would take longer than the message.
+const QUOTE_BYTES_MAX: usize = 1 << 10;
+
+/// What has fewer words is a name or a value of the protocol.
+const WORDS_LEAST: usize = 4;
+
+/// The server's own words, in lower case and without quotes.
+pub(super) fn own_words(message: &str) -> String {
+    let end = words::each(GOT).filter_map(|start| words::find(message, start)).min();
+    let message = message.get(..end.unwrap_or(message.len())).unwrap_or(message);
+    let mut text = String::with_capacity(message.len());
+    let mut rest = message;
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'\'' | b'"' | b'`')) {
+        let (before, quoted) = rest.split_at_checked(at).unwrap_or_default();
+        text.push_str(before);
+        rest = quoted.get(1..).unwrap_or_default();
+        if let Some(after) = behind_quote(&text, quoted) {
+            rest = after;
+        }
+    }
+    text.push_str(rest);
+    text.retain(|letter| letter != '\\');
+    text.to_ascii_lowercase()
+}
+
+/// What comes after a sentence that is quoted here.
+fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
+    let opens = before.bytes().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
+    if !opens || words::each(MESSAGES).any(|start| ends_with(before, start)) {
+        return None;
+    }
+    let (quote, inner) = quoted.split_at_checked(1)?;
+    let near = words::beginning(inner, QUOTE_BYTES_MAX);
+    let closes = |end: usize| {
+        let next = inner.as_bytes().get(end.saturating_add(1));
+        next.is_none_or(|byte| !byte.is_ascii_alphanumeric())
+    };
+    let end = words::places(near, quote).find(|end| closes(*end))?;
+    let (inner, after) = inner.split_at_checked(end)?;
+    (inner.split_ascii_whitespace().nth(WORDS_LEAST - 1).is_some())
+        .then(|| after.get(1..))
+        .flatten()
+}
+
+/// Whether a text whose quotes are gone ends with these words.
+fn ends_with(text: &str, words: &str) -> bool {
+    let mut wanted = words.bytes().filter(|byte| !matches!(byte, b'\'' | b'"')).rev();
+    let mut found = text.bytes().rev();
+    wanted.all(|byte| found.next().is_some_and(|it| it.eq_ignore_ascii_case(&byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_of_a_request_is_left_out() {
+        for (message, own) in [
+            ("The model's image can't be read", "the models image cant be read"),
+            ("Invalid value: 'image_url'. Use \"text\"", "invalid value: image_url. use text"),
+            ("No user said 'I cannot open that image' here", "no user said  here"),
+            (
+                "{'msg': 'Value error, no such image here', 'input': 'x y z image'}",
+                "{msg: value error, no such image here, ",
+            ),
+            ("field: a, value: 'Now I need to read'", "field: a"),
+            ("Failed to parse input at pos 0: cannot open the image", "failed to parse input"),
+            ("an open 'quote of an image is not closed", "an open quote of an image is not closed"),
+            ("", ""),
+        ] {
+            assert_eq!(own_words(message), own, "{message}");
+        }
+    }
+}
