@@ -9,6 +9,7 @@ mod clients;
 mod compiled;
 mod component;
 mod dist;
+mod fixture;
 mod hosts;
 mod http;
 mod load;
@@ -59,6 +60,8 @@ enum Command {
     },
     /// Measure what Creole costs under load, beside other proxies; writes docs/load.md.
     Load(load::Options),
+    /// Make a fixture of a body that an upstream sent: see tests/fixtures/README.md.
+    Fixture(fixture::Options),
     /// Leave the artefacts in `dist/`.
     Build {
         /// Only these; all of them if none is named.
@@ -92,6 +95,7 @@ fn main() -> ExitCode {
             operate::chaos(host, seconds, setup::run).map(|()| true)
         }
         Command::Load(options) => load::load(&options).map(|()| true),
+        Command::Fixture(options) => fixture::fixture(&options).map(|()| true),
         Command::Build { parts } if parts.is_empty() => build::all().map(|()| true),
         Command::Build { parts } => build::parts(&parts).map(|()| true),
         Command::Dist => dist::all().map(|()| true),
