@@ -189,6 +189,18 @@ fn no_two_cases_share_a_name() {
 }
 
 #[test]
+fn the_page_lists_the_kinds_and_the_default_requests() {
+    let page = std::fs::read_to_string(fixture::root().join("README.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let kinds: BTreeSet<String> =
+        fixture::all().iter().map(|fixture| fixture.kind().to_owned()).collect();
+    assert!(rows.eq(&kinds), "the rows of README.md are not the folders: {kinds:?}");
+    for name in fixture::default_requests().keys() {
+        assert!(page.contains(&format!("`{name}`")), "README.md does not name {name}");
+    }
+}
+
+#[test]
 fn a_request_is_written_once() {
     let defaults = fixture::default_requests();
     let mut used = BTreeSet::new();

@@ -52,7 +52,8 @@ fn document(fixtures: &[Fixture]) -> String {
         "# What upstreams do differently\n\n\
          Servers of the Chat Completions API agree on little. Each row is a deviation, what a client of\n\
          the Messages API gets all the same, and the fixture under `tests/fixtures/` that proves it, at\n\
-         every split of the bytes (`tests/fixtures.rs`). `generic` is for what many servers do, or what\n\
+         every split of the bytes (`tests/fixtures.rs`). [The page of the fixtures](../tests/fixtures/README.md)\n\
+         tells how to find a case by its symptom, and how to add one. `generic` is for what many servers do, or what\n\
          stands for a class. The fixtures were written after bug reports, documentation and sources; they\n\
          are not recordings. Where a row begins with *sent* or *refused*, it is about a request: it goes to\n\
          the upstream in the form that the fixture expects for this preset and these settings.\n\n\
@@ -62,7 +63,7 @@ fn document(fixtures: &[Fixture]) -> String {
         fixtures.len(),
         kinds
             .iter()
-            .map(|(kind, count)| format!("{count} {}", kind.replace('-', " ")))
+            .map(|(kind, count)| format!("{count} `{kind}`"))
             .collect::<Vec<_>>()
             .join(", ")
     );

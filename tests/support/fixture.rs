@@ -1,17 +1,6 @@
 //! The fixtures: real deviations of upstreams, each as files that any host can send.
 //!
-//! ```text
-//! tests/fixtures/KIND/CASE/
-//!   meta.json        vendor, seen_at, why; source: links that show it; request: the default request, where it is not
-//! `plain`;
-//!                    status, content_type, headers; profile, profile_overrides, settings;
-//!                    stream: whether the client streams, where the case says so
-//!   request.json     the client's request, where no default does
-//!   upstream.sse     the upstream's body, byte for byte (.json, .txt: the same, for other bodies);
-//!                    none where the case is about the request alone
-//!   expected.json    what the client gets, or what the upstream gets: see `expected`
-//! tests/fixtures/default-requests/NAME.json
-//! ```
+//! `tests/fixtures/README.md` says which files a case has.
 
 use std::collections::BTreeMap;
 use std::fs;
