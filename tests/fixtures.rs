@@ -201,6 +201,20 @@ fn the_page_lists_the_kinds_and_the_default_requests() {
 }
 
 #[test]
+fn a_decision_names_cases_that_exist() {
+    let page = "../../docs/decisions/0003-dialect-expectations.md";
+    let page = std::fs::read_to_string(fixture::root().join(page)).unwrap();
+    let fixtures = fixture::all();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let cases: Vec<&str> =
+        rows.flat_map(|row| row.split('`')).filter(|it| it.contains('/')).collect();
+    assert!(!cases.is_empty());
+    for case in cases {
+        assert!(fixtures.iter().any(|fixture| fixture.name == case), "there is no {case}");
+    }
+}
+
+#[test]
 fn a_request_is_written_once() {
     let defaults = fixture::default_requests();
     let mut used = BTreeSet::new();

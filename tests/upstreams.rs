@@ -53,10 +53,11 @@ fn document(fixtures: &[Fixture]) -> String {
          Servers of the Chat Completions API agree on little. Each row is a deviation, what a client of\n\
          the Messages API gets all the same, and the fixture under `tests/fixtures/` that proves it, at\n\
          every split of the bytes (`tests/fixtures.rs`). [The page of the fixtures](../tests/fixtures/README.md)\n\
-         tells how to find a case by its symptom, and how to add one. `generic` is for what many servers do, or what\n\
-         stands for a class. The fixtures were written after bug reports, documentation and sources; they\n\
-         are not recordings. Where a row begins with *sent* or *refused*, it is about a request: it goes to\n\
-         the upstream in the form that the fixture expects for this preset and these settings.\n\n\
+         tells how to find a case by its symptom, and how to add one. `generic` is for what many servers do,\n\
+         or what stands for a class. The fixtures were written after bug reports, documentation and sources;\n\
+         they are not recordings. A number beside a fixture leads to a report that shows it. Where a row\n\
+         begins with *sent* or *refused*, it is about a request: it goes to the upstream in the form that the\n\
+         fixture expects for this preset and these settings.\n\n\
          This page is made from the fixtures. `CREOLE_WRITE=1 cargo test --test upstreams` writes it\n\
          anew, and `cargo test` fails while it is stale.\n\n\
          {} fixtures: {}.\n",
@@ -80,11 +81,12 @@ fn document(fixtures: &[Fixture]) -> String {
             let why = fixture.meta["why"].as_str().expect("meta.why");
             writeln!(
                 text,
-                "| {} | {} | [{}](../tests/fixtures/{}) |",
+                "| {} | {} | [{}](../tests/fixtures/{}){} |",
                 cell(&with_places(why, fixture)),
                 cell(&outcome(fixture)),
                 fixture.case(),
-                fixture.name
+                fixture.name,
+                sources(fixture)
             )
             .unwrap();
         }
@@ -120,6 +122,12 @@ fn with_places(why: &str, fixture: &Fixture) -> String {
     }
     let also = if fixture.vendor() == "generic" { "" } else { "also: " };
     format!("{why} ({also}{})", names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// Links to what shows the deviation.
+fn sources(fixture: &Fixture) -> String {
+    let links = fixture.meta["source"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    links.zip(1..).map(|(link, number)| format!(" [{number}]({link})")).collect()
 }
 
 /// What a client gets, or what the upstream is sent.
