@@ -24,9 +24,9 @@ mod fence;
 mod schema;
 mod syntax;
 
+use crate::carry::signature::Field;
 use crate::dialect::profile::TextToolCalls;
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
-use crate::stream::text_filter::Piece;
 use crate::text::words;
 use fence::Fence;
 use syntax::Extent;
@@ -60,6 +60,21 @@ pub(crate) struct AnswerEnd {
     pub(crate) alone: bool,
     /// By its limit or a filter, and not by the model.
     pub(crate) is_cut_off: bool,
+}
+
+/// What the text turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Piece {
+    Text(String),
+    Thinking(Field, String),
+    /// A stop sequence, by its position in `stop_sequences`. Nothing follows.
+    Stop(usize),
+    /// A call; `input` is an object.
+    Call {
+        id: Option<String>,
+        name: String,
+        input: String,
+    },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 //! | step | files |
 //! |---|---|
 //! | bytes to chunks | `sse`: lines and events; `framing`: what gateways make of them; `event`: what each one is |
-//! | chunks to blocks | `machine`; `choices`: which are one answer; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input` with `scan` and `bare`; `snapshots`: messages in place of deltas |
-//! | text that is more than text | `half_call`; `text_filter` with `inline_think` and `text_tool_calls` |
+//! | chunks to blocks | `machine`; `choices`: which are one answer; `text` and `echo`; `reasoning` and `thinking`; `call`, `tool_names`, and `tool_input`; `snapshots`: messages in place of deltas |
+//! | text that is more than text | `half_call`; `text_filter` with `inline_think` |
 //! | how it ends | `end`; `outcome`, `finish`; `stop_reason`: why; `counts`: of tokens |
 //! | blocks to the client | `queue`, `pump`, `sink`; `frame`: what stands around the blocks; `sent`: what the client has seen |
 //! | upstreams that speak Messages | `messages`; what both ways read and note is in `record` |
@@ -21,7 +21,6 @@
 //!
 //! The bytes that go out depend on the bytes that come in, never on how they were cut.
 
-pub(crate) mod bare;
 pub(crate) mod call;
 pub(crate) mod choices;
 pub(crate) mod counts;
@@ -44,7 +43,6 @@ pub(crate) mod queue;
 pub(crate) mod reasoning;
 pub(crate) mod record;
 pub(crate) mod rules;
-pub(crate) mod scan;
 pub(crate) mod sink;
 pub(crate) mod snapshots;
 pub(crate) mod stop_reason;

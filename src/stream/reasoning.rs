@@ -12,10 +12,11 @@
 use super::echo::Echo;
 use super::machine::Machine;
 use super::text::escaped;
-use super::text_filter::{Piece, Watch};
+use super::text_filter::Watch;
 use super::thinking::Thinking;
 use crate::carry::signature::Field;
 use crate::dialect::text_calls::AnswerEnd;
+use crate::dialect::text_calls::Piece;
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::model::request_context::{Display, RequestContext};

@@ -13,7 +13,7 @@
 use super::inline_think::InlineThink;
 use crate::carry::signature::Field;
 use crate::dialect::profile::TextToolCalls;
-use crate::dialect::text_calls::{AnswerEnd, Markup};
+use crate::dialect::text_calls::{AnswerEnd, Markup, Piece};
 use crate::json;
 use crate::model::request_context::{RequestContext, Tools};
 use crate::text::words;
@@ -26,21 +26,6 @@ pub(super) struct TextFilter {
     think: Option<InlineThink>,
     stop: Option<Stop>,
     markup: Option<Markup>,
-}
-
-/// What the text turned out to be.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Piece {
-    Text(String),
-    Thinking(Field, String),
-    /// A stop sequence, by its position in `stop_sequences`. Nothing follows.
-    Stop(usize),
-    /// A call; `input` is an object.
-    Call {
-        id: Option<String>,
-        name: String,
-        input: String,
-    },
 }
 
 impl TextFilter {

@@ -26,8 +26,8 @@ mod reading;
 use objects::Objects;
 use reading::{Beginning, Reading};
 
-use super::scan::Scanner;
 use crate::json;
+use crate::text::json_scan::Scanner;
 use crate::text::{hash, words};
 
 /// So much of an input is looked at for its first key.

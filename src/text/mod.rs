@@ -1,6 +1,8 @@
-//! Words, names, hashes: what is known of texts.
+//! Words, names, hashes: what is known of texts; and JSON that is not, or not yet, JSON.
 
+pub(crate) mod bare_json;
 pub(crate) mod hash;
+pub(crate) mod json_scan;
 pub mod names;
 pub(crate) mod surrogates;
 pub mod words;

@@ -19,7 +19,7 @@ use crate::json::{self, Reader};
 use crate::json_schema::input::property;
 use crate::model::request_context::Tool;
 
-use crate::stream::text_filter::Piece;
+use crate::dialect::text_calls::Piece;
 use cursor::Cursor;
 
 /// The tool that a model means by a name.

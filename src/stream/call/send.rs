@@ -4,10 +4,10 @@ use super::{Call, CallState, Calls};
 use crate::config::InvalidToolCall;
 use crate::json;
 use crate::json_schema::input as tool_schema;
-use crate::stream::bare;
 use crate::stream::machine::Machine;
 use crate::stream::sink::ToolUse;
 use crate::stream::tool_input::Input;
+use crate::text::bare_json;
 
 impl Machine {
     /// The client's id of a call.
@@ -94,7 +94,7 @@ impl Machine {
     /// The input of a call that is an object but for bare control characters, repaired.
     fn escaped(&mut self, index: usize) -> Option<String> {
         let call = self.calls.get(index).filter(|call| self.may_repair(call))?;
-        let object = bare::all_escaped(call.input.rest())?;
+        let object = bare_json::all_escaped(call.input.rest())?;
         Some(self.repaired(index, &object).unwrap_or(object))
     }
 

@@ -1,6 +1,6 @@
 //! One reading of an input: its text, and how far that is one JSON value.
 
-use crate::stream::scan::Scanner;
+use crate::text::json_scan::Scanner;
 
 /// A text that comes in fragments.
 #[derive(Clone, Debug, Default)]

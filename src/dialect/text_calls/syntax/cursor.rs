@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use crate::json::{Reader, ValueKind};
-use crate::stream::bare;
-use crate::stream::scan::DEPTH_MAX;
+use crate::text::bare_json;
+use crate::text::json_scan::DEPTH_MAX;
 use crate::text::words;
 
 use super::Extent;
@@ -92,7 +92,9 @@ impl<'a> Cursor<'a> {
         }
         let (object, length) = match reader.skip() {
             Ok(object) => (Cow::Borrowed(object), object.len()),
-            Err(_) => bare::escaped(self.rest).map(|(object, length)| (object.into(), length))?,
+            Err(_) => {
+                bare_json::escaped(self.rest).map(|(object, length)| (object.into(), length))?
+            }
         };
         self.rest = self.rest.get(length..)?;
         self.skip_blank();

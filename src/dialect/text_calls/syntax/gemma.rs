@@ -1,7 +1,7 @@
 //! Gemma 4: an input that is JSON but for its texts, which a token quotes, and its keys, which nothing does.
 
+use crate::dialect::text_calls::Piece;
 use crate::json;
-use crate::stream::text_filter::Piece;
 
 use super::cursor::Cursor;
 use super::literal::Literals;

@@ -1,7 +1,7 @@
 //! Harmony, the form of gpt-oss: messages in channels.
 
 use crate::carry::signature::Field;
-use crate::stream::text_filter::Piece;
+use crate::dialect::text_calls::Piece;
 use crate::text::words;
 
 use super::cursor::Cursor;

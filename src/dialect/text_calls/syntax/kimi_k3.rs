@@ -1,6 +1,6 @@
 //! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it is.
 
-use crate::stream::text_filter::Piece;
+use crate::dialect::text_calls::Piece;
 use crate::text::words;
 
 use super::cursor::Cursor;

@@ -4,7 +4,7 @@ use crate::json::{Reader, Writer};
 use crate::text::names::NameSet;
 
 use super::cursor::Cursor;
-use crate::stream::scan::DEPTH_MAX;
+use crate::text::json_scan::DEPTH_MAX;
 
 /// How texts and keys are written.
 pub(super) struct Literals {

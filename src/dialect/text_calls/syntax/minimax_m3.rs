@@ -1,8 +1,8 @@
 //! MiniMax M3: elements that are named like the members of the input. Only what its mark precedes is a tag.
 
+use crate::dialect::text_calls::Piece;
 use crate::json;
 use crate::json_schema::input::property;
-use crate::stream::text_filter::Piece;
 use crate::text::words;
 
 use super::super::schema::allows;

@@ -2,8 +2,8 @@
 
 use std::str::Chars;
 
+use crate::dialect::text_calls::Piece;
 use crate::json::{self, Writer};
-use crate::stream::text_filter::Piece;
 use crate::text::names::NameSet;
 use crate::text::words;
 

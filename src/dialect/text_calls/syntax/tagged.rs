@@ -3,10 +3,10 @@
 //! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or like a call. One
 //! rule for all of them says where a value ends ([`Cursor::value`]); where it leaves a doubt, there is no call.
 
+use crate::dialect::text_calls::Piece;
 use crate::json::{self, Reader, ValueKind, Writer};
 use crate::json_schema::input::{Budget, has_required, property};
 use crate::model::request_context::Tool;
-use crate::stream::text_filter::Piece;
 use crate::text::names::NameSet;
 use crate::text::words;
 

@@ -1,6 +1,6 @@
 //! Objects of JSON in whose strings control characters stand bare.
 
-use super::scan::DEPTH_MAX;
+use super::json_scan::DEPTH_MAX;
 use crate::json::{self, Reader};
 
 /// The object at the start of a text, and its length there. Models write line breaks and tabs in strings as they
@@ -36,7 +36,7 @@ pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
 }
 
 /// The JSON object that `text` holds escaped, if it holds nothing else.
-pub(super) fn all_escaped(text: &str) -> Option<String> {
+pub(crate) fn all_escaped(text: &str) -> Option<String> {
     let text = text.trim();
     let (object, length) = escaped(text)?;
     (length == text.len()).then_some(object)

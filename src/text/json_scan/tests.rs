@@ -1,4 +1,4 @@
-//! Tests of `scan.rs`.
+//! Tests of `json_scan.rs`.
 
 use super::*;
 use crate::json::Reader;

@@ -9,7 +9,7 @@ pub(crate) const DEPTH_MAX: u32 = 127;
 
 /// How far a text is one JSON value.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Scanner {
+pub(crate) struct Scanner {
     state: Expected,
     /// What kind of value it is, by its first byte; 0 before it.
     first: u8,
@@ -73,14 +73,14 @@ fn is_blank(byte: u8) -> bool {
 
 impl Scanner {
     /// Reads on.
-    pub(super) fn feed(&mut self, text: &str) {
+    pub(crate) fn feed(&mut self, text: &str) {
         if self.feed_value(text) < text.len() {
             self.state = Expected::Broken;
         }
     }
 
     /// Reads on until a complete value is over. Says how many bytes that are.
-    pub(super) fn feed_value(&mut self, text: &str) -> usize {
+    pub(crate) fn feed_value(&mut self, text: &str) -> usize {
         let bytes = text.as_bytes();
         let mut at = 0usize;
         while let Some(&byte) = bytes.get(at) {
@@ -106,12 +106,12 @@ impl Scanner {
     }
 
     /// Whether the text is one object and nothing else.
-    pub(super) fn is_object(&self) -> bool {
+    pub(crate) fn is_object(&self) -> bool {
         self.state == Expected::Done && self.first == b'{'
     }
 
     /// Whether the text is one value that is not an object.
-    pub(super) fn is_other_value(&self) -> bool {
+    pub(crate) fn is_other_value(&self) -> bool {
         match self.state {
             Expected::Done => self.first != b'{',
             // A number alone ends with the text.
@@ -121,12 +121,12 @@ impl Scanner {
     }
 
     /// Whether the text is the start of an object, or a whole one.
-    pub(super) fn starts_object(&self) -> bool {
+    pub(crate) fn starts_object(&self) -> bool {
         self.first == b'{'
     }
 
     /// Whether nothing that follows can make it JSON.
-    pub(super) fn is_broken(&self) -> bool {
+    pub(crate) fn is_broken(&self) -> bool {
         self.state == Expected::Broken
     }
 
