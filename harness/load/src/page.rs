@@ -134,6 +134,7 @@ impl Bar {
     }
 }
 
+// Long: a row for each bar.
 fn bars(results: &Results) -> Vec<Bar> {
     let ratio = |claim, of, to, metric, limit: f64| {
         let ratio = results.ratio(of, to, metric)?;

@@ -4,6 +4,7 @@
 //! The rules were measured on Envoy 1.40; `tests/fixtures.rs` keeps them honest by running the same
 //! module in a real one.
 
+mod abi;
 mod stream;
 pub mod vm;
 mod wasi;

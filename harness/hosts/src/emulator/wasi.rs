@@ -2,7 +2,8 @@
 
 use wasmtime::{Caller, Linker};
 
-use super::vm::{Trap, World, entropy, write};
+use super::abi::write;
+use super::vm::{Trap, World, entropy};
 
 const SUCCESS: i32 = 0;
 
