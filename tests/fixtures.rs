@@ -202,7 +202,7 @@ fn the_page_lists_the_kinds_and_the_default_requests() {
 
 #[test]
 fn a_decision_names_cases_that_exist() {
-    let page = "../../docs/decisions/0003-dialect-expectations.md";
+    let page = "../../docs/dev/decisions/0003-dialect-expectations.md";
     let page = std::fs::read_to_string(fixture::root().join(page)).unwrap();
     let fixtures = fixture::all();
     let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());

@@ -128,10 +128,10 @@ fn import_trees_are_spread_out() {
     assert_eq!(imports(code), wanted.map(str::to_owned).into());
 }
 
-/// What each module may import from others, by the last column of the table in docs/architecture.md;
+/// What each module may import from others, by the last column of the table in docs/dev/architecture.md;
 /// `module::part` allows that part alone.
 fn may_import() -> BTreeMap<String, BTreeSet<String>> {
-    let text = read(Path::new("docs/architecture.md"));
+    let text = read(Path::new("docs/dev/architecture.md"));
     let lines = text.lines().skip_while(|line| !line.starts_with("| module |")).skip(2);
     let mut rows = BTreeMap::new();
     for row in lines.take_while(|line| line.starts_with('|')) {
@@ -179,7 +179,7 @@ fn modules_import_what_the_architecture_says_and_nothing_else() {
         let unused = allowed.difference(&used);
         wrong.extend(unused.map(|name| format!("{module} may import {name}, but does not")));
     }
-    none("imports and the table in docs/architecture.md differ", &wrong);
+    none("imports and the table in docs/dev/architecture.md differ", &wrong);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! It decides nothing. An export reads what its callback is about, asks the [`Filter`], and does
 //! what was decided. Why this is not the crate `proxy-wasm`: see
-//! `docs/decisions/0001-own-guest-abi.md`.
+//! `docs/dev/decisions/0001-own-guest-abi.md`.
 //!
 //! * No hostcall panics: each gives `Result<_, Status>`. A stream can be gone by the time of a call,
 //!   and a panic would end every other stream of the VM.

@@ -343,7 +343,7 @@ def a_stop_sequence_that_the_server_does_not_know_frees_the_server_too():
                 break
         took = time.monotonic() - begun
         text, stopped = COUNT[:COUNT.index(", 13")], events.current_message_snapshot
-        # In Envoy, nobody but the upstream can end a stream without breaking it: docs/hosts.md.
+        # In Envoy, nobody but the upstream can end a stream without breaking it: docs/dev/hosts.md.
         if HOST == "envoy":
             events.until_done()
     assert took < CUT_S, f"the client waited {took:.2f} s for the end"

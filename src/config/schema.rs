@@ -1,7 +1,7 @@
 //! The configuration as JSON Schema (2020-12), and as a page for people.
 //!
 //! Both are made from the definitions by which the configuration is read, so that neither can name a
-//! key that is not there or miss one that is. `docs/decisions/0004-schema-from-macros.md` says why no
+//! key that is not there or miss one that is. `docs/dev/decisions/0004-schema-from-macros.md` says why no
 //! crate does this.
 
 use super::{Config, Guards, Protocol, Settings, Target, Upstream};

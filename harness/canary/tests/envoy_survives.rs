@@ -1,6 +1,6 @@
 //! Does Envoy survive a filter on the crate `proxy-wasm`? Reported, not judged: a line says so, and
 //! the test fails only if it could not find out. The day Envoy survives, Creole's filter can move to
-//! the crate: see `docs/decisions/0001-own-guest-abi.md`.
+//! the crate: see `docs/dev/decisions/0001-own-guest-abi.md`.
 //!
 //! `CREOLE_ENVOY` names the Envoy binary; `cargo xtask test canary` sets it. The filter is in
 //! `filter/`, a package of its own, which this test builds.
@@ -62,7 +62,7 @@ fn envoys_fate_under_the_crates_callback_layer_is_reported() {
         )),
         None => say(format!(
             "canary: Envoy SURVIVED under proxy-wasm {release}: the filter can move to the crate, \
-             see docs/decisions/0001-own-guest-abi.md"
+             see docs/dev/decisions/0001-own-guest-abi.md"
         )),
     }
 }

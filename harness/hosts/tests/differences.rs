@@ -1,4 +1,4 @@
-//! What hosts do differently: the table of `docs/hosts.md`, no more and no less.
+//! What hosts do differently: the table of `docs/dev/hosts.md`, no more and no less.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -174,7 +174,7 @@ fn table(started: &Vec<hosts::Started>) {
     for situation in expected.keys().filter(|situation| !known.contains(&situation.as_str())) {
         wrong.push(format!("the table has a row that nothing tests: {situation}"));
     }
-    assert!(wrong.is_empty(), "docs/hosts.md:\n{}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "docs/dev/hosts.md:\n{}", wrong.join("\n"));
 }
 
 fn outcomes(host: &dyn Host) -> Vec<(&'static str, String)> {
@@ -221,7 +221,7 @@ fn pinged_after_start(text: &str) -> bool {
 
 /// Situation to host to words.
 fn documented() -> BTreeMap<String, BTreeMap<String, String>> {
-    let text = std::fs::read_to_string(root().join("docs/hosts.md")).unwrap();
+    let text = std::fs::read_to_string(root().join("docs/dev/hosts.md")).unwrap();
     let lines: Vec<Vec<&str>> = text
         .lines()
         .skip_while(|line| !line.starts_with("| situation"))

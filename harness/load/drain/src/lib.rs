@@ -2,7 +2,7 @@
 //! piece and put back whole at its end, each piece of the response is taken out and put back at once.
 //!
 //! On the crate `proxy-wasm`, so not for bodies above Envoy's buffer limit of 1 MiB: see
-//! `docs/decisions/0001-own-guest-abi.md`.
+//! `docs/dev/decisions/0001-own-guest-abi.md`.
 
 use proxy_wasm::traits::{Context, HttpContext, RootContext};
 use proxy_wasm::types::{Action, ContextType};
