@@ -18,7 +18,7 @@ const checks = [];
 /** Registers a check; its name is a claim. */
 export const check = (name, run) => checks.push([name, run]);
 
-// The words of docs/demo-model.md.
+// The words of docs/quick-start.md.
 export const say = (text) => `demo:say ${text}`;
 export const call = (name, input) =>
   `demo:tool ${name}\ndemo:input ${typeof input === "string" ? input : JSON.stringify(input)}`;

@@ -41,7 +41,7 @@ def http(method, url, body=None, headers=(), timeout=30):
         return error.code, error.read().decode()
 
 
-# The words of docs/demo-model.md.
+# The words of docs/quick-start.md.
 
 def say(text):
     return f"demo:say {text}"

@@ -1,5 +1,5 @@
 //! `cargo xtask load`: starts every proxy that is compared in front of one demo model, and the generator
-//! (`harness/load`), which measures them and writes docs/load.md.
+//! (`harness/load`), which measures them and writes the last part of docs/speed.md.
 
 use std::fs;
 use std::net::SocketAddr;

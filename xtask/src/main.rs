@@ -58,7 +58,7 @@ enum Command {
         #[arg(long, conflicts_with = "seconds")]
         hostile: bool,
     },
-    /// Measure what Creole costs under load, beside other proxies; writes docs/load.md.
+    /// Measure what Creole costs under load, beside other proxies; writes docs/speed.md.
     Load(load::Options),
     /// Make a fixture of a body that an upstream sent: see tests/fixtures/README.md.
     Fixture(fixture::Options),

@@ -3,7 +3,7 @@
 //!
 //! It has no model inside. What it answers follows from the request alone, so that the same bytes in
 //! give the same bytes out: text that quotes the question, calls of the tools that were given with
-//! arguments that satisfy their schemas, faults on demand. `docs/demo-model.md` lists the words that
+//! arguments that satisfy their schemas, faults on demand. `docs/quick-start.md` lists the words that
 //! choose. It refuses what the original API refuses, in its wording, so that a mistake in a translated
 //! request is seen at once.
 //!

@@ -17,7 +17,7 @@ pub struct Answer {
     /// Only a request whose body contains this text gets the answer; empty: any request. Tests that
     /// share one server put a word of their own into the prompt.
     pub when: String,
-    /// Words of `docs/demo-model.md`: the answer is made from the request as if its user had just said
+    /// Words of `docs/quick-start.md`: the answer is made from the request as if its user had just said
     /// them, in the form that the request asks for. Nothing below counts then.
     pub words: String,
     /// How long the head waits, in milliseconds.

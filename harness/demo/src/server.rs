@@ -99,7 +99,7 @@ fn control(
             own_json(StatusCode::OK, &json!({"added": 0}))
         }
         ("GET", "health") => plain(StatusCode::OK, "ok"),
-        _ => plain(StatusCode::NOT_FOUND, "see docs/demo-model.md for the paths under /demo/"),
+        _ => plain(StatusCode::NOT_FOUND, "see docs/dev/demo-model.md for the paths under /demo/"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/demo-model.md` explains
+//! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/quick-start.md` explains
 //! each of them.
 
 /// What the words of one message ask for.
@@ -123,7 +123,7 @@ impl Triggers {
             "pieces" => self.pieces = Some(count(word)?),
             turns => match turns.strip_suffix("turns").and_then(|n| n.parse().ok()) {
                 Some(turns) => self.turns = Some(turns),
-                None => return Err(format!("demo:{word}: expected a word of docs/demo-model.md")),
+                None => return Err(format!("demo:{word}: expected a word of docs/quick-start.md")),
             },
         }
         Ok(())

@@ -227,7 +227,7 @@ fn what_the_original_refuses_is_refused() {
         (with("system", "x".into()), "Unrecognized request argument supplied: system"),
         (with("temperature", json!(3)), "decimal above maximum value"),
         (with("max_tokens", json!(0)), "integer below minimum value"),
-        (ask("demo:misspelt"), "demo:misspelt: expected a word of docs/demo-model.md"),
+        (ask("demo:misspelt"), "demo:misspelt: expected a word of docs/quick-start.md"),
     ];
     for (body, wanted) in cases {
         let (status, answer) = chat(&demo, &body);

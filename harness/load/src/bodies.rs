@@ -89,7 +89,7 @@ fn turns(dialect: Dialect) -> Vec<Value> {
     messages
 }
 
-/// What the demo model is to answer, as `docs/demo-model.md` describes scripts.
+/// What the demo model is to answer, as `docs/dev/demo-model.md` describes scripts.
 pub(crate) fn script() -> Value {
     Scenario::ALL.iter().map(|scenario| answer(*scenario)).collect()
 }

@@ -32,7 +32,7 @@ struct Arguments {
     /// Where the results are kept.
     #[arg(long, value_name = "FILE")]
     results: PathBuf,
-    /// The folder for the page `load.md` and the plots.
+    /// The folder with the page `speed.md`, for its last part and the plots.
     #[arg(long, value_name = "FOLDER")]
     docs: Option<PathBuf>,
     /// How often each loop is run.
@@ -74,8 +74,11 @@ fn run(arguments: &Arguments) -> Result<()> {
     let results: Results = serde_json::from_str(&read(&arguments.results)?)?;
     println!("{}", page::table(&results)?);
     if let Some(docs) = &arguments.docs {
-        fs::write(docs.join("load.md"), page::page(&results)?)?;
-        plots::all(&results, &docs.join("load"))?;
+        let path = docs.join("speed.md");
+        let page = read(&path)?;
+        let (own, _) = page.split_once(page::MARK).context("speed.md has no mark")?;
+        fs::write(&path, format!("{own}{}\n{}", page::MARK, page::page(&results)?))?;
+        plots::all(&results, &docs.join("speed"))?;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The table on the terminal, and `docs/load.md`.
+//! The table on the terminal, and the part of `docs/speed.md` below its mark.
 
 use std::fmt::Write as _;
 
@@ -67,7 +67,11 @@ pub(crate) fn table(results: &Results) -> Result<String> {
     Ok(text)
 }
 
-/// The page.
+/// The part of `docs/speed.md` before it is written by hand.
+pub(crate) const MARK: &str =
+    "<!-- From here on, made by `cargo xtask load`: see harness/load/src/page.rs -->\n";
+
+/// The last part of the page.
 pub(crate) fn page(results: &Results) -> Result<String> {
     let machine = &results.machine;
     let mut text = format!(
@@ -260,23 +264,22 @@ fn bars(results: &Results) -> Vec<Bar> {
     rows.into_iter().flatten().collect()
 }
 
-const INTRODUCTION: &str = "# Under load
+const INTRODUCTION: &str = "## The last run
 
-What translating costs in a proxy under load, beside other proxies in front of the same upstream. This page
-and its plots are made by one command; do not edit them.
+`cargo xtask load` measures every host under load, beside other proxies in front of the same upstream, and writes this
+part and its plots. Do not edit them.
 
 ```sh
 cargo xtask load            # everything; takes a quarter of an hour or more
 cargo xtask load --quick    # one short round, without this page
 ```
 
-The upstream is the [demo model](demo-model.md) with a script, so it answers the same to all of them. The
-generator (`harness/load`) is a closed loop: each client sends its next request when the last one is answered.
-Every proxy is measured in turn, several rounds, in each of them four times for chunks; a ratio is taken within a
-turn, and the table gives the median of the turns. One round before these is not counted, because compilers at run time are at work in it:
-all say what a proxy costs that has run for a while. Processor time is what Linux counts for the proxy's process,
-user and system. Proxies that translate nothing get Chat Completions to pass on; the others get the same as a
-Messages request.
+The upstream is the [demo model](dev/demo-model.md) with a script, so every proxy gets the same answers. The generator
+(`harness/load`) is a closed loop: each client sends its next request when the last one is answered. All proxies take
+turns, several rounds, each round four times for chunks. A ratio is taken within a turn; the table gives the median of the
+turns. A first round is not counted, because compilers at run time are still at work in it. Processor time is what Linux
+counts for the proxy's process, user and system. Proxies that translate nothing pass on Chat Completions; the others get
+this request as a Messages request.
 ";
 
 const COLUMNS: &str = "Each figure is a ratio to Envoy with Creole; more than 1x is more time, or more requests in a second. A short
@@ -288,23 +291,23 @@ streams.
 ";
 
 const BARS: &str = "
-## What was asked for
+### Bars
 
 | what | bar | measured | |
 |---|---|---|---|
 ";
 
 const STREAMS: &str = "
-## Many streams at once
+### Many streams at once
 
-Each stream has 20 chunks, 200 ms apart. A proxy that fails more than one stream in fifty is not asked to carry
-more.
+Each stream has 20 chunks, 200 ms apart. A proxy that fails more than one stream in fifty gets no more
+streams.
 
-![Processor time, to Envoy with Creole](load/cpu.svg)
+![Processor time, to Envoy with Creole](speed/cpu.svg)
 
-![First word by the number of streams](load/first-word.svg)
+![First word by the number of streams](speed/first-word.svg)
 
-![Processor time of a chunk by the number of streams](load/chunks.svg)
+![Processor time of a chunk by the number of streams](speed/chunks.svg)
 ";
 
 #[cfg(test)]

@@ -42,7 +42,7 @@ pub(crate) struct Options {
     /// Only install what they need.
     #[arg(long)]
     install: bool,
-    /// Write docs/clients.md from the results of all runs so far.
+    /// Write the table of docs/clients.md, and docs/dev/client-runs.md, from the results of all runs so far.
     #[arg(long)]
     table: bool,
 }

@@ -1,4 +1,5 @@
-//! `docs/clients.md`: what was run, from the results that each run leaves in `.creole/clients/results`.
+//! The table of `docs/clients.md`, and `docs/dev/client-runs.md`: what was run, from the results that each run leaves
+//! in `.creole/clients/results`.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -27,7 +28,7 @@ fn kept(client: &Client, host: Host) -> Option<Value> {
     serde_json::from_str(&fs::read_to_string(workspace::own().join(file)).ok()?).ok()
 }
 
-/// Writes the page.
+/// Writes both pages.
 pub(super) fn write() -> Result<()> {
     let mut clients = super::all()?;
     clients.sort_by_key(|client| client.tier);
@@ -61,18 +62,27 @@ pub(super) fn write() -> Result<()> {
             writeln!(lists, "- {check}")?;
         }
     }
-    let page = format!("{INTRODUCTION}\n{HEAD}{rows}\n## What was run\n{lists}");
     let path = workspace::root().join("docs/clients.md");
-    fs::write(&path, page).with_context(|| path.display().to_string())?;
-    eprintln!("written: {}", path.display());
+    let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let (own, _) = page.split_once(MARK).context("docs/clients.md has no mark")?;
+    let runs = workspace::root().join("docs/dev/client-runs.md");
+    for (path, text) in
+        [(path, format!("{own}{MARK}\n{HEAD}{rows}")), (runs, format!("{INTRODUCTION}{lists}"))]
+    {
+        fs::write(&path, text).with_context(|| path.display().to_string())?;
+        eprintln!("written: {}", path.display());
+    }
     Ok(())
 }
 
-const INTRODUCTION: &str = "# Clients
+/// The part of `docs/clients.md` before it is written by hand.
+const MARK: &str = "<!-- From here on, made by `cargo xtask clients --table`: see xtask/src/clients/table.rs -->\n";
 
-Real programs that speak the Messages API, run headless in front of Creole, with the
-[demo model](demo-model.md) as the model. This page is made by `cargo xtask clients --table` from the
-results of the runs before it; do not edit it.
+const INTRODUCTION: &str = "# Runs of clients
+
+Real programs that speak the Messages API, run headless in front of Creole, with the [demo model](demo-model.md) as the
+model. `cargo xtask clients --table` makes this page, and [the table](../clients.md#what-was-run), from the results of the
+runs before it. Do not edit it.
 
 ```sh
 cargo xtask clients                                  # the default tier, in Envoy
@@ -80,9 +90,7 @@ cargo xtask clients claude-code --host gateway       # one client, another host
 cargo xtask clients all --host envoy --host worker   # everything, in two hosts
 ```
 
-Programs are installed by lock files into `.creole/clients`; what each check does stands in the folder of
-the client in `harness/clients`. The numbers are passed checks on each host. `BASE` is the address that
-`cargo xtask run` prints, such as `http://127.0.0.1:8787`.
+Lock files install the programs into `.creole/clients`. The folder of a client in `harness/clients` has its checks.
 ";
 
 const HEAD: &str = "| client | version | `cargo xtask clients …` | checks passed | what it needs |
