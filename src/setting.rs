@@ -1,97 +1,119 @@
-//! How the values of the configuration are read: strictly, with the path of what is wrong.
+//! How the values of the configuration are declared and read: strictly, with the path of what is wrong.
 //!
-//! Two macros define each type together with its default, its reading and its list of names, so
-//! that a key cannot exist in one of them only.
+//! Two macros define each type in one place: key, type, default, bounds and documentation. Reading, checking, the JSON
+//! Schema and the tables of the documentation are made from that one declaration.
+
+use std::collections::BTreeSet;
+use std::marker::PhantomData;
 
 use crate::json::{Error, Reader, Writer, quoted};
-use crate::text::words::position;
 
 /// A value that can stand in the configuration.
 pub(crate) trait Setting: Sized {
-    /// What it looks like, for the schema.
+    /// The form of the value, for the schema.
     const TYPE: ValueType;
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error>;
 
-    /// Writes it as it would be read: defaults, for the schema.
-    fn write(&self, json: &mut Writer<'_>);
-}
+    /// Writes the value as it would be read, for the defaults in the schema. Values that no document can name write
+    /// nothing.
+    fn write(&self, _json: &mut Writer<'_>) {}
 
-/// What a number of the configuration may be: where it leaves no room, nothing works.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
-    /// The least, beside 0 where that is no limit.
-    pub(crate) least: u64,
-    /// Where there is one.
-    pub(crate) most: Option<u64>,
-    pub(crate) or_zero: bool,
-}
-
-impl Bounds {
-    /// Those of a key, wherever it stands.
-    pub(crate) fn of(key: &str) -> Self {
-        let least = |least| Self { least, most: None, or_zero: false };
-        match key {
-            "depth_max" => Self { most: Some(128), ..least(8) },
-            "no_progress_timeout_ms" | "ping_interval_ms" => least(10),
-            _ if key.ends_with("_bytes_max") => least(1024),
-            // Shorter ids cannot be told apart by hashes, and shorter names have no room for one.
-            "max_id_length" => Self { or_zero: true, ..least(9) },
-            "max_tool_name" => Self { or_zero: true, ..least(16) },
-            _ => least(0),
-        }
-    }
-
-    /// Whether the number `key` may be `value`.
-    ///
-    /// # Errors
-    /// What was expected.
-    pub(crate) fn check(key: &str, value: u64) -> Result<(), Error> {
-        let Self { least, most, or_zero } = Self::of(key);
-        let is_within = value >= least && most.is_none_or(|most| value <= most);
-        if is_within || or_zero && value == 0 {
-            return Ok(());
-        }
-        let reason = match most {
-            Some(most) => format!("expected a number from {least} to {most}, but found {value}"),
-            None if or_zero => format!("expected 0, or at least {least}, but found {value}"),
-            None if key.ends_with("_ms") => {
-                format!("expected at least {least} ms, but found {value}")
-            }
-            None => format!("expected at least {least} bytes, but found {value}"),
-        };
-        Err(Error::value(reason).in_key(key))
+    /// The value as a number, for its [`Bounds`].
+    fn number(&self) -> Option<u64> {
+        None
     }
 }
 
-/// What a value of the configuration looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ValueType {
+/// The form of a value of the configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ValueType {
     /// `true` or `false`.
     Bool,
     /// A whole number that is not negative.
     Number,
     /// A text.
     Text,
+    /// This text alone.
+    Const(&'static str),
     /// A list of these.
     List(&'static Self),
-    /// One of these words, each with what it means.
+    /// One of these words, each with its meaning.
     Words(&'static [(&'static str, &'static str)]),
+    /// One of these names, which explain themselves.
+    Names(&'static [&'static str]),
+    /// Any of these types.
+    AnyOf(&'static [Self]),
     /// An object with these keys.
     Object(&'static [Field]),
-    /// An object with any keys.
+    /// Some keys of an object that is described elsewhere.
+    Overrides(&'static [Field]),
+    /// An object that names a secret of the host, with these keys.
+    Secret(&'static [Field]),
+    /// An object with values of this type, by names that the operator chose.
+    Map(&'static Self),
+    /// An object with any members.
     Members,
 }
 
 /// A key of an object of the configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Field {
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Field {
     /// The key.
-    pub name: &'static str,
-    /// What it is for.
-    pub doc: &'static str,
-    /// What its value looks like.
-    pub value_type: ValueType,
+    pub(crate) name: &'static str,
+    /// The purpose of the key.
+    pub(crate) doc: &'static str,
+    /// The form of its value.
+    pub(crate) value_type: ValueType,
+    /// The numbers that it takes.
+    pub(crate) bounds: Bounds,
+    /// Its default as JSON; empty where there is nothing to show.
+    pub(crate) default: fn() -> String,
+}
+
+/// The numbers that a key takes: nothing works with others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bounds {
+    /// All.
+    Any,
+    /// So many of a unit, or more.
+    AtLeast(u64, &'static str),
+    /// 0, which is no limit, or so many and more.
+    ZeroOrAtLeast(u64),
+    /// From the first to the second.
+    Between(u64, u64),
+}
+
+impl Bounds {
+    /// # Errors
+    /// The numbers that were expected.
+    fn check(self, value: u64) -> Result<(), Error> {
+        let expected = match self {
+            Self::AtLeast(least, unit) if value < least => format!("at least {least} {unit}"),
+            Self::ZeroOrAtLeast(least) if value > 0 && value < least => {
+                format!("0, or at least {least}")
+            }
+            Self::Between(least, most) if value < least || value > most => {
+                format!("a number from {least} to {most}")
+            }
+            _ => return Ok(()),
+        };
+        Err(Error::value(format!("expected {expected}, but found {value}")))
+    }
+}
+
+/// Reads the value of a key.
+pub(crate) fn read_within<T: Setting>(reader: &mut Reader<'_>, bounds: Bounds) -> Result<T, Error> {
+    let value = T::read(reader)?;
+    value.number().map_or(Ok(()), |number| bounds.check(number))?;
+    Ok(value)
+}
+
+/// The JSON of a value, for the schema.
+pub(crate) fn written<T: Setting>(value: &T) -> String {
+    let mut out = Vec::new();
+    value.write(&mut Writer::new(&mut out));
+    String::from_utf8(out).unwrap_or_default()
 }
 
 impl Setting for bool {
@@ -106,49 +128,33 @@ impl Setting for bool {
     }
 }
 
-impl Setting for u64 {
-    const TYPE: ValueType = ValueType::Number;
+/// `max` is the largest number that the machine can count to: 4 GiB in a filter.
+macro_rules! number {
+    ($($type:ty),+) => {$(
+        impl Setting for $type {
+            const TYPE: ValueType = ValueType::Number;
 
-    fn write(&self, json: &mut Writer<'_>) {
-        json.u64(*self);
-    }
+            fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+                let found = reader.number()?;
+                found.parse().map_err(|_| {
+                    let max = Self::MAX;
+                    let expected = format!("expected a whole number from 0 to {max}, but found {found}");
+                    Error::value(expected)
+                })
+            }
 
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        number(reader, Self::MAX)
-    }
+            fn write(&self, json: &mut Writer<'_>) {
+                json.u64(*self as u64);
+            }
+
+            fn number(&self) -> Option<u64> {
+                Some(*self as u64)
+            }
+        }
+    )+};
 }
 
-impl Setting for u32 {
-    const TYPE: ValueType = ValueType::Number;
-
-    fn write(&self, json: &mut Writer<'_>) {
-        json.u64((*self).into());
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        number(reader, Self::MAX.into())
-    }
-}
-
-impl Setting for usize {
-    const TYPE: ValueType = ValueType::Number;
-
-    fn write(&self, json: &mut Writer<'_>) {
-        json.u64(*self as u64);
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        number(reader, Self::MAX as u64)
-    }
-}
-
-/// Reads a whole number. `max` is what the machine can count to: 4 GiB in a filter.
-fn number<T: TryFrom<u64>>(reader: &mut Reader<'_>, max: u64) -> Result<T, Error> {
-    let found = reader.number()?;
-    found.parse().ok().and_then(|number: u64| number.try_into().ok()).ok_or_else(|| {
-        Error::value(format!("expected a whole number from 0 to {max}, but found {found}"))
-    })
-}
+number!(u32, u64, usize);
 
 impl Setting for String {
     const TYPE: ValueType = ValueType::Text;
@@ -214,101 +220,145 @@ impl Setting for Members {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let mut members = Self::default();
-        reader.begin_object()?;
-        while let Some(name) = reader.next_key()? {
-            let (name, value) = (name.decode().into_owned(), reader.skip()?);
-            if members.names().any(|known| known == name) {
-                return Err(Error::value("expected each name once").in_key(&name));
-            }
-            members.0.push((name, value.to_owned()));
-        }
-        Ok(members)
+        read_named(reader, |reader| reader.skip().map(str::to_owned)).map(Self)
     }
 }
 
-/// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known`
-/// is what it knows, with white space between.
-pub(crate) fn object<'a>(
-    reader: &mut Reader<'a>,
-    known: &str,
-    read: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
-) -> Result<(), Error> {
+impl<T: Setting> Setting for Option<T> {
+    const TYPE: ValueType = T::TYPE;
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        T::read(reader).map(Some)
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        if let Some(value) = self {
+            value.write(json);
+        }
+    }
+}
+
+/// Values by names that the operator chose, in their order in the document.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Named<T>(pub(crate) Vec<(String, T)>);
+
+impl<T: Setting> Setting for Named<T> {
+    const TYPE: ValueType = ValueType::Map(&T::TYPE);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        read_named(reader, T::read).map(Self)
+    }
+}
+
+/// Reads an object with any names, each once.
+fn read_named<T>(
+    reader: &mut Reader<'_>,
+    read: impl Fn(&mut Reader<'_>) -> Result<T, Error>,
+) -> Result<Vec<(String, T)>, Error> {
+    let mut all = Vec::new();
+    let mut names = BTreeSet::new();
     reader.begin_object()?;
-    // No object has many keys.
-    let mut given = Vec::new();
+    while let Some(name) = reader.next_key()? {
+        let name = name.decode().into_owned();
+        let value = read(reader).map_err(|error| error.in_key(&name))?;
+        if !names.insert(name.clone()) {
+            return Err(twice(&name));
+        }
+        all.push((name, value));
+    }
+    Ok(all)
+}
+
+/// An object whose keys are known.
+pub(crate) trait Keys: Default {
+    const FIELDS: &[Field];
+
+    /// Reads the value of `key`. Says whether there is such a key.
+    fn read_key(&mut self, key: &str, reader: &mut Reader<'_>) -> Result<bool, Error>;
+
+    /// Reads an object over the values that are here.
+    fn read_over(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
+        read_object(reader, Self::FIELDS, |key, reader| self.read_key(key, reader))
+    }
+}
+
+impl<T: Keys> Setting for T {
+    const TYPE: ValueType = ValueType::Object(T::FIELDS);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let mut value = Self::default();
+        value.read_over(reader)?;
+        Ok(value)
+    }
+}
+
+/// Some keys of a `T`, as JSON: the values of the others are known later.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Overrides<T> {
+    json: String,
+    of: PhantomData<T>,
+}
+
+impl<T: Keys> Overrides<T> {
+    /// Reads these keys over those of `value`.
+    pub(crate) fn apply(&self, value: &mut T) -> Result<(), Error> {
+        value.read_over(&mut Reader::of(&self.json))
+    }
+}
+
+impl<T: Keys> Setting for Overrides<T> {
+    const TYPE: ValueType = ValueType::Overrides(T::FIELDS);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Ok(Self { json: reader.skip()?.to_owned(), of: PhantomData })
+    }
+}
+
+/// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known` are the keys for the
+/// message about an unknown key.
+pub(crate) fn read_object<'a>(
+    reader: &mut Reader<'a>,
+    known: &[Field],
+    mut read: impl FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    let mut given = BTreeSet::new();
+    reader.begin_object()?;
     while let Some(key) = reader.next_key()? {
         let key = key.decode();
-        if given.contains(&key) {
-            return Err(Error::value("expected each name once").in_key(&key));
+        if !given.insert(key.clone()) {
+            return Err(twice(&key));
         }
-        given.push(key.clone());
-        match read(&key, reader) {
-            Ok(true) => {}
-            Ok(false) => return Err(unknown(known).in_key(&key)),
-            Err(error) => return Err(error.in_key(&key)),
+        if !read(&key, reader).map_err(|error| error.in_key(&key))? {
+            let known: Vec<&str> = known.iter().map(|field| field.name).collect();
+            let message = format!("unknown key, expected one of {}", known.join(", "));
+            return Err(Error::value(message).in_key(&key));
         }
     }
     Ok(())
 }
 
-/// What is said of a key that is none of these.
-fn unknown(known: &str) -> Error {
-    Error::value(format!("unknown key, expected one of {}", listed(known)))
+fn twice(name: &str) -> Error {
+    Error::value("expected each name once").in_key(name)
 }
 
-/// Words as a message has them.
-#[inline(never)]
-fn listed(words: &str) -> String {
-    words.trim_ascii_end().replace(' ', ", ")
+/// The text `found` is none of `known`.
+pub(crate) fn unknown_word(known: &[&str], found: &str) -> Error {
+    Error::value(format!("expected one of {}, but found {}", known.join(", "), quoted(found)))
 }
 
-/// Reads one of `words` and gives its position.
-pub(crate) fn word(reader: &mut Reader<'_>, words: &str) -> Result<usize, Error> {
-    let found = reader.string()?.decode();
-    position(words, &found).ok_or_else(|| {
-        let (known, found) = (listed(words), quoted(&found));
-        Error::value(format!("expected one of {known}, but found {found}"))
-    })
-}
-
-/// The place of a value, whatever its type.
-pub(crate) trait Slot {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Result<(), Error>;
-}
-
-impl<T: Setting> Slot for T {
-    fn fill(&mut self, reader: &mut Reader<'_>) -> Result<(), Error> {
-        *self = Self::read(reader)?;
-        Ok(())
-    }
-}
-
-/// Reads the value of `key` into the slot that stands where `key` does among `keys`, if it is one of them.
-pub(crate) fn fill(
-    slots: &mut [&mut dyn Slot],
-    keys: &str,
-    key: &str,
-    reader: &mut Reader<'_>,
-) -> Result<bool, Error> {
-    let at = position(keys, key);
-    match at.and_then(|at| slots.get_mut(at)) {
-        Some(slot) => slot.fill(reader).map(|()| true),
-        None => Ok(false),
-    }
-}
-
-/// Defines objects of the configuration: each key with its type, default and documentation.
+/// Defines objects of the configuration: each key with its type, default, documentation, and bounds where it has some.
 macro_rules! keys {
+    (@bounds) => { $crate::setting::Bounds::Any };
+    (@bounds $bounds:expr) => { $bounds };
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident {
-            $($(#[doc = $key_doc:literal])+ $key:ident: $type:ty = $default:expr;)+
+        $visible:vis $name:ident {
+            $($(#[doc = $key_doc:literal])+ $key:ident: $type:ty = $default:expr $(, $bounds:expr)?;)+
         }
     )+) => {$(
         $(#[doc = $doc])+
         #[derive(Clone, Debug, PartialEq)]
-        pub struct $name {
+        $visible struct $name {
             $($(#[doc = $key_doc])+ pub $key: $type,)+
         }
 
@@ -318,60 +368,28 @@ macro_rules! keys {
             }
         }
 
-        impl $name {
-            /// The names of its keys, with a space behind each.
-            pub const KEYS: &str = concat!($(stringify!($key), " "),+);
-
-            /// Its keys, for the schema.
-            pub const FIELDS: &[$crate::setting::Field] = &[$($crate::setting::Field {
+        impl $crate::setting::Keys for $name {
+            const FIELDS: &[$crate::setting::Field] = &[$($crate::setting::Field {
                 name: stringify!($key),
                 doc: concat!($($key_doc),+),
                 value_type: <$type as $crate::setting::Setting>::TYPE,
+                bounds: $crate::setting::keys!(@bounds $($bounds)?),
+                default: || $crate::setting::written::<$type>(&$default),
             }),+];
 
-            /// Writes the value of each key.
-            pub(crate) fn write_keys(&self, json: &mut $crate::json::Writer<'_>) {
-                $(
-                    json.key(stringify!($key));
-                    $crate::setting::Setting::write(&self.$key, json);
-                )+
-            }
-
-            /// Reads the value of `key`, if that is one of [`Self::KEYS`].
-            pub(crate) fn read_key(
+            fn read_key(
                 &mut self,
                 key: &str,
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<bool, $crate::json::Error> {
-                $crate::setting::fill(&mut [$(&mut self.$key),+], Self::KEYS, key, reader)
-            }
-
-            /// Reads an object over the values that are here.
-            pub(crate) fn read_over(
-                &mut self,
-                reader: &mut $crate::json::Reader<'_>,
-            ) -> Result<(), $crate::json::Error> {
-                $crate::setting::object(reader, Self::KEYS, &mut |key, reader| {
-                    self.read_key(key, reader)
-                })
-            }
-        }
-
-        impl $crate::setting::Setting for $name {
-            const TYPE: $crate::setting::ValueType = $crate::setting::ValueType::Object(Self::FIELDS);
-
-            fn write(&self, json: &mut $crate::json::Writer<'_>) {
-                json.begin_object();
-                self.write_keys(json);
-                json.end_object();
-            }
-
-            fn read(
-                reader: &mut $crate::json::Reader<'_>,
-            ) -> Result<Self, $crate::json::Error> {
-                let mut value = Self::default();
-                value.read_over(reader)?;
-                Ok(value)
+                use $crate::setting::{keys, read_within};
+                match key {
+                    $(stringify!($key) => {
+                        self.$key = read_within(reader, keys!(@bounds $($bounds)?))?;
+                    })+
+                    _ => return Ok(false),
+                }
+                Ok(true)
             }
         }
     )+};
@@ -390,10 +408,7 @@ macro_rules! word_enum {
         }
 
         impl $name {
-            /// All of them, as they are written, with a space behind each.
-            pub const WORDS: &str = concat!($($text, " "),+);
-
-            /// As it is written.
+            /// The word for it in a document.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self {
@@ -406,16 +421,17 @@ macro_rules! word_enum {
             const TYPE: $crate::setting::ValueType =
                 $crate::setting::ValueType::Words(&[$(($text, concat!($($word_doc),+))),+]);
 
-            fn write(&self, json: &mut $crate::json::Writer<'_>) {
-                json.text(self.word());
-            }
-
             fn read(
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<Self, $crate::json::Error> {
-                const ALL: &[$name] = &[$($name::$word),+];
-                let at = $crate::setting::word(reader, Self::WORDS)?;
-                ALL.get(at).copied().ok_or_else(|| $crate::json::Error::value("unknown word"))
+                match &*reader.string()?.decode() {
+                    $($text => Ok(Self::$word),)+
+                    found => Err($crate::setting::unknown_word(&[$($text),+], found)),
+                }
+            }
+
+            fn write(&self, json: &mut $crate::json::Writer<'_>) {
+                json.text(self.word());
             }
         }
     )+};
@@ -424,23 +440,4 @@ macro_rules! word_enum {
 pub(crate) use {keys, word_enum};
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read<T: Setting>(text: &str) -> Result<T, String> {
-        T::read(&mut Reader::new(text, 8)).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn an_error_of_a_number_says_what_was_found_and_how_large_it_may_be() {
-        for found in ["1.5", "-1", "5000000000", "1e3"] {
-            let expected =
-                format!("expected a whole number from 0 to 4294967295, but found {found}");
-            assert_eq!(read::<u32>(found), Err(expected));
-        }
-        assert_eq!(read::<u32>("4294967295"), Ok(u32::MAX));
-        assert_eq!(read::<u64>("5000000000"), Ok(5_000_000_000));
-        assert!(read::<usize>("-1").is_err_and(|error| error.ends_with(", but found -1")));
-        assert!(read::<u64>("\"1\"").is_err_and(|error| error.ends_with("but found a string")));
-    }
-}
+mod tests;

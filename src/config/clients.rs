@@ -5,9 +5,8 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::credentials::{check_credential, read_secret, secret_of};
-use crate::json::{Error, Reader};
-use crate::setting::Setting as _;
+use super::credentials::{check_credential, secret_of};
+use crate::setting::keys;
 use crate::text::words;
 
 /// Longest name of a key, in bytes: it is a label of metrics.
@@ -20,31 +19,13 @@ const KEYS_MAX: usize = 1000;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ClientKeys(Vec<(String, [u8; 32])>);
 
-/// A key as it stands in the document.
-pub(super) struct ClientKeyDocument {
-    secret: String,
-    name: Option<String>,
-}
-
-impl ClientKeyDocument {
-    pub(super) fn read_all(reader: &mut Reader<'_>) -> Result<Vec<Self>, Error> {
-        let mut all = Vec::new();
-        reader.begin_array()?;
-        while reader.next_element()? {
-            all.push(Self::read(reader).map_err(|error| error.at_index(all.len()))?);
-        }
-        Ok(all)
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let mut name = None;
-        let secret = read_secret(reader, "secret name", &mut |key, reader| {
-            if key == "name" {
-                name = Some(String::read(reader)?);
-            }
-            Ok(key == "name")
-        })?;
-        Ok(Self { secret, name })
+keys! {
+    /// A key as it stands in the document.
+    pub(super) ClientKeyDocument {
+        /// The secret's name.
+        secret: Option<String> = None;
+        /// How the key is called in logs and metrics. Absent: by the secret's name.
+        name: Option<String> = None;
     }
 }
 
@@ -82,11 +63,12 @@ impl ClientKeys {
     /// What is wrong with which of its members.
     pub(super) fn add_document(
         &mut self,
-        document: ClientKeyDocument,
+        document: &ClientKeyDocument,
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<(), (&'static str, String)> {
-        let key = secret_of(&document.secret, secret).map_err(|reason| ("secret", reason))?;
-        let name = document.name.as_deref().unwrap_or(&document.secret);
+        let secret_name = document.secret.as_deref().unwrap_or_default();
+        let key = secret_of(secret_name, secret).map_err(|reason| ("secret", reason))?;
+        let name = document.name.as_deref().unwrap_or(secret_name);
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_letter) {
             // Without a name of its own, that of the secret may be the key itself.

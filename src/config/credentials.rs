@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use crate::json::{Error, Reader, ValueKind, quoted};
-use crate::setting::{self, Setting as _};
+use crate::json::{Error, Reader, ValueKind, Writer, quoted};
+use crate::setting::{Keys, Named, Setting, ValueType, keys};
 
 /// Longest credential, in bytes. Entra's tokens with groups have more than 8 KiB; servers with room for that have
 /// limits of 32 KiB or more for a head.
@@ -93,75 +93,94 @@ impl fmt::Debug for UpstreamHeader {
     }
 }
 
-/// A key as it stands in the document.
-#[derive(Default)]
-pub(super) enum KeyDocument {
-    #[default]
-    Client,
-    None,
-    /// The name of the secret.
-    Secret(String),
-}
-
-/// The value of a header as it stands in the document.
-pub(super) enum HeaderDocument {
-    Text(String),
-    /// The name of the secret.
-    Secret(String),
-}
-
-impl HeaderDocument {
-    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        if reader.kind()? == ValueKind::String {
-            return Ok(Self::Text(String::read(reader)?));
-        }
-        Ok(Self::Secret(read_secret(reader, "secret", &mut |_, _| Ok(false))?))
+keys! {
+    /// A secret of the host, as a document names it.
+    pub(super) SecretDocument {
+        /// The secret's name.
+        secret: Option<String> = None;
     }
 }
 
-/// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong here,
-/// nothing of it is quoted.
-pub(super) fn read_key(reader: &mut Reader<'_>) -> Result<KeyDocument, Error> {
-    let read = if reader.kind()? == ValueKind::String {
-        setting::word(reader, "client none").map(|at| match at {
-            0 => KeyDocument::Client,
-            _ => KeyDocument::None,
-        })
-    } else {
-        read_secret(reader, "secret", &mut |_, _| Ok(false)).map(KeyDocument::Secret)
-    };
-    read.map_err(|error| {
-        if error.is_syntax() {
-            return error;
-        }
-        Error::value(
-            "expected \"client\", \"none\" or {\"secret\": NAME}, where NAME is an environment variable or \
-             a Worker's secret; a key itself is never written here",
-        )
-    })
+impl SecretDocument {
+    fn name(&self) -> &str {
+        self.secret.as_deref().unwrap_or_default()
+    }
 }
 
-/// Reads `{"secret": NAME}`; `more` reads other keys, which `known` lists with `secret`.
-pub(super) fn read_secret<'a>(
-    reader: &mut Reader<'a>,
-    known: &str,
-    more: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, Error>,
-) -> Result<String, Error> {
-    let mut secret = String::new();
-    let read = setting::object(reader, known, &mut |key, reader| {
-        if key != "secret" {
-            return more(key, reader);
+/// An object that names a secret, and no key.
+///
+/// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong in here, nothing of it is
+/// quoted.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Unquoted<T>(pub(super) T);
+
+impl<T: Keys> Setting for Unquoted<T> {
+    const TYPE: ValueType = ValueType::Secret(T::FIELDS);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        let expected = "expected {\"secret\": NAME}; a key itself is never written here";
+        T::read(reader).map(Self).map_err(|error| unquoted(error, expected))
+    }
+}
+
+fn unquoted(error: Error, expected: &str) -> Error {
+    if error.is_syntax() { error } else { Error::value(expected) }
+}
+
+/// A key as it stands in the document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum KeyDocument {
+    Client,
+    None,
+    Secret(SecretDocument),
+}
+
+impl Setting for KeyDocument {
+    const TYPE: ValueType = ValueType::AnyOf(&[
+        ValueType::Const("client"),
+        ValueType::Const("none"),
+        Unquoted::<SecretDocument>::TYPE,
+    ]);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        const EXPECTED: &str = "expected \"client\", \"none\" or {\"secret\": NAME}, where NAME is an environment \
+                                variable or a Worker's secret; a key itself is never written here";
+        if reader.kind()? == ValueKind::String {
+            return match &*reader.string()?.decode() {
+                "client" => Ok(Self::Client),
+                "none" => Ok(Self::None),
+                _ => Err(Error::value(EXPECTED)),
+            };
         }
-        secret = String::read(reader)?;
-        Ok(true)
-    });
-    read.map_err(|error| {
-        if error.is_syntax() {
-            return error;
+        let read = SecretDocument::read(reader).map(Self::Secret);
+        read.map_err(|error| unquoted(error, EXPECTED))
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        match self {
+            Self::Client => json.text("client"),
+            Self::None => json.text("none"),
+            Self::Secret(_) => return,
+        };
+    }
+}
+
+/// The value of a header as it stands in the document.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum HeaderDocument {
+    Text(String),
+    Secret(SecretDocument),
+}
+
+impl Setting for HeaderDocument {
+    const TYPE: ValueType = ValueType::AnyOf(&[ValueType::Text, Unquoted::<SecretDocument>::TYPE]);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        if reader.kind()? == ValueKind::String {
+            return String::read(reader).map(Self::Text);
         }
-        Error::value("expected {\"secret\": NAME}; a key itself is never written here")
-    })?;
-    Ok(secret)
+        Unquoted::read(reader).map(|Unquoted(secret)| Self::Secret(secret))
+    }
 }
 
 /// The key that a document means, or what is wrong with it.
@@ -172,17 +191,17 @@ pub(super) fn key_of(
     match document {
         KeyDocument::Client => Ok(Key::Client),
         KeyDocument::None => Ok(Key::None),
-        KeyDocument::Secret(name) => Key::own(secret_of(&name, secret)?),
+        KeyDocument::Secret(document) => Key::own(secret_of(document.name(), secret)?),
     }
 }
 
 /// The headers that a document means, or which is wrong and why.
 pub(super) fn own_headers(
-    document: Vec<(String, HeaderDocument)>,
+    document: Option<Named<HeaderDocument>>,
     secret: &impl Fn(&str) -> Option<String>,
 ) -> Result<Vec<UpstreamHeader>, (String, String)> {
     let mut headers: Vec<UpstreamHeader> = Vec::new();
-    for (given, value) in document {
+    for (given, value) in document.map_or_else(Vec::new, |Named(headers)| headers) {
         let name = given.to_ascii_lowercase();
         let header = own_header(&name, value, secret).and_then(|header| {
             match headers.iter().any(|known| known.name == name) {
@@ -212,7 +231,7 @@ fn own_header(
     }
     let (value, is_secret) = match value {
         HeaderDocument::Text(text) => (text, false),
-        HeaderDocument::Secret(name) => (secret_of(&name, secret)?, true),
+        HeaderDocument::Secret(document) => (secret_of(document.name(), secret)?, true),
     };
     let value = value.trim();
     check_credential(value).map_err(|reason| reason.replace("a key ", "a value "))?;

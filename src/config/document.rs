@@ -4,16 +4,15 @@ use std::fmt;
 
 use super::address::check_base_path;
 use super::clients::ClientKeyDocument;
-use super::credentials::{HeaderDocument, KeyDocument, key_of, own_headers, read_key};
+use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
 use super::{
     Address, Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream,
     Upstream,
 };
 use crate::dialect::profile::{PRESETS, Profile};
-use crate::json::{Error, Reader, quoted};
-use crate::setting::{self, Bounds, Setting};
-use crate::text::names::{NameSet, Names};
-use crate::text::words;
+use crate::json::{Error, Reader, Writer, quoted};
+use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
+use crate::text::names::Names;
 
 /// Why a configuration was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,66 +45,69 @@ impl From<Error> for ConfigError {
 /// Deepest nesting of JSON in a configuration.
 pub(super) const DEPTH_MAX: u32 = 64;
 
-/// An upstream as it stands in the document.
-#[derive(Default)]
-struct UpstreamDocument<'a> {
-    url: String,
-    cluster: String,
-    base_path: Option<String>,
-    protocol: Option<Protocol>,
-    profile: Option<String>,
-    key: KeyDocument,
-    headers: Vec<(String, HeaderDocument)>,
-    /// As text: the profile, over which it is read, may stand behind it.
-    profile_overrides: Option<&'a str>,
-    /// As text: the guards of all, over which they are read, may stand behind them.
-    guards: Option<&'a str>,
-}
-
-pub(super) const UPSTREAM_KEYS: &str =
-    "url cluster base_path protocol profile key headers profile_overrides guards";
-
-impl<'a> UpstreamDocument<'a> {
-    fn read(reader: &mut Reader<'a>) -> Result<Self, Error> {
-        let mut document = Self::default();
-        setting::object(reader, UPSTREAM_KEYS, &mut |key, reader| document.read_key(key, reader))?;
-        Ok(document)
+keys! {
+    /// The keys of the document beside those of [`Settings`].
+    pub(super) Document {
+        /// Where requests can go, by name. Absent: one, called `default`.
+        upstreams: Option<Named<UpstreamDocument>> = None;
+        /// Which model of which upstream serves which model of the client: an exact name, then the longest prefix such
+        /// as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).
+        models: Option<Named<Target>> = None;
+        /// The keys that clients may have, each a secret of the host. Absent: Creole does not ask who a client is.
+        client_keys: Option<Vec<Unquoted<ClientKeyDocument>>> = None;
     }
 
-    fn read_key(&mut self, key: &str, reader: &mut Reader<'a>) -> Result<bool, Error> {
-        match key {
-            "url" => self.url = Setting::read(reader)?,
-            "cluster" => self.cluster = Setting::read(reader)?,
-            "base_path" => self.base_path = Some(Setting::read(reader)?),
-            "protocol" => self.protocol = Some(Setting::read(reader)?),
-            "profile" => self.profile = Some(Setting::read(reader)?),
-            "key" => self.key = read_key(reader)?,
-            "headers" => self.headers = named(reader, HeaderDocument::read)?,
-            "guards" => self.guards = Some(reader.skip()?),
-            "profile_overrides" => self.profile_overrides = Some(reader.skip()?),
-            _ => return Ok(false),
-        }
-        Ok(true)
+    /// An upstream as it stands in the document.
+    pub(super) UpstreamDocument {
+        /// Scheme, host and port: `https://api.example.com`. Envoy knows by its route where an upstream is, and takes
+        /// only `:authority` from here; every other host needs it.
+        url: Option<String> = None;
+        /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.
+        cluster: Option<String> = None;
+        /// What stands before `/chat/completions`.
+        base_path: String = "/v1".to_owned();
+        /// What it speaks.
+        protocol: Protocol = Protocol::Openai;
+        /// What kind of server it is.
+        profile: Preset = Preset::default();
+        /// Which credential it gets: `"client"`, the one that the client sent, `{"secret": NAME}`, a secret of the
+        /// host, or `"none"`.
+        key: KeyDocument = KeyDocument::Client;
+        /// Headers that go with every request there, by name. A value is a text or `{"secret": NAME}`, a secret of the
+        /// host.
+        headers: Option<Named<HeaderDocument>> = None;
+        /// Flags of the profile that are different here.
+        profile_overrides: Option<Overrides<Profile>> = None;
+        /// Guards of requests that go there, where they are different from those of all.
+        guards: Option<Overrides<Guards>> = None;
     }
 }
 
-/// Reads an object whose keys are names that the operator chose.
-pub(super) fn named<'a, T>(
-    reader: &mut Reader<'a>,
-    read: impl Fn(&mut Reader<'a>) -> Result<T, Error>,
-) -> Result<Vec<(String, T)>, Error> {
-    let mut all = Vec::new();
-    let mut names = NameSet::default();
-    reader.begin_object()?;
-    while let Some(name) = reader.next_key()? {
-        let name = name.decode().into_owned();
-        let value = read(reader).map_err(|error| error.in_key(&name))?;
-        if !names.add(name.clone()) {
-            return Err(Error::value("expected each name once").in_key(&name));
-        }
-        all.push((name, value));
+/// The profile of a preset, by whose name it stands in the document.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Preset(Profile);
+
+impl Preset {
+    /// # Errors
+    /// There is no such preset.
+    pub(super) fn named(name: &str) -> Result<Profile, Error> {
+        Profile::preset(name).ok_or_else(|| unknown_word(&PRESETS, name))
     }
-    Ok(all)
+}
+
+impl Setting for Preset {
+    const TYPE: ValueType = ValueType::Names(&PRESETS);
+
+    fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
+        Self::named(&reader.string()?.decode()).map(Self)
+    }
+
+    fn write(&self, json: &mut Writer<'_>) {
+        let is_it = |name: &&&str| Profile::preset(name).as_ref() == Some(&self.0);
+        if let Some(name) = PRESETS.iter().find(is_it) {
+            json.text(name);
+        }
+    }
 }
 
 impl Config {
@@ -131,8 +133,7 @@ impl Config {
         // Editors on Windows write it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut reader = Reader::new(text, DEPTH_MAX);
-        let read = read_document(&mut reader);
-        let Document { upstreams, models, client_keys, settings } = read.map_err(|error| {
+        let (document, settings) = read_document(&mut reader).map_err(|error| {
             let is_syntax = error.is_syntax();
             let mut error = ConfigError::from(error);
             if is_syntax {
@@ -141,50 +142,42 @@ impl Config {
             error
         })?;
         let mut config = Self { settings, ..Self::default() };
-        if !upstreams.is_empty() {
+        if let Some(Named(upstreams)) = document.upstreams.filter(|named| !named.0.is_empty()) {
             config.upstreams.clear();
+            for (name, upstream) in upstreams {
+                let upstream = upstream.into_upstream(&name, &config.settings.guards, &secret)?;
+                config.upstreams.insert(name, upstream);
+            }
         }
-        for (name, upstream) in upstreams {
-            let upstream = upstream.into_upstream(&name, &config.settings.guards, &secret)?;
-            config.upstreams.insert(name, upstream);
-        }
-        for (at, document) in client_keys.into_iter().enumerate() {
-            let added = config.client_keys.add_document(document, &secret);
+        for (at, Unquoted(key)) in document.client_keys.iter().flatten().enumerate() {
+            let added = config.client_keys.add_document(key, &secret);
             added.or_else(|(key, reason)| refuse(format!("client_keys[{at}].{key}"), reason))?;
         }
-        config.models = ModelMap::of(models, &config.upstreams)?;
+        config.set_models(document.models)?;
         config.settings.check()?;
         Ok(config)
     }
-}
 
-/// The document, before secrets and names are looked up.
-#[derive(Default)]
-struct Document<'a> {
-    upstreams: Vec<(String, UpstreamDocument<'a>)>,
-    models: Vec<(String, Target)>,
-    client_keys: Vec<ClientKeyDocument>,
-    settings: Settings,
-}
-
-fn read_document<'a>(reader: &mut Reader<'a>) -> Result<Document<'a>, Error> {
-    let mut document = Document::default();
-    let known = format!("upstreams models client_keys {}", Settings::KEYS);
-    setting::object(reader, &known, &mut |key, reader| {
-        match key {
-            // Editors find the schema by it.
-            "$schema" => {
-                reader.skip()?;
-            }
-            "upstreams" => document.upstreams = named(reader, UpstreamDocument::read)?,
-            "models" => document.models = named(reader, Target::read)?,
-            "client_keys" => document.client_keys = ClientKeyDocument::read_all(reader)?,
-            _ => return document.settings.read_key(key, reader),
+    pub(super) fn set_models(&mut self, models: Option<Named<Target>>) -> Result<(), ConfigError> {
+        if let Some(models) = models {
+            self.models = ModelMap::of(models, &self.upstreams)?;
         }
-        Ok(true)
+        Ok(())
+    }
+}
+
+fn read_document(reader: &mut Reader<'_>) -> Result<(Document, Settings), Error> {
+    let (mut document, mut settings) = (Document::default(), Settings::default());
+    let known = [Document::FIELDS, Settings::FIELDS].concat();
+    read_object(reader, &known, |key, reader| {
+        // Editors find the schema by it.
+        if key == "$schema" {
+            return reader.skip().map(|_| true);
+        }
+        Ok(document.read_key(key, reader)? || settings.read_key(key, reader)?)
     })?;
     reader.end()?;
-    Ok(document)
+    Ok((document, settings))
 }
 
 /// Where in the text a byte is, as editors count.
@@ -200,7 +193,7 @@ fn place(text: &str, offset: usize) -> String {
     format!(" (line {line}, column {column})")
 }
 
-impl UpstreamDocument<'_> {
+impl UpstreamDocument {
     fn into_upstream(
         self,
         name: &str,
@@ -208,55 +201,37 @@ impl UpstreamDocument<'_> {
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
-        let preset = self.profile.as_deref().unwrap_or("default");
-        let Some(mut profile) = Profile::preset(preset) else {
-            return refuse(
-                path("profile"),
-                format!("expected one of {}, but found {}", PRESETS.join(", "), quoted(preset)),
-            );
-        };
+        let Preset(mut profile) = self.profile;
         if let Some(overrides) = self.profile_overrides {
-            let read = profile
-                .read_over(&mut Reader::new(overrides, DEPTH_MAX))
-                .and_then(|()| profile.check());
+            let read = overrides.apply(&mut profile).and_then(|()| profile.check());
             read.map_err(|error| error.in_key(&path("profile_overrides")))?;
         }
         let mut guards = None;
         if let Some(own) = self.guards {
             let guards = guards.insert(guards_of_all.clone());
-            let read = guards.read_over(&mut Reader::new(own, DEPTH_MAX));
-            read.map_err(|error| error.in_key(&path("guards")))?;
+            own.apply(guards).map_err(|error| error.in_key(&path("guards")))?;
             guards.check(&path("guards"))?;
         }
-        let base_path = self.base_path.as_deref().unwrap_or("/v1");
-        let key = match key_of(self.key, secret) {
-            Ok(key) => key,
-            Err(reason) => return refuse(path("key.secret"), reason),
-        };
-        let headers = match own_headers(self.headers, secret) {
-            Ok(headers) => headers,
-            Err((header, reason)) => return refuse(path(&["headers.", &header].concat()), reason),
-        };
-        let base_path = words::trim_end(base_path, b"/");
-        if let Err(reason) = check_base_path(base_path) {
-            return refuse(path("base_path"), reason);
-        }
-        if !self.cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
+        let key = key_of(self.key, secret).or_else(|reason| refuse(path("key.secret"), reason))?;
+        let headers = own_headers(self.headers, secret)
+            .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
+        let base_path = self.base_path.trim_end_matches('/');
+        check_base_path(base_path).or_else(|reason| refuse(path("base_path"), reason))?;
+        let cluster = self.cluster.unwrap_or_default();
+        if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
-        let url = words::trim_end(&self.url, b"/");
+        let url = self.url.as_deref().unwrap_or_default().trim_end_matches('/');
         // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream is.
-        if !url.is_empty()
-            && let Err(reason) = Address::parse(url)
-        {
-            return refuse(path("url"), reason);
+        if !url.is_empty() {
+            Address::parse(url).or_else(|reason| refuse(path("url"), reason))?;
         }
         Ok(Upstream {
             name: name.to_owned(),
             url: url.to_owned(),
-            cluster: self.cluster,
+            cluster,
             base_path: base_path.to_owned(),
-            protocol: self.protocol.unwrap_or(Protocol::Openai),
+            protocol: self.protocol,
             profile,
             key,
             headers,
@@ -267,7 +242,7 @@ impl UpstreamDocument<'_> {
 
 impl ModelMap {
     pub(super) fn of(
-        document: Vec<(String, Target)>,
+        Named(document): Named<Target>,
         upstreams: &Names<'static, Upstream>,
     ) -> Result<Self, ConfigError> {
         let mut map = Self::default();
@@ -305,18 +280,6 @@ impl ModelMap {
 
 impl Settings {
     pub(super) fn check(&self) -> Result<(), ConfigError> {
-        for (key, value) in [
-            ("depth_max", self.depth_max.into()),
-            ("request_bytes_max", self.request_bytes_max as u64),
-            ("response_bytes_max", self.response_bytes_max as u64),
-            ("event_bytes_max", self.event_bytes_max as u64),
-            ("waiting_bytes_max", self.waiting_bytes_max as u64),
-            ("buffered_bytes_max", self.buffered_bytes_max as u64),
-            ("no_progress_timeout_ms", self.no_progress_timeout_ms),
-            ("ping_interval_ms", self.ping_interval_ms),
-        ] {
-            Bounds::check(key, value)?;
-        }
         self.guards.check("guards")?;
         if self.invalid_tool_call == InvalidToolCall::Hold
             && self.tool_stream != ToolStream::Buffered

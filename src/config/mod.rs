@@ -14,7 +14,7 @@ mod variables;
 use std::borrow::Cow;
 
 use crate::dialect::profile::Profile;
-use crate::setting::{keys, word_enum};
+use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
 pub use address::Address;
 pub use clients::ClientKeys;
@@ -34,24 +34,27 @@ pub struct Config {
     pub settings: Settings,
 }
 
+const BYTES: Bounds = Bounds::AtLeast(1024, "bytes");
+const MILLISECONDS: Bounds = Bounds::AtLeast(10, "ms");
+
 keys! {
-    /// The keys beside `upstreams` and `models`.
-    Settings {
+    /// The keys beside `upstreams`, `models` and `client_keys`.
+    pub Settings {
         /// Reject what would be dropped with a warning, and enforce the real API's conversation rules
         /// instead of repairing what breaks them.
         strict: bool = false;
         /// Largest request body, in bytes; 413 above it. The real API's limit is 32 MiB.
-        request_bytes_max: usize = 32 << 20;
+        request_bytes_max: usize = 32 << 20, BYTES;
         /// Largest buffered answer, in bytes; 502 above it.
-        response_bytes_max: usize = 64 << 20;
+        response_bytes_max: usize = 64 << 20, BYTES;
         /// Longest event of a stream, in bytes.
-        event_bytes_max: usize = 8 << 20;
+        event_bytes_max: usize = 8 << 20, BYTES;
         /// Most bytes of one answer that cannot be sent yet: what waits for an earlier block to end, or to be complete.
-        waiting_bytes_max: usize = 16 << 20;
+        waiting_bytes_max: usize = 16 << 20, BYTES;
         /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
-        buffered_bytes_max: usize = 256 << 20;
+        buffered_bytes_max: usize = 256 << 20, BYTES;
         /// Deepest nesting of JSON, at most 128.
-        depth_max: u32 = 128;
+        depth_max: u32 = 128, Bounds::Between(8, 128);
         /// When a tool call's input reaches the client.
         tool_stream: ToolStream = ToolStream::Live;
         /// What happens to a call that is not valid.
@@ -64,13 +67,13 @@ keys! {
         /// 120,000 where it cannot.
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
-        no_progress_timeout_ms: u64 = 280_000;
+        no_progress_timeout_ms: u64 = 280_000, MILLISECONDS;
         /// Longest wait for the upstream's head, in milliseconds, and at least the longest for the first content of an
         /// answer that is no stream; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is
         /// 0 too.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
-        ping_interval_ms: u64 = 15_000;
+        ping_interval_ms: u64 = 15_000, MILLISECONDS;
         /// What keeps agents out of loops.
         guards: Guards = Guards::default();
         /// Envoy: hold the head of a request until its body is translated. `false` where
@@ -87,7 +90,7 @@ keys! {
     }
 
     /// What keeps agents out of loops.
-    Guards {
+    pub Guards {
         /// Tool calls without a result, and results without a call.
         pairing: Pairing = Pairing::Repair;
         /// What happens when one call fails, or succeeds, over and over.
@@ -99,7 +102,7 @@ keys! {
     }
 
     /// The circuit breaker for one tool.
-    Breaker {
+    pub Breaker {
         /// Consecutive failures from which on the model is told to stop; 0 switches the breaker off.
         failures_max: u32 = 3;
         /// Consecutive failures from which on `action` is taken; at least `failures_max`.
@@ -109,7 +112,7 @@ keys! {
     }
 
     /// The right side of the model map.
-    Target {
+    pub Target {
         /// A name in `upstreams`; may be empty where there is only one.
         upstream: String = String::new();
         /// The model's name there. Empty: the name that the client sent.

@@ -1,10 +1,10 @@
 //! A configuration as one route of a host wants it. Envoy has no Wasm configuration per route, but routes
 //! have metadata.
 
-use super::document::{ConfigError, DEPTH_MAX, named};
-use super::{Config, ModelMap, Settings, Target};
+use super::document::{ConfigError, DEPTH_MAX, Document};
+use super::{Config, Guards, Settings};
 use crate::json::{Error, Reader};
-use crate::setting::{self, Setting as _};
+use crate::setting::{Keys as _, Overrides, Setting, read_object};
 
 /// What all streams of a VM or process share, so that a route cannot have its own.
 const SHARED: [&str; 6] = [
@@ -37,27 +37,22 @@ impl Config {
         let mut config = self.clone();
         let mut models = None;
         let mut reader = Reader::new(text, DEPTH_MAX);
-        let mut known = "models".to_owned();
-        for key in Settings::KEYS.split_ascii_whitespace().filter(|key| !SHARED.contains(key)) {
-            known.push(' ');
-            known.push_str(key);
-        }
-        setting::object(&mut reader, &known, &mut |key, reader| {
+        let mut known = [Document::FIELDS, Settings::FIELDS].concat();
+        known.retain(|field| !SHARED.contains(&field.name));
+        read_object(&mut reader, &known, |key, reader| {
             match key {
                 key if SHARED.contains(&key) => {
                     let reason = "expected no such key, because a route cannot change it";
                     return Err(Error::value(reason));
                 }
-                "models" => models = Some(named(reader, Target::read)?),
-                "guards" => config.read_guards_over(reader.raw()?.text())?,
+                "models" => models = Some(Setting::read(reader)?),
+                "guards" => config.read_guards_over(&Setting::read(reader)?)?,
                 _ => return config.settings.read_key(key, reader),
             }
             Ok(true)
         })?;
         reader.end()?;
-        if let Some(models) = models {
-            config.models = ModelMap::of(models, &config.upstreams)?;
-        }
+        config.set_models(models)?;
         config.settings.check()?;
         for upstream in config.upstreams.values() {
             config.guards(upstream).check("guards")?;
@@ -65,12 +60,9 @@ impl Config {
         Ok(config)
     }
 
-    fn read_guards_over(&mut self, text: &str) -> Result<(), Error> {
+    fn read_guards_over(&mut self, overrides: &Overrides<Guards>) -> Result<(), Error> {
         let own = self.upstreams.values_mut().filter_map(|upstream| upstream.guards.as_mut());
-        for guards in own.chain([&mut self.settings.guards]) {
-            guards.read_over(&mut Reader::new(text, DEPTH_MAX))?;
-        }
-        Ok(())
+        own.chain([&mut self.settings.guards]).try_for_each(|guards| overrides.apply(guards))
     }
 }
 

@@ -6,9 +6,8 @@
 
 use super::address::{Address, check_base_path};
 use super::credentials::secret_of;
+use super::document::Preset;
 use super::{Config, Key, Upstream};
-use crate::dialect::profile::{PRESETS, Profile};
-use crate::json::quoted;
 use crate::text::words;
 
 const CONFIG: &str = "CREOLE_CONFIG";
@@ -99,10 +98,7 @@ impl Config {
     /// # Errors
     /// There are several upstreams, or there is no such preset.
     pub fn set_profile(&mut self, name: &str, told: &str) -> Result<(), String> {
-        let Some(profile) = Profile::preset(name) else {
-            let known = PRESETS.join(", ");
-            return Err(format!("{told}: expected one of {known}, but found {}", quoted(name)));
-        };
+        let profile = Preset::named(name).map_err(|error| at(told, &error.reason()))?;
         self.only_upstream(told)?.profile = profile;
         Ok(())
     }

@@ -20,10 +20,16 @@ const OWN_MEMBERS: &str = "\
 /// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to them.
 pub(crate) const SHARED_MEMBERS: [&str; 2] = ["chat_template_kwargs", "thinking"];
 
+/// Hashes cannot tell shorter ids apart.
+const ID_LENGTH: Bounds = Bounds::ZeroOrAtLeast(9);
+
+/// Shorter names have no place for a hash.
+const NAME_LENGTH: Bounds = Bounds::ZeroOrAtLeast(16);
+
 keys! {
     /// How one upstream wants its requests, and what its answers need. The defaults are for an
     /// unknown server: what most of them accept.
-    Profile {
+    pub Profile {
         /// Which field carries the output limit. OpenAI's reasoning models refuse `max_tokens`; many
         /// other servers know no other name.
         max_tokens_field: MaxTokensField = MaxTokensField::MaxTokens;
@@ -58,7 +64,7 @@ keys! {
         /// reads the function's name out of `functions.NAME:N`.
         id_style: IdStyle = IdStyle::Any;
         /// Longest tool call id, at least 9; 0 is no limit. OpenAI: 40.
-        max_id_length: usize = 0;
+        max_id_length: usize = 0, ID_LENGTH;
         /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these sequences all the
         /// same.
         stop: bool = true;
@@ -67,7 +73,7 @@ keys! {
         /// Most tools in a request; more are refused here with a clear text. 0 is no limit. OpenAI: 128.
         max_tools: usize = 0;
         /// Longest tool name, at least 16; longer ones are shortened with a hash. 0 is no limit. OpenAI: 64.
-        max_tool_name: usize = 64;
+        max_tool_name: usize = 64, NAME_LENGTH;
         /// Whether `tool` messages take arrays of parts, and of which kinds.
         tool_content_parts: ToolContentParts = ToolContentParts::No;
         /// Whether `file` parts (PDF) are understood.
@@ -507,8 +513,6 @@ impl ThinkingSwitch {
 impl Profile {
     /// Checks what no single flag can tell.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        Bounds::check("max_id_length", self.max_id_length as u64)?;
-        Bounds::check("max_tool_name", self.max_tool_name as u64)?;
         let own = || Error::value("expected no member that Creole writes itself");
         if let Some(name) = self.extra_body.names().find(|name| is_among(OWN_MEMBERS, name)) {
             return Err(own().in_key(name).in_key("extra_body"));

@@ -1,6 +1,7 @@
 //! Tests of `schema.rs`.
 
 use super::*;
+use crate::config::Config;
 
 #[test]
 fn the_schema_names_every_key_that_is_read() {
@@ -8,22 +9,22 @@ fn the_schema_names_every_key_that_is_read() {
     let names = |pointer: &str| -> Vec<String> {
         schema.pointer(pointer).unwrap().as_object().unwrap().keys().cloned().collect()
     };
-    let sorted = |keys: &str| {
-        let mut keys: Vec<String> = keys.split_whitespace().map(str::to_owned).collect();
+    let sorted = |fields: &[Field], more: &[&str]| {
+        let keys = fields.iter().map(|field| field.name).chain(more.iter().copied());
+        let mut keys: Vec<String> = keys.map(str::to_owned).collect();
         keys.sort();
         keys
     };
-    let top = ["$schema upstreams models client_keys ", Settings::KEYS].concat();
-    assert_eq!(names("/properties"), sorted(&top));
+    let top = ["$schema", "upstreams", "models", "client_keys"];
+    assert_eq!(names("/properties"), sorted(Settings::FIELDS, &top));
     let upstream = "/properties/upstreams/additionalProperties/properties";
-    assert_eq!(names(upstream), sorted(super::super::document::UPSTREAM_KEYS));
+    assert_eq!(names(upstream), sorted(UpstreamDocument::FIELDS, &[]));
     let tables = tables();
     let rows = tables.split("\n## ").find(|section| section.starts_with("Upstreams\n")).unwrap();
-    let rows: Vec<&str> = rows.split("\n| `").skip(1).collect();
-    let rows: Vec<&str> = rows.iter().map(|row| row.split('`').next().unwrap()).collect();
-    assert_eq!(sorted(&rows.join(" ")), sorted(super::super::document::UPSTREAM_KEYS));
+    let rows = rows.split("\n| `").skip(1).map(|row| row.split('`').next().unwrap());
+    assert_eq!(sorted(&[], &rows.collect::<Vec<_>>()), sorted(UpstreamDocument::FIELDS, &[]));
     let flags = format!("{upstream}/profile_overrides/properties");
-    assert_eq!(names(&flags), sorted(Profile::KEYS));
+    assert_eq!(names(&flags), sorted(Profile::FIELDS, &[]));
     assert_eq!(
         schema["properties"]["guards"]["properties"]["breaker"]["properties"]["failures_max"]["default"],
         3
@@ -31,15 +32,43 @@ fn the_schema_names_every_key_that_is_read() {
     assert_eq!(schema["properties"]["request_bytes_max"]["default"], 32 << 20);
 }
 
+/// Each key of `fields` with its default and with each of its words, as JSON.
+fn values(fields: &[Field]) -> Vec<String> {
+    let mut found = Vec::new();
+    for field in fields {
+        let mut values = vec![(field.default)()];
+        match field.value_type {
+            ValueType::Object(fields) => values = self::values(fields),
+            ValueType::Words(words) => {
+                values.extend(words.iter().map(|(word, _)| format!("\"{word}\"")));
+            }
+            ValueType::List(ValueType::Words(words)) => {
+                values.extend(words.iter().map(|(word, _)| format!("[\"{word}\"]")));
+            }
+            _ => {}
+        }
+        found.extend(values.iter().map(|value| format!("{{\"{}\":{value}}}", field.name)));
+    }
+    found
+}
+
 #[test]
-fn defaults_are_read_as_they_are_written() {
-    let settings = defaults(|json| Settings::default().write(json));
+fn defaults_and_words_are_read_as_they_are_written() {
+    for value in values(Settings::FIELDS) {
+        let read = Config::from_json(&value, |_| None);
+        assert!(read.is_ok() || value == r#"{"invalid_tool_call":"hold"}"#, "{value}: {read:?}");
+    }
+    for value in values(Profile::FIELDS) {
+        let text = format!("{{\"upstreams\":{{\"a\":{{\"profile_overrides\":{value}}}}}}}");
+        Config::from_json(&text, |_| None).unwrap_or_else(|error| panic!("{value}: {error}"));
+    }
+    let defaults = |fields: &[Field]| -> Vec<String> {
+        let fields = fields.iter().filter(|field| !(field.default)().is_empty());
+        fields.map(|field| format!("\"{}\":{}", field.name, (field.default)())).collect()
+    };
+    let settings = format!("{{{}}}", defaults(Settings::FIELDS).join(","));
     assert_eq!(Config::from_json(&settings, |_| None).unwrap(), Config::default());
-    let profile = defaults(|json| Profile::preset("openai").unwrap().write(json));
-    let text = format!("{{\"upstreams\":{{\"a\":{{\"profile_overrides\":{profile}}}}}}}");
-    let config = Config::from_json(&text, |_| None).unwrap();
-    assert_eq!(
-        Some(&config.upstreams.get("a").unwrap().profile),
-        Profile::preset("openai").as_ref()
-    );
+    let profile = defaults(Profile::FIELDS).join(",");
+    let text = format!("{{\"upstreams\":{{\"default\":{{\"profile_overrides\":{{{profile}}}}}}}}}");
+    assert_eq!(Config::from_json(&text, |_| None).unwrap(), Config::default());
 }

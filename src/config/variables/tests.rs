@@ -1,6 +1,7 @@
 //! Tests of `variables.rs`.
 
 use super::*;
+use crate::dialect::profile::Profile;
 
 fn config(variables: &[(&str, &str)]) -> Result<Config, String> {
     Config::from_variables(|name| {
