@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use super::names;
-use super::typed::{Builtin, input_schema};
+use super::typed::Builtin;
 use crate::dialect::profile::ToolSchema;
 use crate::dialect::schema::mended::plain_of;
 use crate::dialect::schema::{copy_member, write_schema};
@@ -66,16 +66,16 @@ impl<'a> Function<'a> {
     /// A tool that the client runs, under the name that it implies or was given.
     pub(super) fn client(
         definition: &mut ToolDefinition<'a>,
-        builtin: &'static Builtin,
+        builtin: Builtin,
         name: Cow<'a, str>,
         rules: names::Rules,
     ) -> Self {
         let mut function = Self {
             outgoing: accepted(&name, rules),
             name,
-            schema: Cow::Owned(input_schema(builtin.input)),
+            schema: Cow::Owned(builtin.input_schema()),
             found: Found::NOTHING,
-            description: definition.description.unwrap_or_else(|| Str::plain(builtin.description)),
+            description: definition.description.unwrap_or_else(|| builtin.description()),
             ..Self::default()
         };
         let remarks = &mut function.remarks;
@@ -95,18 +95,14 @@ impl<'a> Function<'a> {
     }
 
     /// A member of a toolset.
-    pub(super) fn member(
-        toolset: &'static str,
-        member: &'static Builtin,
-        rules: names::Rules,
-    ) -> Self {
+    pub(super) fn member(toolset: &'static str, member: Builtin, rules: names::Rules) -> Self {
         Self {
-            name: Cow::Borrowed(member.name),
-            outgoing: member_name(member.name, toolset, rules),
+            name: Cow::Borrowed(member.name()),
+            outgoing: member_name(member.name(), toolset, rules),
             toolset: Some(toolset),
-            schema: Cow::Owned(input_schema(member.input)),
+            schema: Cow::Owned(member.input_schema()),
             found: Found::NOTHING,
-            description: Str::plain(member.description),
+            description: member.description(),
             ..Self::default()
         }
     }

@@ -12,7 +12,6 @@ mod choice;
 mod function;
 mod names;
 mod offer;
-mod toolsets;
 mod typed;
 
 #[cfg(test)]

@@ -18,8 +18,7 @@ use std::borrow::Cow;
 
 use super::function::{Function, member_name};
 use super::names;
-use super::toolsets::Toolset;
-use super::typed::ToolKind;
+use super::typed::{ToolKind, Toolset};
 use crate::dialect::profile::{Profile, StrictSchemas, ToolSchema};
 use crate::dialect::schema::strict::takes_strictly;
 use crate::error::Error;
@@ -164,14 +163,14 @@ impl<'a> Offers<'a> {
     /// Adds the members of a toolset that are switched on.
     fn toolset(
         &mut self,
-        toolset: &'static Toolset,
+        toolset: Toolset,
         definition: &ToolDefinition<'a>,
         added: bool,
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         let at = definition.at;
         for config in &definition.rare().configs {
-            if !toolset.members.iter().any(|member| member.name == config.name) {
+            if !toolset.members().any(|member| member.name() == config.name) {
                 let mut path = String::new();
                 if warnings.strict() {
                     path = path_at(self.body, at) + ".configs";
@@ -179,12 +178,12 @@ impl<'a> Offers<'a> {
                 warnings.unknown_field(&path, &config.name)?;
             }
         }
-        for member in toolset.members {
-            let config =
-                definition.rare().configs.iter().rfind(|config| config.name == member.name);
+        for member in toolset.members() {
+            let name = member.name();
+            let config = definition.rare().configs.iter().rfind(|config| config.name == name);
             let enabled = config
                 .and_then(|config| config.enabled)
-                .unwrap_or_else(|| !toolset.disabled.contains(&member.name));
+                .unwrap_or_else(|| !toolset.disabled.contains(&name));
             if !enabled {
                 continue;
             }
@@ -214,7 +213,7 @@ impl<'a> Offers<'a> {
                 let name = match name {
                     // A later version may have another name.
                     Some(name) if !known => checked_name(name, body, at, warnings)?,
-                    _ => Cow::Borrowed(builtin.name),
+                    _ => Cow::Borrowed(builtin.name()),
                 };
                 Function::client(&mut definition, builtin, name, rules)
             }

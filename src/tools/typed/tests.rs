@@ -7,7 +7,7 @@ fn schema(tool_type: &str, zoom: bool) -> Value {
     let Some((ToolKind::Client(builtin), true)) = ToolKind::of(tool_type, zoom) else {
         panic!("{tool_type}")
     };
-    serde_json::from_str(&input_schema(builtin.input)).unwrap()
+    serde_json::from_str(&builtin.input_schema()).unwrap()
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn every_client_tool_has_its_implied_name_and_a_closed_schema() {
         let Some((ToolKind::Client(builtin), true)) = ToolKind::of(tool_type, false) else {
             panic!("{tool_type}")
         };
-        assert_eq!(builtin.name, name);
+        assert_eq!(builtin.name(), name);
         let schema = schema(tool_type, false);
         let mut names: Vec<_> = schema["properties"].as_object().unwrap().keys().cloned().collect();
         names.sort();
@@ -92,20 +92,20 @@ fn options_and_versions_change_the_schema() {
 
 #[test]
 fn all_members_of_both_toolsets_have_schemas() {
-    for (toolset, count) in [(&toolsets::COMPUTER, 17), (&toolsets::BROWSER, 31)] {
-        assert_eq!(toolset.members.len(), count);
-        for member in toolset.members {
-            let schema: Value = serde_json::from_str(&input_schema(member.input)).unwrap();
-            assert_eq!(schema["type"], "object", "{}", member.name);
-            assert!(schema["properties"].is_object(), "{}", member.name);
+    for (toolset, count) in [(COMPUTER_TOOLSET, 17), (BROWSER_TOOLSET, 31)] {
+        assert_eq!(toolset.members().count(), count);
+        for member in toolset.members() {
+            let schema: Value = serde_json::from_str(&member.input_schema()).unwrap();
+            assert_eq!(schema["type"], "object", "{}", member.name());
+            assert!(schema["properties"].is_object(), "{}", member.name());
         }
         for name in toolset.disabled {
-            assert!(toolset.members.iter().any(|member| member.name == *name));
+            assert!(toolset.members().any(|member| member.name() == *name));
         }
     }
     let find = |name: &str| {
-        let member = toolsets::BROWSER.members.iter().find(|member| member.name == name);
-        serde_json::from_str::<Value>(&input_schema(member.unwrap().input)).unwrap()
+        let member = BROWSER_TOOLSET.members().find(|member| member.name() == name);
+        serde_json::from_str::<Value>(&member.unwrap().input_schema()).unwrap()
     };
     assert_eq!(
         find("left_click")["properties"]["target"]["anyOf"][1]["properties"]["type"]["enum"][0],
@@ -117,17 +117,17 @@ fn all_members_of_both_toolsets_have_schemas() {
 
 #[test]
 fn a_later_version_of_a_known_family_is_taken_for_the_newest_known() {
-    assert_eq!(ToolKind::of("bash_20270101", false), Some((ToolKind::Client(&BASH), false)));
+    assert_eq!(ToolKind::of("bash_20270101", false), Some((ToolKind::Client(BASH), false)));
     assert_eq!(
         ToolKind::of("text_editor_20270101", false),
-        Some((ToolKind::Client(&TEXT_EDITOR), false))
+        Some((ToolKind::Client(TEXT_EDITOR), false))
     );
     assert_eq!(
         ToolKind::of("web_search_20270101", false),
         Some((ToolKind::Server("web_search"), true))
     );
     assert_eq!(ToolKind::of("teleport_20270101", false), None);
-    assert_eq!(ToolKind::of("bash", false), Some((ToolKind::Client(&BASH), false)));
+    assert_eq!(ToolKind::of("bash", false), Some((ToolKind::Client(BASH), false)));
 }
 
 #[test]
