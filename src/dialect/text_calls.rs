@@ -20,21 +20,28 @@
 //! without tools, and no head of a message is left in a text. Text before the markup is text. From the markup on,
 //! nothing can be sent before the end of the answer decides.
 
+mod cursor;
 mod fence;
+mod harmony;
+mod in_json;
+mod in_tags;
+mod kimi_k3;
+mod literals;
+mod minimax_m3;
 mod schema;
 mod syntax;
 
 use crate::carry::signature::Field;
 use crate::dialect::profile::TextToolCalls;
-use crate::model::request_context::{NAME_BYTES_MAX, Tools};
+use crate::model::request_context::{Tool, Tools};
 use crate::text::words;
 use fence::Fence;
-use syntax::Extent;
+use syntax::{Extent, Syntax};
 
 /// Watches a text for calls.
 #[derive(Debug)]
 pub(crate) struct Markup {
-    syntax: TextToolCalls,
+    syntax: &'static Syntax,
     state: Watch,
     /// Text that is not decided: the start of a line, or of a marker.
     held: String,
@@ -77,6 +84,12 @@ pub(crate) enum Piece {
     },
 }
 
+impl Piece {
+    fn call(id: Option<String>, tool: &Tool, input: String) -> Self {
+        Self::Call { id: id.filter(|id| !id.is_empty()), name: tool.outgoing.clone(), input }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Watching,
@@ -90,9 +103,6 @@ enum Watch {
     Off,
 }
 
-/// How calls of Python begin: the bare list only where the answer does.
-const PYTHONIC: &[&str] = &["[", "<function_calls>", "<|tool_call_start|>", "<|python_start|>"];
-
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
 
@@ -100,9 +110,10 @@ const CODE_INDENT: usize = 4;
 const BLANKS_MAX: usize = 64;
 
 impl Markup {
-    pub(crate) fn new(syntax: TextToolCalls) -> Self {
-        Self {
-            syntax,
+    /// Watches for calls in this syntax, if it is one.
+    pub(crate) fn new(syntax: TextToolCalls) -> Option<Self> {
+        Some(Self {
+            syntax: Syntax::of(syntax)?,
             state: Watch::Watching,
             held: String::new(),
             indent: 0,
@@ -112,80 +123,13 @@ impl Markup {
             is_code: false,
             in_span: false,
             is_told: false,
-        }
+        })
     }
 
-    /// How calls can begin.
-    fn markers(&self) -> &'static [&'static str] {
-        match self.syntax {
-            TextToolCalls::Off => &[],
-            TextToolCalls::Hermes | TextToolCalls::Glm => &["<tool_call>"],
-            TextToolCalls::QwenXml => &["<tool_call>", "<function=", "<seed:tool_call>"],
-            TextToolCalls::Mistral => &["[TOOL_CALLS]"],
-            TextToolCalls::Kimi => &[
-                "<|tool_calls_section_begin|>",
-                "<|tool_call_section_begin|>",
-                "<|tool_call_begin|>",
-                "<|open|>tools<|sep|>",
-                "<|open|>response<|sep|>",
-            ],
-            TextToolCalls::Gemma => &["<|tool_call>"],
-            TextToolCalls::Llama => &["{", "[", "<|python_tag|>"],
-            TextToolCalls::Pythonic if self.first => PYTHONIC,
-            TextToolCalls::Pythonic => PYTHONIC.get(1..).unwrap_or_default(),
-            TextToolCalls::Minimax => &[
-                "]<]minimax[>[",
-                "<minimax:tool_call>",
-                "<function_calls>",
-                "<tool_calls>",
-                "<invoke name=\"",
-            ],
-            TextToolCalls::Harmony => &[
-                "<|channel|>commentary",
-                "<|channel|>analysis",
-                "<|channel|>final",
-                "<|start|>assistant",
-                "<|end|><|start|>assistant",
-            ],
-            TextToolCalls::Deepseek => &[
-                "<｜DSML｜",
-                "<｜｜DSML｜｜",
-                "<|DSML|",
-                "<||DSML||",
-                "<‖DSML‖",
-                "<‖‖DSML‖‖",
-                "<｜tool▁calls▁begin｜>",
-                "<｜tool▁call▁begin｜>",
-            ],
-        }
-    }
-
-    /// Those of them that are control tokens, which follow text directly.
-    fn tokens(&self) -> &'static [&'static str] {
-        use TextToolCalls::{Deepseek, Gemma, Glm, Harmony, Kimi, Minimax, Mistral, Pythonic};
-        match self.syntax {
-            Mistral | Kimi | Harmony | Deepseek | Glm | Gemma => self.markers(),
-            Minimax => self.markers().get(..1).unwrap_or_default(),
-            Pythonic => PYTHONIC.get(2..).unwrap_or_default(),
-            _ => &[],
-        }
-    }
-
-    /// Those of them that follow text directly where nothing but the end of the line follows them. An example within a
-    /// sentence goes on in its line.
-    fn openers(&self) -> &'static [&'static str] {
-        match self.syntax {
-            TextToolCalls::Hermes => self.markers(),
-            TextToolCalls::QwenXml => &["<tool_call>", "<seed:tool_call>"],
-            TextToolCalls::Minimax => &["<minimax:tool_call>", "<function_calls>", "<tool_calls>"],
-            _ => &[],
-        }
-    }
-
-    /// Whether the markers are ordinary characters, which a model writes in examples too.
-    fn is_written_in_letters(&self) -> bool {
-        use TextToolCalls::{Glm, Hermes, Minimax, Pythonic, QwenXml};
-        matches!(self.syntax, Hermes | Glm | QwenXml | Minimax | Pythonic)
+    /// How calls can begin at the start of a line.
+    fn starts(&self) -> impl Iterator<Item = &'static str> + use<> {
+        let of_answer: &[&str] = if self.first { self.syntax.answer_starts } else { &[] };
+        self.syntax.tokens.iter().chain(self.syntax.line_starts).chain(of_answer).copied()
     }
 
     /// Takes text; gives what is certainly text.
@@ -238,15 +182,11 @@ impl Markup {
 
     /// The first tag at the end of a line of text is told of in it, unless a call follows.
     fn doubt_opener(&mut self, out: &mut String) {
-        let opener = self.openers().iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
+        let (openers, start) = self.syntax.openers;
+        let opener = openers.iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
         let Some((opener, line)) = opener else { return };
         let behind = line.trim_start();
         let is_far = line.len().saturating_sub(behind.len()) > BLANKS_MAX;
-        let start = match self.syntax {
-            TextToolCalls::Hermes => "{",
-            TextToolCalls::QwenXml => "<function=",
-            _ => "<invoke",
-        };
         if behind.starts_with(start) {
             self.state = Watch::Found;
         } else if is_far || !start.starts_with(behind) {
@@ -261,31 +201,20 @@ impl Markup {
     fn doubt_list(&mut self, out: &mut String) {
         let list = self.held.get(self.indent..).unwrap_or_default().trim_start();
         self.indent = self.held.len().saturating_sub(list.len());
-        let is_call = match self.syntax {
-            TextToolCalls::Llama if list.is_empty() => None,
-            TextToolCalls::Llama => Some(list.starts_with('{')),
-            _ => {
-                let name = words::before(list, b"(");
-                let is_excluded = |letter: char| letter == ']' || letter.is_whitespace();
-                let may_be_name =
-                    name.len() < NAME_BYTES_MAX && !name.trim_end().contains(is_excluded);
-                (!may_be_name || name.len() < list.len()).then_some(may_be_name)
-            }
-        };
-        match is_call {
+        match (self.syntax.list_is_call)(list) {
             None => return,
             Some(true) => return self.state = Watch::Found,
             Some(false) => {}
         }
         self.indent = 0;
         self.first = false;
-        if self.syntax == TextToolCalls::Pythonic {
+        if self.syntax.begins_answer {
+            self.state = Watch::Off;
+            out.push_str(&std::mem::take(&mut self.held));
+        } else {
             // Its tokens can still come.
             self.state = Watch::Watching;
             self.read(out);
-        } else {
-            self.state = Watch::Off;
-            out.push_str(&std::mem::take(&mut self.held));
         }
     }
 
@@ -296,19 +225,19 @@ impl Markup {
         let indent = self.held.len().saturating_sub(seen.len());
         let blanks = self.held.get(..indent).unwrap_or_default();
         self.is_code = !self.first
-            && self.is_written_in_letters()
+            && self.syntax.is_in_letters
             && (blanks.len() >= CODE_INDENT || blanks.as_bytes().contains(&b'\t'));
         let callable = self.fence.is_none() && !self.is_code;
-        let markers = self.markers();
-        if callable && let Some(marker) = markers.iter().find(|marker| seen.starts_with(**marker)) {
-            self.state = if *marker == "[" { Watch::Listed } else { Watch::Found };
+        let start = self.starts().find(|start| seen.starts_with(start));
+        if let Some(start) = start.filter(|_| callable) {
+            self.state = if start == "[" { Watch::Listed } else { Watch::Found };
             self.indent = indent.saturating_add(1);
             return;
         }
         // Control tokens follow the end of a fence directly, too.
         let behind = self.fence.and_then(|it| it.behind_end(seen));
         if let Some(behind) = behind
-            && self.tokens().iter().any(|marker| behind.starts_with(marker))
+            && self.syntax.tokens.iter().any(|token| behind.starts_with(token))
         {
             let at = self.held.len().saturating_sub(behind.len());
             let markup = words::split_off(&mut self.held, at);
@@ -317,7 +246,7 @@ impl Markup {
             return;
         }
         let is_over = seen.ends_with('\n');
-        let may_be_call = callable && markers.iter().any(|marker| marker.starts_with(seen));
+        let may_be_call = callable && self.starts().any(|start| start.starts_with(seen));
         if !is_over && (may_be_call || fence::may_begin(seen)) {
             self.indent = indent;
             return;
@@ -326,8 +255,7 @@ impl Markup {
         let fence = fence::after(seen, self.fence);
         let is_fence = fence != self.fence;
         self.fence = fence;
-        if self.syntax == TextToolCalls::Llama && !is_fence {
-            // An answer that is a call says nothing before it.
+        if self.syntax.begins_answer && !is_fence {
             self.state = Watch::Off;
         }
         let first = seen.bytes().next();
@@ -351,7 +279,8 @@ impl Markup {
         let mut ready = line.len();
         if self.fence.is_none() && !self.is_code {
             let opener = if self.is_told { None } else { self.opener_at_end(line) };
-            let token = self.tokens().iter().filter_map(|marker| self.token(line, marker)).min();
+            let tokens = self.syntax.tokens.iter();
+            let token = tokens.clone().filter_map(|token| self.token(line, token)).min();
             if let Some(at) = token.or_else(|| opener.filter(|_| end.is_some())) {
                 out.push_str(line.get(..at).unwrap_or_default());
                 self.held = words::split_off(&mut self.held, at);
@@ -359,8 +288,8 @@ impl Markup {
                 return;
             }
             if end.is_none() {
-                let begun = self.tokens().iter().chain(self.openers());
-                let begun = begun.map(|marker| words::overlap(line, marker)).max();
+                let begun = tokens.chain(self.syntax.openers.0);
+                let begun = begun.map(|start| words::overlap(line, start)).max();
                 ready =
                     ready.saturating_sub(begun.unwrap_or_default()).min(opener.unwrap_or(ready));
             }
@@ -372,9 +301,9 @@ impl Markup {
     }
 
     /// Where a control token stands first in a line, outside of code.
-    fn token(&self, line: &str, marker: &str) -> Option<usize> {
+    fn token(&self, line: &str, token: &str) -> Option<usize> {
         let (mut spans, mut counted) = (false, 0);
-        words::places(line, marker).find(|at| {
+        words::places(line, token).find(|at| {
             let marks = line.get(counted..*at).unwrap_or_default().matches('`').count();
             spans ^= marks % 2 == 1;
             counted = *at;
@@ -384,14 +313,14 @@ impl Markup {
 
     /// Where an opener stands, outside of code, if nothing but white space is behind it.
     fn opener_at_end(&self, line: &str) -> Option<usize> {
-        let at_end = |marker: &&str| {
-            let at = words::places(line, marker).last()?;
+        let at_end = |opener: &&str| {
+            let at = words::places(line, opener).last()?;
             let (before, behind) = line.split_at_checked(at)?;
-            let behind = behind.get(marker.len()..)?;
+            let behind = behind.get(opener.len()..)?;
             let is_code = self.in_span ^ (before.matches('`').count() % 2 == 1);
             (behind.len() <= BLANKS_MAX && behind.trim().is_empty() && !is_code).then_some(at)
         };
-        self.openers().iter().filter_map(at_end).min()
+        self.syntax.openers.0.iter().filter_map(at_end).min()
     }
 
     /// Something else comes, a structured call or the end: what was held back is text.
@@ -417,10 +346,8 @@ impl Markup {
                 // Beside a structured call, only what is no call is read.
                 tools.meant_by(name).filter(|_| end.alone)
             };
-            let text = held.trim();
             let extent = Extent { is_all: self.first, is_cut_off: end.is_cut_off };
-            let found = syntax::read(self.syntax, text, extent, &tool);
-            if let Some(found) = found {
+            if let Some(found) = self.syntax.read(held.trim(), extent, &tool) {
                 return pieces.extend(found);
             }
         }

@@ -44,11 +44,9 @@ impl TextFilter {
             }),
             think: profile.inline_think.then(InlineThink::new),
             stop: (!stops.is_empty()).then(|| Stop { sequences: stops, held: String::new() }),
-            markup: match profile.text_tool_calls {
-                TextToolCalls::Off => None,
-                TextToolCalls::Harmony => Some(Markup::new(TextToolCalls::Harmony)),
-                syntax => (!context.tools.is_empty()).then(|| Markup::new(syntax)),
-            },
+            markup: Markup::new(profile.text_tool_calls).filter(|_| {
+                profile.text_tool_calls == TextToolCalls::Harmony || !context.tools.is_empty()
+            }),
         };
         let is_needed = filter.echo.is_some()
             || filter.think.is_some()
@@ -191,9 +189,9 @@ impl Watch {
     /// `None` where none can be found. Harmony has a channel of its own for them.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let syntax = context.profile.text_tool_calls;
-        let reads = !matches!(syntax, TextToolCalls::Off | TextToolCalls::Harmony);
-        (reads && !context.tools.is_empty())
-            .then(|| Self { unescape: Unescape::default(), markup: Markup::new(syntax) })
+        let reads = syntax != TextToolCalls::Harmony && !context.tools.is_empty();
+        let markup = Markup::new(syntax).filter(|_| reads)?;
+        Some(Self { unescape: Unescape::default(), markup })
     }
 
     /// Takes reasoning, escaped as it came. Gives what is certainly no call.

@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use crate::json::{self, Reader, ValueKind};
+use crate::json;
 
 /// Schemas within schemas are followed so far; a `$ref` can lead back to where it stands.
 const DEPTH_MAX: u8 = 8;
@@ -17,10 +17,8 @@ pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
 
 /// Whether a tool can have a parameter of this name: its schema lists it, or lists none.
 pub(super) fn has_parameter(schema: &str, name: &str) -> bool {
-    let Some(properties) = json::member(schema, "properties") else { return true };
-    let mut reader = Reader::of(properties);
-    let lists_any = reader.begin_object().is_ok() && matches!(reader.next_key(), Ok(Some(_)));
-    !lists_any || json::member(properties, name).is_some()
+    let properties = json::member(schema, "properties").unwrap_or_default();
+    json::members(properties).next().is_none() || json::member(properties, name).is_some()
 }
 
 fn allows_within(root: &str, schema: &str, kind: &str, depth: u8, left: &Cell<u16>) -> bool {
@@ -29,7 +27,9 @@ fn allows_within(root: &str, schema: &str, kind: &str, depth: u8, left: &Cell<u1
     left.set(more);
     let within = |inner: &str| allows_within(root, inner, kind, depth, left);
     let types = json::member(schema, "type");
-    if types.is_some_and(|types| any(types, |value| text_is(value, kind))) {
+    if types.is_some_and(|types| {
+        any(types, |value| json::string(value).is_some_and(|name| name == *kind))
+    }) {
         return true;
     }
     for values in ["enum", "const"] {
@@ -56,31 +56,16 @@ fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
 }
 
 /// Whether it holds for the value, or for one of the values of a list.
-fn any(raw: &str, holds: impl Fn(&str) -> bool) -> bool {
-    let mut reader = Reader::of(raw);
-    if reader.kind() != Ok(ValueKind::Array) || reader.begin_array().is_err() {
-        return holds(raw);
-    }
-    while reader.next_element().unwrap_or(false) {
-        match reader.skip() {
-            Ok(value) if holds(value) => return true,
-            Ok(_) => {}
-            Err(_) => return false,
-        }
-    }
-    false
-}
-
-fn text_is(raw: &str, word: &str) -> bool {
-    json::string(raw).is_some_and(|text| text == word)
+fn any(value: &str, holds: impl Fn(&str) -> bool) -> bool {
+    if value.starts_with('[') { json::elements(value).any(holds) } else { holds(value) }
 }
 
 /// The type of a value, in the words of schemas.
-fn type_of(raw: &str) -> &'static str {
-    match Reader::new(raw, 1).kind() {
-        Ok(ValueKind::String) => "string",
-        Ok(ValueKind::Bool) => "boolean",
-        Ok(ValueKind::Null) => "null",
+fn type_of(value: &str) -> &'static str {
+    match value.as_bytes().first() {
+        Some(b'"') => "string",
+        Some(b't' | b'f') => "boolean",
+        Some(b'n') => "null",
         _ => "",
     }
 }

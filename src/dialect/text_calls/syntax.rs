@@ -1,29 +1,16 @@
-//! The syntaxes, a function for each form.
+//! The table of syntaxes: a row for each, and what all of them have in common.
 //!
 //! All of them read several calls, and give nothing unless the whole text is calls, perhaps with the tokens that
 //! ended it, and LFM2's remark. Harmony also has what the model thinks and says, with calls or without.
 
-mod cursor;
-mod gemma;
-mod harmony;
-mod kimi_k3;
-mod literal;
-mod minimax_m3;
-mod pythonic;
-mod tagged;
-
-use std::borrow::Cow;
-
+use super::cursor::Cursor;
+use super::{Piece, harmony, in_json, in_tags, kimi_k3, literals, minimax_m3};
 use crate::dialect::profile::TextToolCalls;
-use crate::json::{self, Reader};
-use crate::json_schema::input::property;
-use crate::model::request_context::Tool;
-
-use crate::dialect::text_calls::Piece;
-use cursor::Cursor;
+use crate::model::request_context::{NAME_BYTES_MAX, Tool};
+use crate::text::words;
 
 /// The tool that a model means by a name.
-type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
+pub(super) type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
 
 /// Which part of the answer a text is.
 #[derive(Clone, Copy, Default)]
@@ -34,42 +21,236 @@ pub(super) struct Extent {
     pub(super) is_cut_off: bool,
 }
 
-/// Reads `text` as calls.
-pub(super) fn read(
-    syntax: TextToolCalls,
-    text: &str,
-    extent: Extent,
-    tools: Tools<'_>,
-) -> Option<Vec<Piece>> {
-    // In a text of Harmony they would be cut off.
-    let text = if syntax == TextToolCalls::Harmony { text } else { without_stop_tokens(text) };
-    let mut cursor = Cursor { rest: text, extent, is_marked: false };
-    let mut calls = Vec::new();
-    match syntax {
-        TextToolCalls::Off => None,
-        // What looks like the end of a value can be an example within it, as nothing there is quoted.
-        TextToolCalls::QwenXml if extent.is_cut_off => None,
-        TextToolCalls::Hermes => hermes(&mut cursor, tools, &mut calls),
-        TextToolCalls::QwenXml => tagged::qwen(&mut cursor, tools, &mut calls),
-        TextToolCalls::Glm => tagged::glm(&mut cursor, tools, &mut calls),
-        TextToolCalls::Minimax if text.starts_with(']') => {
-            minimax_m3::minimax_m3(&mut cursor, tools, &mut calls)
-        }
-        TextToolCalls::Minimax => tagged::claude(&mut cursor, tools, &mut calls),
-        TextToolCalls::Kimi if text.starts_with("<|open|>") => {
-            kimi_k3::kimi_k3(&mut cursor, tools, &mut calls)
-        }
-        TextToolCalls::Kimi => kimi(&mut cursor, tools, &mut calls),
-        TextToolCalls::Mistral => mistral(&mut cursor, tools, &mut calls),
-        TextToolCalls::Llama => llama(&mut cursor, tools, &mut calls),
-        TextToolCalls::Harmony => harmony::harmony(&mut cursor, tools, &mut calls),
-        TextToolCalls::Deepseek => deepseek(&mut cursor, tools, &mut calls),
-        TextToolCalls::Gemma => gemma::gemma(&mut cursor, tools, &mut calls),
-        TextToolCalls::Pythonic => pythonic::pythonic(&mut cursor, tools, &mut calls),
-    }?;
-    cursor.skip_blank();
-    let says = !calls.is_empty() || syntax == TextToolCalls::Harmony;
-    (cursor.rest.is_empty() && says).then_some(calls)
+/// How calls are written as text.
+#[derive(Debug)]
+pub(super) struct Syntax {
+    name: TextToolCalls,
+    /// How calls begin anywhere: control tokens, which follow text directly.
+    pub(super) tokens: &'static [&'static str],
+    /// How calls begin at the start of a line.
+    pub(super) line_starts: &'static [&'static str],
+    /// How calls begin at the start of the answer.
+    pub(super) answer_starts: &'static [&'static str],
+    /// Starts that follow text directly where nothing but the end of the line follows them, and what must stand behind
+    /// them then. An example within a sentence goes on in its line.
+    pub(super) openers: (&'static [&'static str], &'static str),
+    /// The starts are ordinary characters, which a model writes in examples too.
+    pub(super) is_in_letters: bool,
+    /// An answer that is a call says nothing before it.
+    pub(super) begins_answer: bool,
+    /// Whether a bare list that begins like this is one of calls, once that is certain.
+    pub(super) list_is_call: fn(&str) -> Option<bool>,
+    /// What is no call is read, too.
+    reads_answer: bool,
+    /// The forms of a text, each with how it begins; the first that begins so is read.
+    forms: &'static [(&'static str, Form)],
+}
+
+/// Tags around calls: start and end.
+pub(super) type Around = &'static [(&'static str, &'static str)];
+
+/// How a text is read.
+#[derive(Debug)]
+enum Form {
+    /// Calls that each begin with `start`, in sections.
+    Calls { around: Around, start: &'static str, call: Call },
+    /// Something else.
+    Other(fn(&mut Cursor<'_>, Tools<'_>, &mut Vec<Piece>) -> Option<()>),
+}
+
+/// Reads a call from behind its start, to its end.
+pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
+
+/// What most rows have.
+const ANY: Syntax = Syntax {
+    name: TextToolCalls::Off,
+    tokens: &[],
+    line_starts: &[],
+    answer_starts: &[],
+    openers: (&[], ""),
+    is_in_letters: false,
+    begins_answer: false,
+    list_is_call: |_| Some(false),
+    reads_answer: false,
+    forms: &[],
+};
+
+static SYNTAXES: [Syntax; 11] = [
+    Syntax {
+        name: TextToolCalls::Hermes,
+        line_starts: &["<tool_call>"],
+        openers: (&["<tool_call>"], "{"),
+        is_in_letters: true,
+        forms: &[("", Form::Calls { around: &[], start: "<tool_call>", call: in_json::hermes })],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::QwenXml,
+        line_starts: &["<tool_call>", "<function=", "<seed:tool_call>"],
+        openers: (&["<tool_call>", "<seed:tool_call>"], "<function="),
+        is_in_letters: true,
+        forms: &[(
+            "",
+            Form::Calls {
+                // That of Seed differs by its name.
+                around: &[
+                    ("<tool_call>", "</tool_call>"),
+                    ("<seed:tool_call>", "</seed:tool_call>"),
+                ],
+                start: "<function=",
+                call: in_tags::qwen,
+            },
+        )],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Mistral,
+        tokens: &["[TOOL_CALLS]"],
+        forms: &[("", Form::Other(in_json::mistral))],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Kimi,
+        tokens: &[
+            "<|tool_calls_section_begin|>",
+            "<|tool_call_section_begin|>",
+            "<|tool_call_begin|>",
+            "<|open|>tools<|sep|>",
+            "<|open|>response<|sep|>",
+        ],
+        forms: &[
+            ("<|open|>", Form::Other(kimi_k3::read)),
+            (
+                "",
+                Form::Calls {
+                    // vLLM takes either.
+                    around: &[
+                        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+                        ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
+                    ],
+                    start: "<|tool_call_begin|>",
+                    call: in_json::kimi,
+                },
+            ),
+        ],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Glm,
+        tokens: &["<tool_call>"],
+        is_in_letters: true,
+        forms: &[("", Form::Calls { around: &[], start: "<tool_call>", call: in_tags::glm })],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Llama,
+        line_starts: &["{", "[", "<|python_tag|>"],
+        begins_answer: true,
+        list_is_call: |list| (!list.is_empty()).then(|| list.starts_with('{')),
+        forms: &[("", Form::Other(in_json::llama))],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Minimax,
+        tokens: &[minimax_m3::MARK],
+        line_starts: &[
+            "<minimax:tool_call>",
+            "<function_calls>",
+            "<tool_calls>",
+            "<invoke name=\"",
+        ],
+        openers: (&["<minimax:tool_call>", "<function_calls>", "<tool_calls>"], "<invoke"),
+        is_in_letters: true,
+        forms: &[
+            (minimax_m3::MARK, Form::Other(minimax_m3::read)),
+            ("", Form::Other(in_tags::claude)),
+        ],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Harmony,
+        tokens: &[
+            "<|channel|>commentary",
+            "<|channel|>analysis",
+            "<|channel|>final",
+            "<|start|>assistant",
+            "<|end|><|start|>assistant",
+        ],
+        reads_answer: true,
+        forms: &[("", Form::Other(harmony::read))],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Deepseek,
+        tokens: &[
+            "<｜DSML｜",
+            "<｜｜DSML｜｜",
+            "<|DSML|",
+            "<||DSML||",
+            "<‖DSML‖",
+            "<‖‖DSML‖‖",
+            "<｜tool▁calls▁begin｜>",
+            "<｜tool▁call▁begin｜>",
+        ],
+        forms: &[
+            (
+                "<｜tool▁call",
+                Form::Calls {
+                    around: &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")],
+                    start: "<｜tool▁call▁begin｜>",
+                    call: in_json::deepseek,
+                },
+            ),
+            ("", Form::Other(in_tags::deepseek)),
+        ],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Gemma,
+        tokens: &["<|tool_call>"],
+        forms: &[("", Form::Calls { around: &[], start: "<|tool_call>", call: literals::gemma })],
+        ..ANY
+    },
+    Syntax {
+        name: TextToolCalls::Pythonic,
+        tokens: &["<|tool_call_start|>", "<|python_start|>"],
+        line_starts: &["<function_calls>"],
+        answer_starts: &["["],
+        is_in_letters: true,
+        list_is_call: |list| {
+            let name = words::before(list, b"(");
+            let is_excluded = |letter: char| letter == ']' || letter.is_whitespace();
+            let may_be_name = name.len() < NAME_BYTES_MAX && !name.trim_end().contains(is_excluded);
+            (!may_be_name || name.len() < list.len()).then_some(may_be_name)
+        },
+        forms: &[("", Form::Other(literals::pythonic))],
+        ..ANY
+    },
+];
+
+impl Syntax {
+    /// The row of a syntax, unless it is off.
+    pub(super) fn of(name: TextToolCalls) -> Option<&'static Self> {
+        SYNTAXES.iter().find(|syntax| syntax.name == name)
+    }
+
+    /// Reads `text` as calls.
+    pub(super) fn read(&self, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
+        // In a text of Harmony they would be cut off.
+        let text = if self.reads_answer { text } else { without_stop_tokens(text) };
+        let mut cursor = Cursor { rest: text, extent, is_marked: false };
+        let mut pieces = Vec::new();
+        let (_, form) = self.forms.iter().find(|(start, _)| text.starts_with(start))?;
+        match form {
+            Form::Calls { around, start, call } => {
+                cursor.sections(around, start, tools, &mut pieces, *call)
+            }
+            Form::Other(read) => read(&mut cursor, tools, &mut pieces),
+        }?;
+        cursor.skip_blank();
+        let says = !pieces.is_empty() || self.reads_answer;
+        (cursor.rest.is_empty() && says).then_some(pieces)
+    }
 }
 
 /// The tokens that end an answer, or begin the next one.
@@ -99,181 +280,6 @@ fn without_stop_tokens(text: &str) -> &str {
         text = rest.trim_end();
     }
     text
-}
-
-/// `<tool_call>{"name": …, "arguments": …}</tool_call>`.
-fn hermes(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    while cursor.eat("<tool_call>") {
-        calls.push(json_call(&cursor.object()?, tools, true)?);
-        cursor.close(&[("<tool_call>", "</tool_call>")], Some(0))?;
-    }
-    Some(())
-}
-
-/// Calls that begin with `start`, in sections (see [`Cursor::close`]), of which none is empty.
-fn sections(
-    cursor: &mut Cursor<'_>,
-    around: &[(&str, &str)],
-    start: &str,
-    calls: &mut Vec<Piece>,
-    one: &dyn Fn(&mut Cursor<'_>) -> Option<Piece>,
-) -> Option<()> {
-    loop {
-        let section = around.iter().position(|(start, _)| cursor.eat(start));
-        if !cursor.eat(start) {
-            return section.is_none().then_some(());
-        }
-        loop {
-            calls.push(one(cursor)?);
-            if !cursor.eat(start) {
-                break;
-            }
-        }
-        cursor.close(around, section)?;
-    }
-}
-
-/// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a section.
-fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    // vLLM takes either.
-    let around = [
-        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-        ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
-    ];
-    sections(cursor, &around, "<|tool_call_begin|>", calls, &|cursor| {
-        let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
-        let input = match cursor.rest.trim_start().starts_with("<|tool_call_end|>") {
-            true => "{}".to_owned(),
-            false => cursor.object()?.into_owned(),
-        };
-        // The object has an end of its own.
-        cursor.close(&[("<|tool_call", "<|tool_call_end|>")], Some(0))?;
-        Some(call(Some(id.to_owned()), tools(id)?, input))
-    })
-}
-
-/// `[TOOL_CALLS] [{"name": …, "arguments": …}]` or `[TOOL_CALLS]NAME[ARGS]{…}`.
-fn mistral(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    while cursor.eat("[TOOL_CALLS]") {
-        if cursor.eat("[") {
-            loop {
-                calls.push(json_call(&cursor.object()?, tools, true)?);
-                if !cursor.eat(",") {
-                    break;
-                }
-            }
-            cursor.close(&[("[TOOL_CALLS]", "]")], Some(0))?;
-        } else if cursor.rest.starts_with('{') {
-            calls.push(json_call(&cursor.object()?, tools, true)?);
-        } else {
-            let end = cursor.rest.find(['[', '{'])?;
-            let name = cursor.take(end).trim();
-            let id = if cursor.eat("[CALL_ID]") {
-                let end = cursor.rest.find('[')?;
-                Some(cursor.take(end).trim().to_owned())
-            } else {
-                None
-            };
-            cursor.eat("[ARGS]");
-            let input = cursor.object()?.into_owned();
-            calls.push(call(id, tools(name)?, input));
-        }
-        cursor.eat("[/TOOL_CALLS]");
-    }
-    Some(())
-}
-
-/// `{"type": "function", "name": …, "parameters": …}`, several behind semicolons or in a list.
-fn llama(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    let is_bare = !cursor.eat("<|python_tag|>");
-    let is_list = cursor.eat("[");
-    loop {
-        calls.push(json_call(&cursor.object()?, tools, !is_bare)?);
-        cursor.eat(if is_list { "," } else { ";" });
-        if !cursor.rest.starts_with('{') {
-            break;
-        }
-    }
-    (!is_list || cursor.eat("]")).then_some(())
-}
-
-/// `<｜DSML｜invoke name="NAME">…`, or to V3.1 `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>`, where older
-/// models put the input into a fence.
-fn deepseek(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    if !cursor.rest.starts_with("<｜tool▁call") {
-        cursor.is_marked = true;
-        return tagged::claude(cursor, tools, calls);
-    }
-    let around = [("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")];
-    sections(cursor, &around, "<｜tool▁call▁begin｜>", calls, &|cursor| {
-        let mut name = cursor.until("<｜tool▁sep｜>")?.trim();
-        let is_fenced = name == "function" && !cursor.rest.trim_start().starts_with('{');
-        if is_fenced {
-            name = cursor.until("\n")?.trim();
-            cursor.expect("```json")?;
-        }
-        let input = cursor.object()?.into_owned();
-        if is_fenced {
-            cursor.expect("```")?;
-        }
-        cursor.expect("<｜tool▁call▁end｜>")?;
-        Some(call(None, tools(name)?, input))
-    })
-}
-
-fn call(id: Option<String>, tool: &Tool, input: String) -> Piece {
-    Piece::Call { id: id.filter(|id| !id.is_empty()), name: tool.outgoing.clone(), input }
-}
-
-fn schema(tool: &Tool) -> &str {
-    tool.schema.as_deref().unwrap_or_default()
-}
-
-/// Reads an object with a name and an input. With any other member, it is another thing, or has an input that would
-/// be lost.
-///
-/// JSON without a tag is as often an answer, with a name in it. It is a call if it has an input, and that is no
-/// schema, which would be the definition of the tool.
-fn json_call(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
-    let (mut tool, mut id, mut input) = (None, None, None);
-    let mut reader = Reader::of(object);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        let text = || Some(json::string(value)?.decode());
-        match key.raw() {
-            "name" if tool.is_none() => tool = Some(tools(&text()?)?),
-            "id" => id = text().map(Cow::into_owned),
-            "type" | "index" => {}
-            "arguments" | "parameters" | "args" | "input" if input.is_none() => {
-                input = Some(match (value, text()) {
-                    ("null", _) => Cow::Borrowed("{}"),
-                    (_, Some(text)) if text.trim().is_empty() => Cow::Borrowed("{}"),
-                    (_, Some(text)) => Cow::Owned(whole_object(&text)?),
-                    _ => Cow::Owned(whole_object(value)?),
-                });
-            }
-            _ => return None,
-        }
-    }
-    let tool = tool?;
-    let schema = schema(tool);
-    let is_schema = |input: &str| {
-        json::member(input, "properties").is_some()
-            && json::member(input, "type").is_some_and(|word| word.starts_with('"'))
-            && ["properties", "type"].iter().any(|it| property(schema, it).is_none())
-    };
-    if !is_tagged && input.as_deref().is_none_or(is_schema) {
-        return None;
-    }
-    Some(call(id, tool, input.unwrap_or(Cow::Borrowed("{}")).into_owned()))
-}
-
-/// A text that is an object of JSON, and nothing else.
-fn whole_object(text: &str) -> Option<String> {
-    let mut cursor = Cursor { rest: text, extent: Extent::default(), is_marked: false };
-    let object = cursor.object()?.into_owned();
-    cursor.rest.is_empty().then_some(object)
 }
 
 #[cfg(test)]

@@ -3,6 +3,10 @@
 use super::*;
 use crate::model::request_context;
 
+fn read(name: TextToolCalls, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
+    Syntax::of(name)?.read(text, extent, tools)
+}
+
 const SCHEMA: &str = r#"{"properties":{"city":{},"n":{},"zip":{"type":["null","string"]},
     "one":{"anyOf":[{"type":"string"},{"type":"null"}]},"yes":{"type":"boolean"}}}"#;
 

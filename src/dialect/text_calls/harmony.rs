@@ -1,11 +1,10 @@
 //! Harmony, the form of gpt-oss: messages in channels.
 
-use crate::carry::signature::Field;
-use crate::dialect::text_calls::Piece;
-use crate::text::words;
-
+use super::Piece;
 use super::cursor::Cursor;
-use super::{Tools, call};
+use super::syntax::Tools;
+use crate::carry::signature::Field;
+use crate::text::words;
 
 const MESSAGE: &str = "<|message|>";
 
@@ -22,7 +21,7 @@ const TRIES_MAX: u8 = 8;
 ///
 /// Its template refuses a history with the head of a message in a text. So once one is there, all of it is
 /// reasoning or text without a head, unless it is a call. Nothing is given where there is none.
-pub(super) fn harmony(
+pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
     pieces: &mut Vec<Piece>,
@@ -68,7 +67,7 @@ pub(super) fn harmony(
                 if is_open {
                     return example(cursor, answer, pieces);
                 }
-                pieces.push(call(None, tool, input));
+                pieces.push(Piece::call(None, tool, input));
                 has_call = true;
                 continue;
             }
@@ -100,7 +99,7 @@ pub(super) fn harmony(
 fn example<'a>(cursor: &mut Cursor<'a>, answer: &'a str, pieces: &mut Vec<Piece>) -> Option<()> {
     cursor.rest = answer;
     pieces.clear();
-    harmony(cursor, &|_| None, pieces)
+    read(cursor, &|_| None, pieces)
 }
 
 /// What stands behind the last message, without the tokens that servers leave around it; nothing if that is blank.

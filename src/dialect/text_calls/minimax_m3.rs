@@ -1,22 +1,21 @@
 //! MiniMax M3: elements that are named like the members of the input. Only what its mark precedes is a tag.
 
-use crate::dialect::text_calls::Piece;
+use super::Piece;
+use super::cursor::Cursor;
+use super::in_tags::{Declared, Object, write_value};
+use super::schema::allows;
+use super::syntax::Tools;
 use crate::json;
 use crate::json_schema::input::property;
 use crate::text::words;
 
-use super::super::schema::allows;
-use super::cursor::Cursor;
-use super::tagged::{Declared, Object, write_value};
-use super::{Tools, call, schema};
-
-const MARK: &str = "]<]minimax[>[";
+pub(super) const MARK: &str = "]<]minimax[>[";
 
 /// Elements are nested at most so deep.
 const DEPTH_MAX: u8 = 32;
 
 /// `]<]minimax[>[<tool_call>]<]minimax[>[<invoke name="NAME">]<]minimax[>[<KEY>VALUE]<]minimax[>[</KEY>…`
-pub(super) fn minimax_m3(
+pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
     calls: &mut Vec<Piece>,
@@ -29,12 +28,13 @@ pub(super) fn minimax_m3(
         cursor.tag("<invoke name=\"")?;
         let tool = tools(cursor.until("\"")?)?;
         cursor.expect(">")?;
-        let elements = cursor.elements(schema(tool), schema(tool), DEPTH_MAX)?;
+        let schema = tool.schema.as_deref().unwrap_or_default();
+        let elements = cursor.elements(schema, schema, DEPTH_MAX)?;
         let input = elements.unwrap_or_else(|| "{}".to_owned());
         if !input.starts_with('{') {
             return None;
         }
-        calls.push(call(None, tool, input));
+        calls.push(Piece::call(None, tool, input));
         cursor.tag("</invoke>")?;
     }
     (!cursor.extent.is_cut_off).then_some(())

@@ -1,18 +1,121 @@
-//! Calls of Python, with literals for their arguments: Llama 4, LFM2, OLMo 3.
+//! The syntaxes whose inputs are JSON but for their texts and keys: of Gemma, and of Python.
 
 use std::str::Chars;
 
-use crate::dialect::text_calls::Piece;
-use crate::json::{self, Writer};
+use super::Piece;
+use super::cursor::Cursor;
+use super::syntax::{Around, Tools};
+use crate::json::{self, Reader, Writer};
+use crate::text::json_scan::DEPTH_MAX;
 use crate::text::names::NameSet;
 use crate::text::words;
 
-use super::cursor::Cursor;
-use super::literal::Literals;
-use super::{Tools, call};
+/// How texts and keys are written.
+struct Literals {
+    /// Reads the text that stands here, if one does: as JSON, with its quotes.
+    text: fn(&mut Cursor<'_>) -> Option<String>,
+    /// Reads a key of an object, and the colon behind it.
+    key: fn(&mut Cursor<'_>) -> Option<String>,
+}
 
-const AROUND: [(&str, &str); 2] =
-    [("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
+const WORDS: [(&str, &str); 3] = [("True", "true"), ("False", "false"), ("None", "null")];
+
+impl Literals {
+    /// Writes the value that stands at the cursor, as JSON.
+    fn write(&self, cursor: &mut Cursor<'_>, out: &mut Vec<u8>) -> Option<()> {
+        self.write_within(cursor, out, DEPTH_MAX)
+    }
+
+    fn write_within(&self, cursor: &mut Cursor<'_>, out: &mut Vec<u8>, depth: u32) -> Option<()> {
+        let depth = depth.checked_sub(1)?;
+        cursor.skip_blank();
+        if let Some(text) = (self.text)(cursor) {
+            Writer::new(out).raw(&text);
+        } else if cursor.eat("{") {
+            Writer::new(out).begin_object();
+            let mut keys = NameSet::default();
+            while !cursor.eat("}") {
+                let key = (self.key)(cursor)?;
+                Writer::new(out).key_text(&key);
+                keys.add(key).then_some(())?;
+                self.write_within(cursor, out, depth)?;
+                (cursor.eat(",") || cursor.rest.starts_with('}')).then_some(())?;
+            }
+            Writer::new(out).end_object();
+        } else if cursor.rest.starts_with(['[', '(']) {
+            let end = if cursor.take(1) == "[" { "]" } else { ")" };
+            Writer::new(out).begin_array();
+            let bracket = out.len().saturating_sub(1);
+            // A parenthesis around one value, without a comma, is no tuple.
+            let mut is_group = end == ")" && !cursor.rest.starts_with(end);
+            while !cursor.eat(end) {
+                self.write_within(cursor, out, depth)?;
+                let goes_on = cursor.eat(",");
+                is_group &= !goes_on;
+                (goes_on || cursor.rest.starts_with(end)).then_some(())?;
+            }
+            if is_group {
+                out.remove(bracket);
+            } else {
+                Writer::new(out).end_array();
+            }
+        } else {
+            // Numbers and the like. Other words could be a text without its quotes, of which nobody knows the end.
+            let word = match WORDS.iter().find(|(python, _)| cursor.eat(python)) {
+                Some((_, word)) => word,
+                None => {
+                    let length = Reader::new(cursor.rest, 1).skip().ok()?.len();
+                    cursor.take(length)
+                }
+            };
+            Writer::new(out).raw(word);
+        }
+        cursor.skip_blank();
+        Some(())
+    }
+}
+
+/// The token around texts of Gemma.
+const QUOTE: &str = "<|\"|>";
+
+/// Gemma's: a token quotes texts, and nothing quotes keys.
+const GEMMA: Literals = Literals {
+    text: |cursor| cursor.quoted().map(json::quoted),
+    key: |cursor| cursor.bare_key().map(str::to_owned),
+};
+
+/// `<|tool_call>call:NAME{KEY:<|"|>TEXT<|"|>,KEY:5}<tool_call|>`.
+pub(super) fn gemma(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+    cursor.eat_any(&["call:", ":"]).then_some(())?;
+    let tool = tools(cursor.take(cursor.rest.find('{')?).trim())?;
+    let mut input = Vec::new();
+    GEMMA.write(cursor, &mut input)?;
+    cursor.end("<|tool_call>", "<tool_call|>")?;
+    Some(Piece::call(None, tool, String::from_utf8(input).ok()?))
+}
+
+impl<'a> Cursor<'a> {
+    /// The text between two quotes, exactly as it is.
+    fn quoted(&mut self) -> Option<&'a str> {
+        let rest = self.rest.trim_start().strip_prefix(QUOTE)?;
+        let (text, rest) = words::split_once(rest, QUOTE)?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    fn bare_key(&mut self) -> Option<&'a str> {
+        if let Some(key) = self.quoted() {
+            return self.expect(":").map(|()| key);
+        }
+        let key = self.until(":")?.trim();
+        let odd = |byte| matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b'"' | b'<' | b'\n');
+        (!key.is_empty() && !key.bytes().any(odd)).then_some(key)
+    }
+}
+
+/// The tokens around lists of calls.
+const AROUND: Around =
+    &[("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
 
 /// Its place in [`AROUND`].
 const LFM2: usize = 0;
@@ -47,7 +150,7 @@ pub(super) fn pythonic(
             return Some(());
         }
         only_lfm2 &= section == Some(LFM2);
-        cursor.close(&AROUND, section)?;
+        cursor.close(AROUND, section)?;
     }
     // Behind its calls LFM2 says what it does. In an answer that began with words, they stand in a sentence about
     // the form. Clients have all text before the calls.
@@ -73,11 +176,11 @@ fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
         // Without its name, nobody knows which argument a value is.
         (cursor.eat("=") && is_name && keys.add(key)).then_some(())?;
         Writer::new(&mut input).key_text(key);
-        LITERALS.write(cursor, &mut input)?;
+        PYTHON.write(cursor, &mut input)?;
         (cursor.eat(",") || cursor.rest.starts_with(')')).then_some(())?;
     }
     Writer::new(&mut input).end_object();
-    Some(call(None, tool, String::from_utf8(input).ok()?))
+    Some(Piece::call(None, tool, String::from_utf8(input).ok()?))
 }
 
 /// Whether it may stand in a name.
@@ -85,7 +188,8 @@ fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }
 
-const LITERALS: Literals = Literals {
+/// Python's, with quotes of four kinds.
+const PYTHON: Literals = Literals {
     text: |cursor| cursor.python_text(),
     key: |cursor| {
         let key = cursor.python_text()?;

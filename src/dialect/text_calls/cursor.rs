@@ -7,7 +7,8 @@ use crate::text::bare_json;
 use crate::text::json_scan::DEPTH_MAX;
 use crate::text::words;
 
-use super::Extent;
+use super::Piece;
+use super::syntax::{Around, Call, Extent, Tools};
 
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
@@ -68,6 +69,37 @@ impl<'a> Cursor<'a> {
         let is_next = || around.iter().any(|(start, _)| self.behind(self.rest, start).is_some());
         let may_miss = || open.is_none() || self.rest.is_empty() || is_next();
         (is_closed || !self.extent.is_cut_off && may_miss()).then_some(())
+    }
+
+    /// Reads the end of what `start` began, which may be missing as that of a section may.
+    pub(super) fn end(&mut self, start: &str, end: &str) -> Option<()> {
+        self.close(&[(start, end)], Some(0))
+    }
+
+    /// Reads calls that begin with `start`, in sections (see [`Cursor::close`]), of which each has a call.
+    pub(super) fn sections(
+        &mut self,
+        around: Around,
+        start: &str,
+        tools: Tools<'_>,
+        calls: &mut Vec<Piece>,
+        call: Call,
+    ) -> Option<()> {
+        loop {
+            let section = around.iter().position(|(start, _)| self.eat(start));
+            if !self.eat(start) {
+                return section.is_none().then_some(());
+            }
+            loop {
+                calls.push(call(self, tools)?);
+                if !self.eat(start) {
+                    break;
+                }
+            }
+            if !around.is_empty() {
+                self.close(around, section)?;
+            }
+        }
     }
 
     /// The text up to `end`, exactly as it is.

@@ -1,17 +1,16 @@
 //! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it is.
 
-use crate::dialect::text_calls::Piece;
-use crate::text::words;
-
+use super::Piece;
 use super::cursor::Cursor;
-use super::tagged::Object;
-use super::{Tools, call, sections};
+use super::in_tags::Object;
+use super::syntax::Tools;
+use crate::text::words;
 
 const SEP: &str = "<|sep|>";
 
 /// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with `<|open|>response<|sep|>…` before it, or
 /// alone.
-pub(super) fn kimi_k3(
+pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
     pieces: &mut Vec<Piece>,
@@ -27,8 +26,8 @@ pub(super) fn kimi_k3(
             pieces.push(Piece::Text(text.to_owned()));
         }
     }
-    let around = [("<|open|>tools<|sep|>", "<|close|>tools<|sep|>")];
-    sections(cursor, &around, "<|open|>call tool=\"", pieces, &|cursor| {
+    let around = &[("<|open|>tools<|sep|>", "<|close|>tools<|sep|>")];
+    cursor.sections(around, "<|open|>call tool=\"", tools, pieces, |cursor, tools| {
         let tool = tools(cursor.until("\"")?)?;
         let index = cursor.until(SEP)?.trim();
         if !index.is_empty() && !index.starts_with("index=") {
@@ -42,7 +41,7 @@ pub(super) fn kimi_k3(
             cursor.arguments()?.end()
         };
         cursor.expect("<|close|>call<|sep|>")?;
-        Some(call(None, tool, input))
+        Some(Piece::call(None, tool, input))
     })
 }
 

@@ -3,16 +3,15 @@
 //! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or like a call. One
 //! rule for all of them says where a value ends ([`Cursor::value`]); where it leaves a doubt, there is no call.
 
-use crate::dialect::text_calls::Piece;
+use super::Piece;
+use super::cursor::Cursor;
+use super::schema::{allows, has_parameter};
+use super::syntax::{Around, Tools};
 use crate::json::{self, Reader, ValueKind, Writer};
 use crate::json_schema::input::{Budget, has_required, property};
 use crate::model::request_context::Tool;
 use crate::text::names::NameSet;
 use crate::text::words;
-
-use super::super::schema::{allows, has_parameter};
-use super::cursor::Cursor;
-use super::{Tools, call, schema, sections};
 
 /// The tags of a syntax.
 struct Tags {
@@ -113,75 +112,82 @@ const CLAUDE: Tags = Tags {
 const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
 
 /// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
-pub(super) fn qwen(
-    cursor: &mut Cursor<'_>,
-    tools: Tools<'_>,
-    calls: &mut Vec<Piece>,
-) -> Option<()> {
-    // That of Seed differs by its name.
-    let around = [("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
-    sections(cursor, &around, QWEN.call, calls, &|cursor| {
-        let tool = tools(cursor.until(">")?.trim())?;
-        let input = cursor.input(&QWEN, tool)?;
-        cursor.expect(QWEN.call_end)?;
-        // The models close it twice.
-        cursor.eat_any(&[QWEN.call_end, "</function_invocation>"]);
-        Some(call(None, tool, input))
-    })
+pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+    // What looks like the end of a value can be an example within it, as nothing there is quoted.
+    if cursor.extent.is_cut_off {
+        return None;
+    }
+    let tool = tools(cursor.until(">")?.trim())?;
+    let input = cursor.input(&QWEN, tool)?;
+    cursor.expect(QWEN.call_end)?;
+    // The models close it twice.
+    cursor.eat_any(&[QWEN.call_end, "</function_invocation>"]);
+    Some(Piece::call(None, tool, input))
 }
 
 /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`.
-pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>, calls: &mut Vec<Piece>) -> Option<()> {
-    while cursor.eat(GLM.call) {
-        let end = cursor.rest.find(['<', '\n'])?;
-        let tool = tools(cursor.take(end).trim())?;
-        let input = cursor.input(&GLM, tool)?;
-        if input == "{}" {
-            cursor.eat(GLM.value_end);
-        }
-        if !cursor.eat(GLM.call_end) {
-            // More parameters could follow, and more of the name where there are none.
-            let is_whole = has_required(schema(tool), &input, &mut Budget::default());
-            if input == "{}" || !is_whole {
-                return None;
-            }
-            cursor.close(&[(GLM.call, GLM.call_end)], Some(0))?;
-        }
-        calls.push(call(None, tool, input));
+pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
+    let end = cursor.rest.find(['<', '\n'])?;
+    let tool = tools(cursor.take(end).trim())?;
+    let input = cursor.input(&GLM, tool)?;
+    if input == "{}" {
+        cursor.eat(GLM.value_end);
     }
-    Some(())
+    if !cursor.eat(GLM.call_end) {
+        // More parameters could follow, and more of the name where there are none.
+        let is_whole = has_required(schema(tool), &input, &mut Budget::default());
+        if input == "{}" || !is_whole {
+            return None;
+        }
+        cursor.end(GLM.call, GLM.call_end)?;
+    }
+    Some(Piece::call(None, tool, input))
 }
 
-/// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke></minimax:tool_call>`,
-/// in DeepSeek's `<｜DSML｜tool_calls>` each value with `string="true"` or `"false"`.
+/// The sections of Claude's form.
+const SECTIONS: Around = &[
+    ("<minimax:tool_call>", "</minimax:tool_call>"),
+    ("<tool_calls>", "</tool_calls>"),
+    ("<function_calls>", "</function_calls>"),
+    // DeepSeek's since V4.1.
+    ("<calls>", "</calls>"),
+    ("<call>", "</call>"),
+];
+
+/// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">VALUE</parameter></invoke></minimax:tool_call>`.
 pub(super) fn claude(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
     calls: &mut Vec<Piece>,
 ) -> Option<()> {
-    let around = [
-        ("<minimax:tool_call>", "</minimax:tool_call>"),
-        ("<tool_calls>", "</tool_calls>"),
-        ("<function_calls>", "</function_calls>"),
-        // DeepSeek's since V4.1.
-        ("<calls>", "</calls>"),
-        ("<call>", "</call>"),
-    ];
-    let tags = if cursor.is_marked { &DSML } else { &CLAUDE };
-    sections(cursor, &around, tags.call, calls, &|cursor| {
+    cursor.sections(SECTIONS, CLAUDE.call, tools, calls, |cursor, tools| {
         let tool = tools(cursor.until("\"")?)?;
         if cursor.eat("/>") {
-            return Some(call(None, tool, "{}".to_owned()));
+            return Some(Piece::call(None, tool, "{}".to_owned()));
         }
         cursor.expect(">")?;
         // DeepSeek's later models write the input as one object, too.
         let input = match cursor.is_marked && cursor.rest.trim_start().starts_with('{') {
             true => cursor.object()?.into_owned(),
-            false => cursor.input(tags, tool)?,
+            false => cursor.input(if cursor.is_marked { &DSML } else { &CLAUDE }, tool)?,
         };
-        cursor.expect(tags.call_end)?;
-        Some(call(None, tool, input))
+        cursor.expect(CLAUDE.call_end)?;
+        Some(Piece::call(None, tool, input))
     })
+}
+
+/// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, in which each value has `string="true"` or `"false"`.
+pub(super) fn deepseek(
+    cursor: &mut Cursor<'_>,
+    tools: Tools<'_>,
+    calls: &mut Vec<Piece>,
+) -> Option<()> {
+    cursor.is_marked = true;
+    claude(cursor, tools, calls)
+}
+
+fn schema(tool: &Tool) -> &str {
+    tool.schema.as_deref().unwrap_or_default()
 }
 
 impl<'a> Cursor<'a> {
