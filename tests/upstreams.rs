@@ -40,38 +40,71 @@ fn the_table_of_upstreams_says_what_the_fixtures_prove() {
     );
 }
 
-fn document(fixtures: &[Fixture]) -> String {
-    let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut upstreams: BTreeMap<&str, Vec<&Fixture>> = BTreeMap::new();
+const INTRODUCTION: &str = "# What upstreams do differently
+
+Servers of the Chat Completions API agree on little. Look for your server, or for a symptom:
+
+- Is your server here? Then its rows show what Creole already does, without any setting but the profile.
+- Does an answer still come out wrong? [Make a case of it](../tests/fixtures/README.md), or report the bytes that the server
+  sent: on the project's page, choose the form *My upstream's answer is not understood*.
+
+";
+
+const ROWS: &str = "
+In each row, the first cell is the deviation, the second one what a client of the Messages API gets all the same. The
+third one is the fixture under `tests/fixtures/` that proves it, at every split of the bytes (`tests/fixtures.rs`). A number
+beside it leads to a report of the deviation. The fixtures were written after bug reports, documentation and sources; they
+are not recordings. Rows with *sent* or *refused* are about requests: the upstream gets the form that the fixture expects
+with this preset and these settings. `generic` is for deviations of many servers.
+
+`CREOLE_WRITE=1 cargo test --test upstreams` makes this page from the fixtures, and `cargo test` fails while it is stale.
+";
+
+/// Vendors by name; `generic` is the last one, because a reader looks for a name first.
+fn vendors(fixtures: &[Fixture]) -> Vec<(&str, Vec<&Fixture>)> {
+    let mut vendors: BTreeMap<(bool, &str), Vec<&Fixture>> = BTreeMap::new();
     for fixture in fixtures {
-        *kinds.entry(fixture.kind()).or_default() += 1;
-        upstreams.entry(fixture.vendor()).or_default().push(fixture);
+        let vendor = fixture.vendor();
+        vendors.entry((vendor == "generic", vendor)).or_default().push(fixture);
     }
-    upstreams.values_mut().for_each(|fixtures| fixtures.sort_by_key(|fixture| fixture.case()));
-    let mut text = format!(
-        "# What upstreams do differently\n\n\
-         Servers of the Chat Completions API agree on little. Each row is a deviation, what a client of\n\
-         the Messages API gets all the same, and the fixture under `tests/fixtures/` that proves it, at\n\
-         every split of the bytes (`tests/fixtures.rs`). [The page of the fixtures](../tests/fixtures/README.md)\n\
-         tells how to find a case by its symptom, and how to add one. `generic` is for what many servers do,\n\
-         or what stands for a class. The fixtures were written after bug reports, documentation and sources;\n\
-         they are not recordings. A number beside a fixture leads to a report that shows it. Where a row\n\
-         begins with *sent* or *refused*, it is about a request: it goes to the upstream in the form that the\n\
-         fixture expects for this preset and these settings.\n\n\
-         This page is made from the fixtures. `CREOLE_WRITE=1 cargo test --test upstreams` writes it\n\
-         anew, and `cargo test` fails while it is stale.\n\n\
-         {} fixtures: {}.\n",
-        fixtures.len(),
-        kinds
-            .iter()
-            .map(|(kind, count)| format!("{count} `{kind}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    );
+    vendors.values_mut().for_each(|fixtures| fixtures.sort_by_key(|fixture| fixture.case()));
+    vendors.into_iter().map(|((_, vendor), fixtures)| (vendor, fixtures)).collect()
+}
+
+/// The kinds of fixtures with the symptom of each, as the page of the fixtures has them.
+fn symptoms() -> Vec<(String, String)> {
+    let page = fs::read_to_string(fixture::root().join("README.md")).unwrap();
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once("` | "));
+    rows.map(|(kind, rest)| (kind.to_owned(), rest.trim_end_matches(" |").to_owned())).collect()
+}
+
+fn document(fixtures: &[Fixture]) -> String {
+    let vendors = vendors(fixtures);
     let links: Vec<_> =
-        upstreams.keys().map(|name| format!("[{name}](#{})", anchor(name))).collect();
-    write!(text, "\n{}\n", links.join(" · ")).unwrap();
-    for (upstream, fixtures) in upstreams {
+        vendors.iter().map(|(name, _)| format!("[{name}](#{})", anchor(name))).collect();
+    let mut text = format!("{INTRODUCTION}{}\n\n## By symptom\n\n", links.join(" · "));
+    write!(
+        text,
+        "{} fixtures:\n\n| what is seen | cases | where |\n| --- | --- | --- |\n",
+        fixtures.len()
+    )
+    .unwrap();
+    for (kind, symptom) in symptoms() {
+        let of = |(name, all): &(&str, Vec<&Fixture>)| {
+            let count = all.iter().filter(|fixture| fixture.kind() == kind).count();
+            (count > 0).then(|| format!("[{name}](#{}) {count}", anchor(name)))
+        };
+        let places: Vec<String> = vendors.iter().filter_map(of).collect();
+        let count = fixtures.iter().filter(|fixture| fixture.kind() == kind).count();
+        writeln!(
+            text,
+            "| {symptom} | {count} [{kind}](../tests/fixtures/{kind}) | {} |",
+            places.join(", ")
+        )
+        .unwrap();
+    }
+    text.push_str(ROWS);
+    for (upstream, fixtures) in vendors {
         write!(
             text,
             "\n## {upstream}\n\n| what it does, or needs | what follows | fixture |\n| --- | --- | --- |\n"
