@@ -35,7 +35,7 @@ impl Dataset {
         counters: &mut Counters,
         now: Millis,
     ) {
-        let model = counters.model(report, config);
+        let model = counters.model(report, config.models.entry(&report.model));
         let texts = [
             metrics::outcome(report),
             report.cause(),

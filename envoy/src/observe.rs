@@ -20,7 +20,7 @@ pub fn finished(
     now: Millis,
     actions: &mut Vec<Action>,
 ) {
-    counters.count(report, config, now, |sample| {
+    counters.count(report, config.models.entry(&report.model), now, |sample| {
         let (name, value) = (statistic(&sample), sample.value);
         actions.push(match sample.metric.kind {
             MetricKind::Counter => Action::Count { name, by: value },

@@ -56,7 +56,7 @@ impl Metrics {
     pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
         // Counters cannot be left half changed in a way that matters.
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        counters.count(report, config, now, |sample| self.add(&sample));
+        counters.count(report, config.models.entry(&report.model), now, |sample| self.add(&sample));
     }
 
     fn add(&self, sample: &Sample<'_>) {

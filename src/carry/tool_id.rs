@@ -23,7 +23,7 @@ use std::borrow::Cow;
 
 use crate::dialect::profile::IdStyle;
 use crate::ids::base62_of_hash;
-use crate::model::request_context::RequestCounts;
+use crate::observe::report::RequestCounts;
 use crate::text::names::{NameSet, Names};
 use crate::text::words::{self, is_name_byte};
 

@@ -1,7 +1,5 @@
 //! Where an upstream is: the address that hosts connect to, and the path before the endpoints.
 
-use crate::text::words;
-
 /// What stands before `/chat/completions`. It is not quoted: a query may have a key.
 pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {
     // Angle brackets are those of a placeholder: no host could send a request there.
@@ -34,20 +32,20 @@ impl<'a> Address<'a> {
             (None, None) => return Err("expected a URL such as https://api.example.com"),
         };
         let authority = authority.strip_suffix('/').unwrap_or(authority);
-        if words::has_byte(authority, b'@') {
+        if authority.contains('@') {
             return Err("expected a URL without credentials (set a key instead)");
         }
         if authority.contains(['/', '?', '#']) {
             return Err("expected a URL without a path (set base_path instead)");
         }
         let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => match words::split_once(rest, "]") {
+            Some(rest) => match rest.split_once(']') {
                 Some((host, "")) => (host, None),
                 // What is no port is found out below.
                 Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or(port))),
                 None => return Err("expected a host in the URL"),
             },
-            None => match words::split_once(authority, ":") {
+            None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
                 None => (authority, None),
             },

@@ -7,7 +7,6 @@ use subtle::ConstantTimeEq as _;
 
 use super::credentials::{check_credential, secret_of};
 use crate::setting::keys;
-use crate::text::words;
 
 /// Longest name of a key, in bytes: it is a label of metrics.
 const NAME_BYTES_MAX: usize = 64;
@@ -106,7 +105,7 @@ impl fmt::Debug for ClientKeys {
 /// A key without the scheme that may stand before it.
 fn bare(key: &str) -> &str {
     let key = key.trim();
-    match words::split_once(key, " ") {
+    match key.split_once(' ') {
         Some((scheme, key)) if scheme.eq_ignore_ascii_case("bearer") => key.trim_start(),
         _ => key,
     }

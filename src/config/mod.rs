@@ -11,15 +11,16 @@ mod route;
 pub mod schema;
 mod variables;
 
-use std::borrow::Cow;
-
 use crate::dialect::profile::Profile;
+use crate::observe::metrics::ModelEntry;
 use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
 pub use address::Address;
 pub use clients::ClientKeys;
 pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader, is_variable};
 pub use document::ConfigError;
+
+pub use crate::observe::log::Log;
 
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,20 +165,6 @@ word_enum! {
         Upstream = "upstream",
         /// 404.
         Off = "off",
-    }
-
-    /// How much is logged.
-    Log {
-        /// Nothing.
-        Off = "off",
-        /// What an operator must act on.
-        Error = "error",
-        /// And what was not as it should be.
-        Warn = "warn",
-        /// And one line for each exchange.
-        Info = "info",
-        /// And the shapes (never the contents) of what passed.
-        Debug = "debug",
     }
 
     /// What happens to tool calls without a result, and results without a call.
@@ -369,16 +356,15 @@ impl ModelMap {
         self.exact.keys()
     }
 
-    /// The entry that stands for `model`, as it is written: a name, `claude-*`, or `*`.
+    /// The entry that stands for `model`, for metrics.
     #[must_use]
-    pub(crate) fn entry<'a>(&self, model: &'a str) -> Option<Cow<'a, str>> {
+    pub fn entry<'a>(&self, model: &'a str) -> ModelEntry<'a> {
         let model = self.unmarked(model);
-        if self.exact.contains(model) {
-            return Some(model.into());
-        }
         match self.prefix(model) {
-            Some((prefix, _)) => Some(format!("{prefix}*").into()),
-            None => self.any.as_ref().map(|_| "*".into()),
+            _ if self.exact.contains(model) => ModelEntry::Entry(model.into()),
+            Some((prefix, _)) => ModelEntry::Entry(format!("{prefix}*").into()),
+            None if self.is_empty() => ModelEntry::NoMap,
+            None => ModelEntry::Other,
         }
     }
 

@@ -8,7 +8,6 @@ use super::address::{Address, check_base_path};
 use super::credentials::secret_of;
 use super::document::Preset;
 use super::{Config, Key, Upstream};
-use crate::text::words;
 
 const CONFIG: &str = "CREOLE_CONFIG";
 const URL: &str = "UPSTREAM_URL";
@@ -78,8 +77,8 @@ impl Config {
     /// # Errors
     /// There are several upstreams, or it is not such a URL.
     pub fn set_url(&mut self, url: &str, told: &str) -> Result<(), String> {
-        let url = words::trim_end(url, b"/");
-        let host = words::find(url, "://").map_or(0, |at| at.saturating_add(3));
+        let url = url.trim_end_matches('/');
+        let host = url.find("://").map_or(0, |at| at.saturating_add(3));
         let slash = url.get(host..).and_then(|rest| rest.find('/'));
         let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));
         let (address, path) = parts.unwrap_or((url, ""));

@@ -4,6 +4,7 @@
 //! while they read the answer. It owns its texts: the request body is gone by then.
 
 use crate::dialect::profile::Profile;
+use crate::observe::report::RequestCounts;
 use crate::text::names::NameSet;
 
 /// What an answer must know about its request.
@@ -83,33 +84,6 @@ pub struct Parameters {
     pub neighbours: bool,
     /// Messages of the assistant with calls, and no text for their content.
     pub silent_calls: bool,
-}
-
-/// How much of what there is in a request: counts, for metrics and logs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RequestCounts {
-    /// Messages.
-    pub messages: u32,
-    /// Tools that the client offered.
-    pub tools: u32,
-    /// Tool results.
-    pub tool_results: u32,
-    /// Those of them that no earlier request had: that come after the assistant's last message.
-    pub new_results: u32,
-    /// Ids of tool calls that carry an upstream's id as it is.
-    pub ids_decoded: u32,
-    /// Ids that carry one behind a tag.
-    pub ids_tagged: u32,
-    /// Ids of another endpoint.
-    pub ids_foreign: u32,
-}
-
-impl RequestCounts {
-    /// Whether there are tool calls, or results of some.
-    #[must_use]
-    pub(crate) fn has_calls(&self) -> bool {
-        self.ids_decoded > 0 || self.ids_tagged > 0 || self.ids_foreign > 0
-    }
 }
 
 /// Whether reasoning is shown to the client.

@@ -5,11 +5,11 @@
 //! because some clients put keys there.
 
 use crate::Millis;
-use crate::config::Log;
 use crate::error::Fault;
 use crate::json::Writer;
 use crate::observe::metrics;
-use crate::observe::report::{Outcome, Report};
+use crate::observe::report::{Outcome, Report, RequestCounts};
+use crate::setting::word_enum;
 use crate::text::words;
 
 /// Longest text in a line that a client or upstream can choose, in bytes.
@@ -34,6 +34,22 @@ pub struct Request {
     pub passed: Option<(u16, String)>,
     /// What the host has to say: Envoy's `response_code_details`.
     pub details: String,
+}
+
+word_enum! {
+    /// How much is logged.
+    Log {
+        /// Nothing.
+        Off = "off",
+        /// What an operator must act on.
+        Error = "error",
+        /// And what was not as it should be.
+        Warn = "warn",
+        /// And one line for each exchange.
+        Info = "info",
+        /// And the shapes (never the contents) of what passed.
+        Debug = "debug",
+    }
 }
 
 /// How important a line is.
@@ -83,6 +99,19 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     let mut out = Vec::with_capacity(LINE_BYTES);
     let mut json = Writer::new(&mut out);
     json.begin_object().key("level").text(level.word());
+    write_request(request, report, &mut json);
+    write_numbers(request, report, now, &mut json);
+    write_warnings(report, &mut json);
+    // A request that was refused early was not read that far.
+    if log == Log::Debug && report.counts.messages > 0 {
+        write_shape(&report.counts, &mut json);
+    }
+    json.end_object();
+    keep_to_one_line(&mut out);
+    Some(String::from_utf8(out).unwrap_or_default())
+}
+
+fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
     json.key("request_id").text(&report.request_id);
     let path = words::before(&request.path, b"?#");
     json.key("method").text(short(&request.method)).key("path").text(short(path));
@@ -118,12 +147,15 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     if report.stream {
         json.key("stream").bool(true);
     }
+}
+
+fn write_numbers(request: &Request, report: &Report, now: Millis, json: &mut Writer<'_>) {
     let answer = &report.answer;
-    let since = |at: Option<Millis>| at.map(|at| at.saturating_sub(request.began));
-    json.key("duration_ms").u64(since(Some(now)).unwrap_or_default());
+    let since = |at: Millis| at.saturating_sub(request.began);
+    json.key("duration_ms").u64(since(now));
     for (key, number) in [
-        ("head_ms", since(report.head_at)),
-        ("content_ms", since(report.content_at)),
+        ("head_ms", report.head_at.map(since)),
+        ("content_ms", report.content_at.map(since)),
         ("translation_us", report.translation_us),
         ("upstream_status", report.upstream_status.map(u64::from)),
     ] {
@@ -148,34 +180,34 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
             json.key(key).u64(count);
         }
     }
-    if let Some((turn, most)) = report.warnings.tool_turn() {
+}
+
+fn write_warnings(report: &Report, json: &mut Writer<'_>) {
+    let warnings = &report.warnings;
+    if let Some((turn, most)) = warnings.tool_turn() {
         json.key("tool_turn").text(&format!("{turn}/{most}"));
     }
-    if let Some(codes) = report.warnings.header() {
+    if let Some(codes) = warnings.header() {
         json.key("warnings").text(&codes);
     }
-    if !report.warnings.guards().is_empty() {
-        json.key("guards").text(&report.warnings.guards().join(","));
+    if !warnings.guards().is_empty() {
+        json.key("guards").text(&warnings.guards().join(","));
     }
-    // A request that was refused early was not read that far.
-    if log == Log::Debug && report.counts.messages > 0 {
-        let counts = &report.counts;
-        json.key("shape").begin_object();
-        for (key, count) in [
-            ("messages", counts.messages),
-            ("tools", counts.tools),
-            ("tool_results", counts.tool_results),
-            ("tool_ids_decoded", counts.ids_decoded),
-            ("tool_ids_tagged", counts.ids_tagged),
-            ("tool_ids_foreign", counts.ids_foreign),
-        ] {
-            json.key(key).u64(count.into());
-        }
-        json.end_object();
+}
+
+fn write_shape(counts: &RequestCounts, json: &mut Writer<'_>) {
+    json.key("shape").begin_object();
+    for (key, count) in [
+        ("messages", counts.messages),
+        ("tools", counts.tools),
+        ("tool_results", counts.tool_results),
+        ("tool_ids_decoded", counts.ids_decoded),
+        ("tool_ids_tagged", counts.ids_tagged),
+        ("tool_ids_foreign", counts.ids_foreign),
+    ] {
+        json.key(key).u64(count.into());
     }
     json.end_object();
-    keep_to_one_line(&mut out);
-    Some(String::from_utf8(out).unwrap_or_default())
 }
 
 /// Changes what JSON lets stand bare and terminals and readers of lines obey: U+007F to U+009F, U+2028 and U+2029. With

@@ -8,12 +8,11 @@
 //! has answered for it, and only [`MODELS_MAX`] of them. All others are `other`.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Millis;
-use crate::config::Config;
 use crate::error::Fault;
 use crate::observe::report::{Outcome, Report};
-use crate::text::names::NameSet;
 
 /// Most names of models that are not in the model map and still have a label of their own.
 pub const MODELS_MAX: usize = 32;
@@ -115,11 +114,25 @@ impl Sample<'_> {
     }
 }
 
+/// The entry of the operator's model map that stands for the model of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ModelEntry<'a> {
+    /// There is no model map: every name passes through.
+    NoMap,
+    /// A name, or a prefix such as `claude-*`.
+    Entry(Cow<'a, str>),
+    /// The last resort `*`, or no entry at all.
+    Other,
+}
+
 /// What a host remembers so that labels stay bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    models: NameSet<'static>,
+    models: BTreeSet<String>,
 }
+
+/// Adds to the metric the value under these labels.
+type Add<'f> = dyn FnMut(&'static Metric, &[&str], u64) + 'f;
 
 impl Counters {
     /// Calls `give` with everything that a finished exchange adds. A request that was passed through
@@ -127,7 +140,7 @@ impl Counters {
     pub fn count(
         &mut self,
         report: &Report,
-        config: &Config,
+        model: ModelEntry<'_>,
         now: Millis,
         mut give: impl FnMut(Sample<'_>),
     ) {
@@ -143,28 +156,23 @@ impl Counters {
             "" => "none".into(),
             name => word(name),
         };
-        let upstream = upstream.as_ref();
-        add(&REQUESTS, &[outcome(report), status(report.status), upstream], 1);
-        add(&ENDS, &[report.cause()], 1);
         let client_key = report.client_key.as_deref().map(word);
-        if let Some(name) = client_key.as_deref() {
-            add(&CLIENT_REQUESTS, &[name, outcome(report)], 1);
-        }
+        count_end(report, &upstream, client_key.as_deref(), &mut add);
         if report.upstream_request_bytes > 0 {
-            let since = |at: Millis| at.saturating_sub(report.requested_at);
-            let ended_at = report.ended_at.unwrap_or(now);
-            add(&DURATION, &[upstream], since(ended_at));
-            for (metric, at) in
-                [(&UPSTREAM_HEAD, report.head_at), (&FIRST_TOKEN, report.content_at)]
-            {
-                if let Some(at) = at {
-                    add(metric, &[upstream], since(at));
-                }
-            }
-            if let Some(spent_us) = report.translation_us {
-                add(&TRANSLATION, &[upstream], spent_us);
-            }
+            count_times(report, &upstream, now, &mut add);
+            self.count_tokens(report, model, &upstream, client_key.as_deref(), &mut add);
         }
+        count_contents(report, &upstream, &mut add);
+    }
+
+    fn count_tokens(
+        &mut self,
+        report: &Report,
+        model: ModelEntry<'_>,
+        upstream: &str,
+        client_key: Option<&str>,
+        add: &mut Add<'_>,
+    ) {
         let answer = &report.answer;
         let tokens = [
             ("input", answer.input_tokens),
@@ -173,67 +181,89 @@ impl Counters {
             ("output", answer.output_tokens),
             ("thinking", answer.thinking_tokens),
         ];
-        if report.upstream_request_bytes > 0 && tokens.iter().any(|(_, count)| *count > 0) {
-            let model = self.model(report, config);
-            for (kind, count) in tokens {
-                add(&TOKENS, &[kind, &model, upstream], count);
-                if let Some(name) = client_key.as_deref() {
-                    add(&CLIENT_TOKENS, &[name, kind], count);
-                }
+        if tokens.iter().all(|(_, count)| *count == 0) {
+            return;
+        }
+        let model = self.model(report, model);
+        for (kind, count) in tokens {
+            add(&TOKENS, &[kind, &model, upstream], count);
+            if let Some(name) = client_key {
+                add(&CLIENT_TOKENS, &[name, kind], count);
             }
-        }
-        let counts = &report.counts;
-        add(&CHUNKS, &[upstream], answer.chunks);
-        add(&TOOL_CALLS, &[upstream], answer.tool_calls.into());
-        add(&TOOL_RESULTS, &[upstream], counts.new_results.into());
-        for (kind, count) in [
-            ("decoded", counts.ids_decoded),
-            ("tagged", counts.ids_tagged),
-            ("foreign", counts.ids_foreign),
-        ] {
-            add(&TOOL_IDS, &[kind], count.into());
-        }
-        let mut codes: Vec<(&'static str, u64)> = Vec::new();
-        for warning in report.warnings.iter() {
-            let count = u64::from(warning.count);
-            match codes.iter_mut().find(|(code, _)| *code == warning.code) {
-                Some((_, sum)) => *sum = sum.saturating_add(count),
-                None => codes.push((warning.code, count)),
-            }
-        }
-        for (code, count) in codes {
-            add(&WARNINGS, &[code], count);
-        }
-        for guard in report.warnings.guards() {
-            add(&GUARDS, &[guard], 1);
-        }
-        for (direction, bytes) in [
-            ("from_client", report.request_bytes),
-            ("to_upstream", report.upstream_request_bytes),
-            ("from_upstream", report.upstream_response_bytes),
-            ("to_client", report.response_bytes),
-        ] {
-            add(&BYTES, &[direction], bytes as u64);
         }
     }
 
     /// The label for the model that the client named.
-    pub fn model<'a>(&mut self, report: &'a Report, config: &Config) -> Cow<'a, str> {
-        const OTHER: &str = "other";
+    pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
         let name = word(&report.model);
-        if let Some(entry) = config.models.entry(&report.model) {
-            // `claude-*` stands for all that it covers; the last resort stands for nothing.
-            return if entry == "*" { OTHER.into() } else { word(&entry).into_owned().into() };
+        match entry {
+            ModelEntry::Entry(entry) => word(&entry).into_owned().into(),
+            ModelEntry::NoMap if self.models.contains(&*name) => name,
+            ModelEntry::NoMap
+                if self.models.len() < MODELS_MAX
+                    && !name.is_empty()
+                    && report.outcome == Outcome::Answered =>
+            {
+                self.models.insert(name.clone().into_owned());
+                name
+            }
+            ModelEntry::NoMap | ModelEntry::Other => "other".into(),
         }
-        if self.models.contains(&name) {
-            return name;
+    }
+}
+
+fn count_end(report: &Report, upstream: &str, client_key: Option<&str>, add: &mut Add<'_>) {
+    add(&REQUESTS, &[outcome(report), status(report.status), upstream], 1);
+    add(&ENDS, &[report.cause()], 1);
+    if let Some(name) = client_key {
+        add(&CLIENT_REQUESTS, &[name, outcome(report)], 1);
+    }
+}
+
+fn count_times(report: &Report, upstream: &str, now: Millis, add: &mut Add<'_>) {
+    let since = |at: Millis| at.saturating_sub(report.requested_at);
+    for (metric, value) in [
+        (&DURATION, Some(since(report.ended_at.unwrap_or(now)))),
+        (&UPSTREAM_HEAD, report.head_at.map(since)),
+        (&FIRST_TOKEN, report.content_at.map(since)),
+        (&TRANSLATION, report.translation_us),
+    ] {
+        if let Some(value) = value {
+            add(metric, &[upstream], value);
         }
-        let known = config.models.is_empty() && self.models.len() < MODELS_MAX;
-        if known && !name.is_empty() && report.outcome == Outcome::Answered {
-            self.models.add(name.clone().into_owned());
-            return name;
-        }
-        OTHER.into()
+    }
+}
+
+fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {
+    let counts = &report.counts;
+    add(&CHUNKS, &[upstream], report.answer.chunks);
+    add(&TOOL_CALLS, &[upstream], report.answer.tool_calls.into());
+    add(&TOOL_RESULTS, &[upstream], counts.new_results.into());
+    for (kind, count) in [
+        ("decoded", counts.ids_decoded),
+        ("tagged", counts.ids_tagged),
+        ("foreign", counts.ids_foreign),
+    ] {
+        add(&TOOL_IDS, &[kind], count.into());
+    }
+    let mut codes: BTreeMap<&str, u64> = BTreeMap::new();
+    for warning in report.warnings.iter() {
+        let sum = codes.entry(warning.code).or_default();
+        *sum = sum.saturating_add(warning.count.into());
+    }
+    for (code, count) in codes {
+        add(&WARNINGS, &[code], count);
+    }
+    for guard in report.warnings.guards() {
+        add(&GUARDS, &[guard], 1);
+    }
+    for (direction, bytes) in [
+        ("from_client", report.request_bytes),
+        ("to_upstream", report.upstream_request_bytes),
+        ("from_upstream", report.upstream_response_bytes),
+        ("to_client", report.response_bytes),
+    ] {
+        add(&BYTES, &[direction], bytes as u64);
     }
 }
 
@@ -253,31 +283,26 @@ pub fn outcome(report: &Report) -> &'static str {
 /// The statuses that Creole gives by itself, by their number; others, which an upstream chose, by
 /// their class.
 fn status(status: u16) -> &'static str {
-    const OWN: [(u16, &str); 15] = [
-        (200, "200"),
-        (400, "400"),
-        (401, "401"),
-        (402, "402"),
-        (403, "403"),
-        (404, "404"),
-        (405, "405"),
-        (409, "409"),
-        (413, "413"),
-        (429, "429"),
-        (499, "499"),
-        (500, "500"),
-        (502, "502"),
-        (504, "504"),
-        (529, "529"),
-    ];
-    match OWN.iter().find(|(own, _)| *own == status) {
-        Some((_, text)) => text,
-        None => match status {
-            200..300 => "2xx",
-            400..500 => "4xx",
-            500..600 => "5xx",
-            _ => "other",
-        },
+    match status {
+        200 => "200",
+        400 => "400",
+        401 => "401",
+        402 => "402",
+        403 => "403",
+        404 => "404",
+        405 => "405",
+        409 => "409",
+        413 => "413",
+        429 => "429",
+        499 => "499",
+        500 => "500",
+        502 => "502",
+        504 => "504",
+        529 => "529",
+        200..300 => "2xx",
+        400..500 => "4xx",
+        500..600 => "5xx",
+        _ => "other",
     }
 }
 

@@ -4,7 +4,6 @@
 
 use crate::Millis;
 use crate::error::{ErrorKind, Fault};
-use crate::model::request_context::RequestCounts;
 use crate::observe::warning::Warnings;
 
 /// What happened in one exchange.
@@ -174,4 +173,31 @@ pub struct AnswerReport {
     pub tool_calls: u32,
     /// Pieces of content read; it stands still while an upstream sends only signs of life.
     pub progress: u64,
+}
+
+/// What was counted in a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Messages.
+    pub messages: u32,
+    /// Tools that the client offered.
+    pub tools: u32,
+    /// Tool results.
+    pub tool_results: u32,
+    /// Tool results that no earlier request had: they come after the assistant's last message.
+    pub new_results: u32,
+    /// Ids of tool calls that carry an upstream's id as it is.
+    pub ids_decoded: u32,
+    /// Ids of tool calls that carry an upstream's id behind a tag.
+    pub ids_tagged: u32,
+    /// Ids of tool calls of another endpoint.
+    pub ids_foreign: u32,
+}
+
+impl RequestCounts {
+    /// Whether there are tool calls, or results of some.
+    #[must_use]
+    pub(crate) fn has_calls(&self) -> bool {
+        self.ids_decoded > 0 || self.ids_tagged > 0 || self.ids_foreign > 0
+    }
 }

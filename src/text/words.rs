@@ -1,13 +1,8 @@
-//! Looking for words in a text.
-//!
-//! `str::find` for a whole word is made for long and hostile patterns. Ours are short and our own,
-//! and its tables and checks, written out at each place that looks for one, were ten kilobytes of
-//! each artefact.
+//! Looking for words in a text, without a panic at any place and with blocks of bytes at a time.
 
 use std::borrow::Cow;
 
-use memchr::memchr;
-use wide::u8x16;
+use memchr::{memchr, memmem};
 
 /// What some clients and servers on Windows write before a text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -50,44 +45,7 @@ pub fn begins(text: &str, word: &str) -> bool {
 /// Where `word` stands first in `text`.
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {
-    let (bytes, wanted) = (text.as_bytes(), word.as_bytes());
-    // Words often begin with what is frequent: quotes, spaces, backslashes. Two letters are rarer than one.
-    let middle = wanted.len() / 2;
-    let pair = match (wanted.get(middle.wrapping_sub(1)), wanted.get(middle)) {
-        (Some(left), Some(right)) => [*left, *right],
-        (_, Some(letter)) => return memchr(*letter, bytes),
-        _ => return Some(0),
-    };
-    let before = middle.saturating_sub(1);
-    let mut from = before;
-    loop {
-        let at = find_pair(bytes.get(from..)?, pair)?.saturating_add(from);
-        let start = at.saturating_sub(before);
-        if bytes.get(start..)?.starts_with(wanted) {
-            return Some(start);
-        }
-        from = at.saturating_add(1);
-    }
-}
-
-/// Where these two letters stand first beside each other.
-#[inline(never)]
-fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
-    let mut rest = bytes;
-    while let (Some(left), Some(right)) =
-        (rest.first_chunk(), rest.get(1..).and_then(<[u8]>::first_chunk))
-    {
-        let both = u8x16::new(*left).simd_eq(u8x16::splat(pair[0]))
-            & u8x16::new(*right).simd_eq(u8x16::splat(pair[1]));
-        let found = both.to_bitmask();
-        let before = bytes.len().saturating_sub(rest.len());
-        if found != 0 {
-            return Some(before.saturating_add(found.trailing_zeros() as usize));
-        }
-        rest = rest.get(16..).unwrap_or_default();
-    }
-    let at = rest.windows(2).position(|two| two == pair)?;
-    Some(bytes.len().saturating_sub(rest.len()).saturating_add(at))
+    memmem::find(text.as_bytes(), word.as_bytes())
 }
 
 /// Whether `word` stands in `text`.
@@ -96,8 +54,7 @@ pub fn has(text: &str, word: &str) -> bool {
     find(text, word).is_some()
 }
 
-/// Whether this letter of ASCII stands in `text`. `str::contains` with a `char` brings its search for
-/// words along, for letters beyond ASCII.
+/// Whether this letter of ASCII stands in `text`.
 #[must_use]
 pub fn has_byte(text: &str, letter: u8) -> bool {
     memchr(letter, text.as_bytes()).is_some()
@@ -119,36 +76,19 @@ pub(crate) use phrases;
 
 /// Each of some `phrases!`.
 pub(crate) fn each(phrases: &str) -> impl Iterator<Item = &str> {
-    let mut rest = phrases;
-    std::iter::from_fn(move || next_of(&mut rest))
-}
-
-#[inline(never)]
-fn next_of<'p>(rest: &mut &'p str) -> Option<&'p str> {
-    let end = memchr(b'\n', rest.as_bytes()).unwrap_or(rest.len());
-    let (phrase, behind) = rest.split_at_checked(end).filter(|(phrase, _)| !phrase.is_empty())?;
-    *rest = behind.get(1..).unwrap_or_default();
-    Some(phrase)
+    phrases.lines()
 }
 
 /// Whether one of some `phrases!` stands in `text`.
 #[must_use]
-#[inline(never)]
 pub(crate) fn has_one_of(text: &str, phrases: &str) -> bool {
     each(phrases).any(|phrase| has(text, phrase))
 }
 
-/// The position of `word` among `words`, between which there is white space.
-#[must_use]
-#[inline(never)]
-pub fn position(words: &str, word: &str) -> Option<usize> {
-    words.split_ascii_whitespace().position(|known| known == word)
-}
-
-/// Whether `word` is one of them.
+/// Whether `word` is one of `words`, between which there is white space.
 #[must_use]
 pub fn is_among(words: &str, word: &str) -> bool {
-    position(words, word).is_some()
+    words.split_ascii_whitespace().any(|known| known == word)
 }
 
 /// What stands before and after the first `word` in `text`.
@@ -209,15 +149,7 @@ pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
 
 /// The places of `word` in `text`, from left to right, none within another.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
-    let mut from = 0;
-    std::iter::from_fn(move || next_place(text, word, &mut from))
-}
-
-#[inline(never)]
-fn next_place(text: &str, word: &str, from: &mut usize) -> Option<usize> {
-    let at = find(text.get(*from..)?, word)?.saturating_add(*from);
-    *from = at.saturating_add(word.len().max(1));
-    Some(at)
+    memmem::find_iter(text.as_bytes(), word.as_bytes())
 }
 
 /// The places where `name` stands in `text`, and not as a part of a longer name.
@@ -236,7 +168,6 @@ pub fn is_name_byte(byte: u8) -> bool {
 }
 
 /// As `String::truncate`, which panics where `end` is inside a character; nothing is cut there.
-#[inline(never)]
 pub fn truncate(text: &mut String, end: usize) {
     if text.is_char_boundary(end) {
         text.truncate(end);
@@ -245,7 +176,6 @@ pub fn truncate(text: &mut String, end: usize) {
 
 /// As `String::split_off`, which panics where `at` is inside a character or behind the end; nothing is cut there.
 #[must_use]
-#[inline(never)]
 pub fn split_off(text: &mut String, at: usize) -> String {
     if text.is_char_boundary(at) { text.split_off(at) } else { String::new() }
 }

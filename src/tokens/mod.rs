@@ -6,9 +6,9 @@ pub(crate) mod upstream;
 
 use crate::history::server_tools as server_history;
 use crate::json::{Raw, Str};
-use crate::model::request_context::RequestCounts;
 use crate::model::tool::ToolDefinition;
 use crate::model::{Block, Document, DocumentSource, Request, Role};
+use crate::observe::report::RequestCounts;
 
 const PER_MESSAGE: u64 = 4;
 const PER_TOOL: u64 = 12;

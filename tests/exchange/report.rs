@@ -1,7 +1,7 @@
 //! What an exchange tells of itself: the headers of its answers, and the report that metrics and log
 //! lines are made of.
 
-use creole::model::request_context::RequestCounts;
+use creole::observe::report::RequestCounts;
 use creole::observe::report::{AnswerReport, Outcome, Report};
 use creole::observe::warning::Warnings;
 

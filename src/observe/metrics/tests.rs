@@ -1,9 +1,9 @@
 //! Tests of `metrics.rs`.
 
 use super::*;
+use crate::config::Config;
 use crate::error::ErrorKind;
-use crate::model::request_context::RequestCounts;
-use crate::observe::report::AnswerReport;
+use crate::observe::report::{AnswerReport, RequestCounts};
 
 fn answered(model: &str) -> Report {
     Report {
@@ -38,7 +38,7 @@ fn envoy_extracts_every_label() {
 
 fn samples(counters: &mut Counters, report: &Report, config: &Config) -> Vec<String> {
     let mut lines = Vec::new();
-    counters.count(report, config, 9999, |sample| {
+    counters.count(report, config.models.entry(&report.model), 9999, |sample| {
         assert_eq!(sample.labels.len(), sample.metric.labels.len(), "{}", sample.metric.name);
         let labels: Vec<_> =
             sample.pairs().map(|(name, value)| format!("{name}={value}")).collect();
@@ -96,7 +96,7 @@ fn a_refusal_is_counted_without_an_upstreams_times() {
 #[test]
 fn clients_cannot_make_more_labels_than_there_may_be() {
     let mut counters = Counters::default();
-    let mut models = std::collections::BTreeSet::new();
+    let mut models = BTreeSet::new();
     for number in 0..1000 {
         let mut report = answered(&format!("m{number}\n\"é;x=1,"));
         report.status = 200 + number;
