@@ -22,7 +22,6 @@
 //! signatures as well; Prism writes the signatures one behind another. Since each begins with its mark, where a record
 //! could, they are read as one that has the records of all.
 
-use crate::protocols::chat::wire::SignaturePlace;
 use crate::text::words;
 
 /// Longest signature, in bytes of its text. Clients store it and send it with every request.
@@ -101,6 +100,19 @@ impl Field {
             Self::Inline => 8,
         }
     }
+}
+
+/// Where gateways put the signature of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SignaturePlace {
+    /// In `extra_content.google`, as Google does.
+    Google,
+    /// In `extra_content.vertex` (Vertex AI behind a gateway).
+    Vertex,
+    /// In `function` (Portkey).
+    Function,
+    /// Beside `function`.
+    Call,
 }
 
 /// The names of the places where the signature of a call can be. Google's own, where nearly all are, has none.

@@ -1,5 +1,6 @@
 //! What differs between upstreams of one protocol: profiles, dialects of JSON Schema, tool calls in text.
 
+pub(crate) mod effort;
 pub mod profile;
 pub(crate) mod schema;
 pub(crate) mod text_calls;

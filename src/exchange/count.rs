@@ -5,7 +5,8 @@ use super::retry::SentRequest;
 use super::{Body, Exchange, Head, HeadState, Reply, State, UpstreamRequest};
 use crate::error::Error;
 use crate::observe::report::Outcome;
-use crate::tokens::upstream::{self, Question};
+use crate::protocols::CountRequest;
+use crate::tokens::counted::count_of;
 use crate::upstream_error;
 use crate::{Millis, protocols};
 
@@ -43,8 +44,8 @@ impl Exchange {
                 return Err(self.refuse(&error));
             }
         };
-        let question = upstream::question(text, &self.config, &self.client.headers);
-        if let Some(Question { upstream, body, beside, may_be_older, context }) = question {
+        let question = protocols::count_request(text, &self.config, &self.client.headers);
+        if let Some(CountRequest { upstream, body, beside, may_be_older, context }) = question {
             self.note(&context);
             // They come with the request that is counted.
             self.report.counts.new_results = 0;
@@ -65,7 +66,7 @@ impl Exchange {
         now: Millis,
         out: &mut Vec<u8>,
     ) -> Option<Head> {
-        let counted = answer.and_then(upstream::count_of);
+        let counted = answer.and_then(count_of);
         let tokens = match counted {
             Some(tokens) => tokens.saturating_add(count.beside),
             None => count.estimate,

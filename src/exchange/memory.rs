@@ -107,13 +107,8 @@ impl Exchange {
             let mut warnings = Warnings::new(false);
             self.refused.push(refused.clone());
             let (refused, headers) = (&self.refused, &self.client.headers);
-            let without = protocols::chat_request_without(
-                refused,
-                body,
-                &self.config,
-                headers,
-                &mut warnings,
-            );
+            let without =
+                protocols::request_without(refused, body, &self.config, headers, &mut warnings);
             match SentRequest::of(without) {
                 Some(without) if without.body != sent.body => {
                     self.note_refused_in(&mut warnings);

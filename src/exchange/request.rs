@@ -5,7 +5,7 @@ use super::count::Count;
 use super::retry::SentRequest;
 use super::seam::request_too_large;
 use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
-use crate::config::{Protocol, Upstream};
+use crate::config::Upstream;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::{self, Header, Headers};
 use crate::json::{Reader, quoted};
@@ -15,7 +15,6 @@ use crate::protocols::Translated;
 use crate::protocols::messages::models;
 use crate::stream::Answer;
 use crate::text::words::{self, BYTE_ORDER_MARK};
-use crate::tokens;
 use crate::{Millis, protocols};
 
 /// Longest name that is taken from a request that is refused: the log has it.
@@ -230,16 +229,14 @@ impl Exchange {
     }
 
     pub(super) fn upstream_path(&self, upstream: &Upstream) -> String {
-        let endpoint = match upstream.protocol {
-            Protocol::Openai => "chat/completions",
-            Protocol::Anthropic => "messages",
-        };
         match self.client.path {
-            Path::CountTokens => tokens::upstream::path(&self.config, upstream),
+            Path::CountTokens => protocols::count_path(&self.config, upstream),
             Path::Models => Some(format!("{}/models", upstream.base_path)),
             Path::Messages => None,
         }
-        .unwrap_or_else(|| format!("{}/{endpoint}", upstream.base_path))
+        .unwrap_or_else(|| {
+            format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint())
+        })
     }
 
     pub(super) fn upstream_headers(
@@ -247,11 +244,8 @@ impl Exchange {
         upstream: &Upstream,
         stream: bool,
     ) -> Result<Vec<Header>, Error> {
-        let client = &self.client.headers;
-        let mut headers = match upstream.protocol {
-            Protocol::Openai => headers::to_upstream(client, &upstream.key, stream)?,
-            Protocol::Anthropic => headers::to_messages_upstream(client, &upstream.key, stream)?,
-        };
+        let protocol = protocols::of(upstream.protocol);
+        let mut headers = protocol.headers(&self.client.headers, &upstream.key, stream)?;
         headers::set_own(&upstream.headers, &mut headers);
         Ok(headers)
     }

@@ -25,10 +25,10 @@ use std::fmt;
 
 use super::claude_code::is_cancelled;
 use super::failure::is_failure;
-use crate::history::person::after_news;
-use crate::history::same::{KnownCall, KnownResult, of_call, of_result};
-use crate::history::waiting::{sleeps, waits};
-use crate::history::{Turn, answer_to, calls, said_before};
+use super::person::after_news;
+use super::same::{KnownCall, KnownResult, of_call, of_result};
+use super::waiting::{sleeps, waits};
+use crate::model::turn::{Turn, answer_to, blocks_before, calls};
 use crate::model::{ToolResult, ToolUse};
 use crate::text::names::{NameSet, Names};
 
@@ -339,7 +339,7 @@ fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
         }
         // In step, as in `pair`: a client may send any number of both.
         let mut results = user.results.iter().peekable();
-        for call in calls(said_before(earlier, at)) {
+        for call in calls(blocks_before(earlier, at)) {
             let Some(known) = results.next_if(|known| known.id == call.id) else { continue };
             if answer.is_same(known) && context.is_same(call) {
                 return true;

@@ -2,7 +2,6 @@
 
 use crate::json::Str;
 use crate::model::{Block, DocumentSource, ImageSource, Message, Request, Role};
-use crate::protocols::chat::write_request::parts::is_remote;
 use crate::text::words;
 
 /// Most hosts of images that are looked for in an error.
@@ -75,7 +74,7 @@ pub(crate) fn image_hosts(request: &Request<'_>) -> Vec<String> {
 
 fn collect_hosts(block: &Block<'_>, hosts: &mut Vec<String>) {
     if let Block::Image(image) = block
-        && is_remote(&image.source)
+        && image.source.is_remote()
         && let ImageSource::Url(url) = &image.source
         && let Some(host) = host_of(*url)
         && hosts.len() < HOSTS_MAX

@@ -1,8 +1,8 @@
 //! How a conversation begins. Chat templates want words of the user, and clients cut them off: memories keep the last
 //! messages (n8n), compaction and empty first messages leave an assistant that called a tool by itself.
 
-use crate::history::{Turn, User, UserPart};
 use crate::json::Str;
+use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, Text};
 
 /// What the user says before a conversation whose beginning is gone.

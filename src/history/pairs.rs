@@ -17,9 +17,9 @@
 
 use std::borrow::Cow;
 
-use super::{Turn, User, UserPart, answer_to, calls};
 use crate::error::Error;
 use crate::json::Str;
+use crate::model::turn::{Turn, User, UserPart, answer_to, calls};
 use crate::model::{Block, Message, Role, Text, ToolResult};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};

@@ -2,19 +2,21 @@
 //! where the upstream can take them.
 
 use super::attached::has_image;
+use super::omitted::{PDF_OMITTED, SHOWN_PDF_OMITTED, TYPE_OMITTED, URL_OMITTED};
 use super::server_tools as server_history;
+use super::thinking;
+use crate::carry::marks::Marks;
 use crate::carry::signature::Signature;
 use crate::dialect::profile::{
     ImageParts, MidSystem, Profile, ServerHistory, SystemRole, ToolSchema,
 };
 use crate::error::Error;
-use crate::history::{Turn, Turns, UserPart};
+use crate::history::Turns;
 use crate::json::Str;
 use crate::model::tool::ToolChange;
+use crate::model::turn::{Turn, UserPart};
 use crate::model::{Block, Document, DocumentSource, Message, Role, Text, unknown_tag};
 use crate::observe::warning::Warnings;
-use crate::protocols::chat::write_request::parts::{is_of_known_type, is_remote};
-use crate::protocols::chat::write_request::thinking::{self, Marks};
 use crate::text::names::NameSet;
 
 /// What the messages of a request say, beside `turns` the things that act on the whole request.
@@ -186,16 +188,6 @@ impl NotTaken {
         }
     }
 }
-
-/// What the model is told in place of a PDF.
-pub(crate) const PDF_OMITTED: &str = "[document omitted: this model does not take PDF documents]";
-/// What the model is told in place of a PDF that the assistant shows: Chat Completions has no place for it.
-const SHOWN_PDF_OMITTED: &str =
-    "[document omitted: an assistant message cannot have a PDF document]";
-/// What the model is told in place of an image of which there is only the address.
-const URL_OMITTED: &str = "[image omitted: this model does not take image URLs]";
-/// What the model is told in place of an image that no model takes, such as SVG: models refuse the whole request.
-const TYPE_OMITTED: &str = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
 
 fn is_pdf(document: &Document<'_>) -> bool {
     matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
@@ -381,7 +373,7 @@ impl<'a> Reading<'_, '_, 'a> {
                 *block = self.omitted("document", PDF_OMITTED);
             }
             Block::Image(image)
-                if is_remote(&image.source) && self.profile.image_parts == ImageParts::Data =>
+                if image.source.is_remote() && self.profile.image_parts == ImageParts::Data =>
             {
                 *block = self.omitted("image", URL_OMITTED);
             }
@@ -389,7 +381,7 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Image(image)
                 if in_result
                     && self.profile.image_parts != ImageParts::None
-                    && !is_of_known_type(&image.source) =>
+                    && !image.source.is_of_known_type() =>
             {
                 *block = self.omitted("image", TYPE_OMITTED);
             }

@@ -4,7 +4,8 @@
 //! What the calls were and what they gave stays, as words of the user: the model must not do it all
 //! again.
 
-use super::{Turn, Turns, User, UserPart};
+use super::Turns;
+use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, ToolUse};
 
 /// Takes the calls that `offends` names, and their results, out of a repaired conversation.

@@ -4,6 +4,7 @@ mod read;
 
 use super::tool::ToolChange;
 use crate::json::{Raw, Str};
+use crate::text::words;
 pub(crate) use read::BlockParent;
 
 /// One content block. A request can have many small ones, so what is large stands elsewhere.
@@ -108,6 +109,30 @@ pub(crate) enum ImageSource<'a> {
     Url(Str<'a>),
     /// It is at Anthropic.
     File,
+}
+
+impl ImageSource<'_> {
+    /// Whether the image is on the web, and not in its address.
+    pub(crate) fn is_remote(&self) -> bool {
+        matches!(self, Self::Url(url) if !words::begins(url.raw(), "data:"))
+    }
+
+    /// Whether the image is of a type that the Messages API knows, by whatever name, or nothing says of which.
+    pub(crate) fn is_of_known_type(&self) -> bool {
+        const KNOWN: [&str; 7] = ["jpeg", "jpg", "pjpeg", "png", "x-png", "gif", "webp"];
+        let written = match self {
+            Self::Base64 { media_type, .. } => media_type.decode(),
+            // PHP writes `image\/png`.
+            Self::Url(url) if !self.is_remote() => {
+                let url = url.decode();
+                words::before(&url, b",").get("data:".len()..).unwrap_or_default().to_owned().into()
+            }
+            Self::Url(_) | Self::File => return true,
+        };
+        let media_type = words::before(written.trim(), b";").trim();
+        let name = words::after_start(media_type, "image/");
+        name.is_some_and(|name| KNOWN.iter().any(|known| name.eq_ignore_ascii_case(known)))
+    }
 }
 
 /// A document.

@@ -11,6 +11,7 @@ pub(crate) mod block;
 pub(crate) mod request;
 mod source;
 pub(crate) mod tool;
+pub(crate) mod turn;
 
 pub(crate) use block::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,

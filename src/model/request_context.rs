@@ -3,6 +3,8 @@
 //! Written by `translate` while it reads the request, read by `stream` and by `translate` again
 //! while they read the answer. It owns its texts: the request body is gone by then.
 
+use super::request::{Thinking, ThinkingMode};
+use crate::config::Reasoning;
 use crate::dialect::profile::Profile;
 use crate::observe::report::RequestCounts;
 use crate::text::names::NameSet;
@@ -96,6 +98,22 @@ pub enum Display {
     Omitted,
     /// Thinking blocks with their text.
     Shown,
+}
+
+impl Display {
+    /// What a client that sent this `thinking` is shown of the reasoning.
+    pub(crate) fn of(thinking: Option<Thinking>, reasoning: Reasoning) -> Self {
+        let is_wanted = thinking.is_some_and(|thinking| {
+            matches!(thinking.mode, ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
+        });
+        let is_omitted = thinking.is_some_and(|thinking| thinking.omitted);
+        match reasoning {
+            Reasoning::Never => Self::Hidden,
+            Reasoning::OnRequest if !is_wanted => Self::Hidden,
+            Reasoning::OnRequest | Reasoning::Always if is_omitted => Self::Omitted,
+            Reasoning::OnRequest | Reasoning::Always => Self::Shown,
+        }
+    }
 }
 
 /// The tools whose calls are not passed on to the client.

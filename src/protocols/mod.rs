@@ -1,43 +1,39 @@
-//! Whole bodies to whole bodies.
+//! Protocols: each is a folder that knows nothing of the others. This file alone knows all of them.
 //!
-//! A request goes through three phases: it is read once (`anthropic`) and checked (`check`), its history is repaired
-//! (`history`, `conversation`), and the body for the upstream is written straight into its buffer
-//! (`messages`, `parts`), shaped by the upstream's profile. For an upstream that speaks Messages
-//! itself, only what is wrong in the history is written anew (`native`).
+//! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat` out of the turns of
+//! its repaired history, `messages` as an edit list over the client's own bytes.
 
 pub(crate) mod chat;
+mod client;
 pub(crate) mod messages;
+mod upstream;
 
-use crate::config::{Config, CountTokens};
+use crate::config::{Config, CountTokens, Protocol, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
-use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
-use crate::text::surrogates;
 pub use crate::upstream_error::refused::{Refused, Room};
-use chat::write_request::Aim;
+use client::ClientRequest;
+pub use upstream::Translated;
+pub(crate) use upstream::{CountRequest, UpstreamProtocol};
 
-/// What becomes of a request.
-#[derive(Debug)]
-pub enum Translated {
-    /// It goes to an upstream.
-    Send {
-        /// Its name in the configuration.
-        upstream: String,
-        /// The request in the upstream's protocol.
-        body: Vec<u8>,
-        /// What the answer must know.
-        context: Box<RequestContext>,
-    },
-    /// It is answered here.
-    Answer {
-        /// What the answer must know.
-        context: Box<RequestContext>,
-        /// The text; none if empty.
-        text: String,
-        /// `stop_reason`
-        stop_reason: &'static str,
-    },
+/// The protocol of upstreams that the configuration names so.
+#[must_use]
+pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
+    match protocol {
+        Protocol::Openai => &chat::Chat,
+        Protocol::Anthropic => &messages::Messages,
+    }
+}
+
+/// The protocol in which a request is written. Where it goes to no upstream, each refuses it alike.
+fn for_request(client: &ClientRequest<'_>) -> &'static dyn UpstreamProtocol {
+    let mut protocols = client.config.upstreams.values().map(|upstream| upstream.protocol);
+    let first = protocols.next().unwrap_or(Protocol::Openai);
+    // Where there is a choice, the body is looked at.
+    let is_only = protocols.all(|protocol| protocol == first);
+    let routed = if is_only { None } else { client.route() };
+    of(routed.map_or(first, |upstream| upstream.protocol))
 }
 
 /// Translates the body of `POST /v1/messages`. `headers` are those of the client that are kept.
@@ -50,10 +46,7 @@ pub fn request(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    match messages::relay::translate(body, config, warnings)? {
-        Some(translated) => Ok(translated),
-        None => chat::write_request::translate(body, config, headers, Aim::Answer(&[]), warnings),
-    }
+    request_without(&[], body, config, headers, warnings)
 }
 
 /// Translates a request without the parts that the upstream refused.
@@ -67,28 +60,8 @@ pub fn request_without(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    if !messages::relay::takes(body, config) {
-        return chat_request_without(refused, body, config, headers, warnings);
-    }
-    let mut without = surrogates::without_halves(body).into_owned();
-    for refused in refused {
-        without = messages::relay::Without { refused, warnings }.request(&without)?.into_owned();
-    }
-    request(&without, config, headers, warnings)
-}
-
-/// Translates a request for an upstream of Chat Completions, without the parts that it refused.
-///
-/// # Errors
-/// The request cannot be served.
-pub(crate) fn chat_request_without(
-    refused: &[Refused],
-    body: &str,
-    config: &Config,
-    headers: &[Header],
-    warnings: &mut Warnings,
-) -> Result<Translated, Error> {
-    chat::write_request::translate(body, config, headers, Aim::Answer(refused), warnings)
+    let client = ClientRequest { body, config, headers };
+    for_request(&client).write_request(&client, refused, warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.
@@ -100,5 +73,25 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));
     }
-    chat::write_request::estimate(body, config)
+    let client = ClientRequest { body, config, headers: &[] };
+    for_request(&client).estimate(&client)
+}
+
+/// Where an upstream counts tokens; nothing where it cannot, or is not to be asked.
+#[must_use]
+pub(crate) fn count_path(config: &Config, upstream: &Upstream) -> Option<String> {
+    let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
+    is_wanted.then(|| of(upstream.protocol).count_path(upstream)).flatten()
+}
+
+/// The request for the upstream's count of a request; nothing where it cannot count, or is not to be asked.
+#[must_use]
+pub(crate) fn count_request(
+    body: &str,
+    config: &Config,
+    headers: &[Header],
+) -> Option<CountRequest> {
+    let client = ClientRequest { body, config, headers };
+    let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
+    is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
 }

@@ -1,8 +1,8 @@
 //! An estimate of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
 //! bytes alone, for `message_start`, which must name a number before the upstream has counted.
 
+pub(crate) mod counted;
 mod letters;
-pub(crate) mod upstream;
 
 use crate::history::server_tools as server_history;
 use crate::json::{Raw, Str};

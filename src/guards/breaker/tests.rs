@@ -1,9 +1,9 @@
 //! The history is read from its end, and must be judged as if it were read from its beginning.
 
 use super::*;
-use crate::history::person::after_news;
-use crate::history::{User, UserPart};
+use crate::guards::person::after_news;
 use crate::json::{Raw, Str};
+use crate::model::turn::{User, UserPart};
 use crate::model::{Block, Text};
 use proptest::prelude::*;
 

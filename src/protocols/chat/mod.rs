@@ -1,4 +1,47 @@
 //! OpenAI's Chat Completions API.
 
+mod count;
 pub(crate) mod wire;
-pub(crate) mod write_request;
+mod write_request;
+
+use super::client::{ClientRequest, Purpose};
+use super::upstream::{CountRequest, Translated, UpstreamProtocol};
+use crate::config::{Key, Upstream};
+use crate::error::Error;
+use crate::headers::{self, Header};
+use crate::observe::warning::Warnings;
+use crate::upstream_error::refused::Refused;
+
+/// Upstreams that speak Chat Completions.
+pub(crate) struct Chat;
+
+impl UpstreamProtocol for Chat {
+    fn endpoint(&self) -> &'static str {
+        "chat/completions"
+    }
+
+    fn headers(&self, client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
+        headers::to_upstream(client, key, stream)
+    }
+
+    fn write_request(
+        &self,
+        client: &ClientRequest<'_>,
+        refused: &[Refused],
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error> {
+        write_request::write_request(client, Purpose::Answer, refused, warnings)
+    }
+
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error> {
+        count::estimate(client)
+    }
+
+    fn count_path(&self, upstream: &Upstream) -> Option<String> {
+        count::path(upstream)
+    }
+
+    fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
+        count::write_count(client)
+    }
+}

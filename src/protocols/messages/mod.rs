@@ -2,4 +2,65 @@
 
 pub(crate) mod check;
 pub(crate) mod models;
-pub(crate) mod relay;
+mod relay;
+
+use super::client::{ClientRequest, Purpose};
+use super::upstream::{CountRequest, Translated, UpstreamProtocol};
+use crate::config::{Key, Upstream};
+use crate::error::Error;
+use crate::headers::{self, Header};
+use crate::model::Request;
+use crate::observe::warning::Warnings;
+use crate::text::surrogates;
+use crate::tokens;
+use crate::upstream_error::refused::Refused;
+
+/// Upstreams that speak Messages, as the client does.
+pub(crate) struct Messages;
+
+impl UpstreamProtocol for Messages {
+    fn endpoint(&self) -> &'static str {
+        "messages"
+    }
+
+    fn headers(&self, client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
+        headers::to_messages_upstream(client, key, stream)
+    }
+
+    fn write_request(
+        &self,
+        client: &ClientRequest<'_>,
+        refused: &[Refused],
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error> {
+        relay::write_request(client, refused, warnings)
+    }
+
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error> {
+        if !relay::takes(client) {
+            let mut warnings = Warnings::new(client.config.settings.strict);
+            return Err(client.refusal(Purpose::Count, &mut warnings));
+        }
+        let body = surrogates::without_halves(client.body);
+        // It takes what cannot be served here, and what is too new to be read.
+        let read =
+            Request::read(&body, client.config.settings.depth_max, &mut Warnings::new(false));
+        match read {
+            Ok(request) => Ok(tokens::estimate_carefully(&request).sum()),
+            Err(error) if error.too_many => Err(error),
+            Err(_) => Ok(tokens::tokens_of(client.body.len() as u64)),
+        }
+    }
+
+    fn count_path(&self, upstream: &Upstream) -> Option<String> {
+        Some(format!("{}/messages/count_tokens", upstream.base_path))
+    }
+
+    fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
+        // The client asks for a number: what is told of the request itself goes with its answer.
+        let translated = self.write_request(client, &[], &mut Warnings::new(false)).ok()?;
+        let Translated::Send { upstream, body, mut context } = translated else { return None };
+        context.stream = false;
+        Some(CountRequest { upstream, body, beside: 0, may_be_older: false, context })
+    }
+}

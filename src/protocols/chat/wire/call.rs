@@ -1,5 +1,6 @@
 //! A tool call of an answer, or a fragment of one.
 
+use crate::carry::signature::SignaturePlace;
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::protocols::chat::wire::{filled, number, text};
 
@@ -27,19 +28,6 @@ pub(crate) struct Signature<'a> {
     pub place: SignaturePlace,
     /// The signature.
     pub text: Str<'a>,
-}
-
-/// Where gateways put the signature of a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum SignaturePlace {
-    /// In `extra_content.google`, as Google does.
-    Google,
-    /// In `extra_content.vertex` (Vertex AI behind a gateway).
-    Vertex,
-    /// In `function` (Portkey).
-    Function,
-    /// Beside `function`.
-    Call,
 }
 
 /// The input of a call.

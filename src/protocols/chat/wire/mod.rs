@@ -21,7 +21,7 @@ mod role;
 mod says;
 mod usage;
 
-pub(crate) use call::{Arguments, SignaturePlace, ToolCall};
+pub(crate) use call::{Arguments, ToolCall};
 pub(crate) use chunk::{Choice, Chunk};
 pub(crate) use content::Part;
 pub(crate) use delta::Delta;

@@ -3,13 +3,13 @@
 use super::messages::MessageWriter;
 use super::parts::{begin_text, end_text};
 use super::thinking::Reasoning;
-use crate::carry::signature;
+use crate::carry::signature::{self, SignaturePlace};
 use crate::dialect::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::error::Error;
-use crate::history::{User, calls, server_tools as server_history, spoilt_inputs};
+use crate::history::{server_tools as server_history, spoilt_inputs};
 use crate::json::{Reader, Writer, escape, escape_compact};
+use crate::model::turn::{User, calls};
 use crate::model::{Block, DocumentSource, ToolResult, ToolUse, path_at};
-use crate::protocols::chat::wire::SignaturePlace;
 
 /// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
 /// neither, as after a change of models.

@@ -1,12 +1,10 @@
-//! How hard the model thinks, and whether.
+//! How hard the model thinks, and for how many tokens it may think and write.
 
-use super::fields;
-use crate::config;
+use crate::dialect::effort::{nearest, of_word};
 use crate::dialect::profile::{Effort, Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::error::Error;
 use crate::json::{Str, Writer};
-use crate::model::request_context::Display;
-use crate::model::{Request, Thinking, ThinkingMode};
+use crate::model::{Request, ThinkingMode};
 use crate::observe::warning::Warnings;
 
 /// What the conversation says about thinking in this turn.
@@ -56,14 +54,13 @@ impl Effective {
             return Ok(Self { effort, switch: Some(false), budget: None });
         }
         let word = turn.effort.or(request.effort);
-        let mut wanted = word.and_then(effort_of);
+        let mut wanted = word.and_then(of_word);
         if word.is_some() && wanted.is_none() {
             warnings.dropped("output_config.effort")?;
         }
         let mut budget = None;
         if let Some(ThinkingMode::Enabled(tokens)) = mode {
-            budget =
-                profile.thinking_budget.then(|| fields::thinking_budget(tokens, request, profile));
+            budget = profile.thinking_budget.then(|| thinking_budget(tokens, request, profile));
             wanted = wanted.or(Some(match tokens {
                 4096.. => Effort::High,
                 2048.. => Effort::Medium,
@@ -112,56 +109,15 @@ impl Effective {
     }
 }
 
-/// The value that an upstream with these takes in place of an effort, if it has one.
-pub(crate) fn nearest_of(word: Str<'_>, values: &[Effort]) -> Option<Effort> {
-    nearest(effort_of(word)?, values)
+/// How many tokens the upstream is asked for.
+pub(crate) fn limited(wanted: u64, profile: &Profile) -> u64 {
+    if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
 }
 
-fn effort_of(word: Str<'_>) -> Option<Effort> {
-    let all = [Effort::Low, Effort::Medium, Effort::High, Effort::Xhigh, Effort::Max];
-    all.into_iter().find(|effort| word == effort.word())
-}
-
-/// The value that the upstream takes: the wanted one, else the next lower one, else the lowest that
-/// still thinks. `none` only where there is nothing else.
-fn nearest(wanted: Effort, values: &[Effort]) -> Option<Effort> {
-    let thinking = || values.iter().copied().filter(|value| *value != Effort::None);
-    let lower = thinking().filter(|value| *value <= wanted).max();
-    lower.or_else(|| thinking().min()).or_else(|| values.first().copied())
-}
-
-/// What the client is shown of the reasoning.
-pub(crate) fn shown(thinking: Option<Thinking>, reasoning: config::Reasoning) -> Display {
-    let wanted = matches!(
-        thinking.map(|thinking| thinking.mode),
-        Some(ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
-    );
-    let omitted = thinking.is_some_and(|thinking| thinking.omitted);
-    match reasoning {
-        config::Reasoning::Never => Display::Hidden,
-        config::Reasoning::OnRequest if !wanted => Display::Hidden,
-        config::Reasoning::OnRequest | config::Reasoning::Always if omitted => Display::Omitted,
-        config::Reasoning::OnRequest | config::Reasoning::Always => Display::Shown,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_effort_that_is_not_there_becomes_the_next_lower_one() {
-        use Effort::{High, Low, Max, Medium, Minimal, None, Xhigh};
-        for (wanted, values, expected) in [
-            (Xhigh, &[None, Minimal, Low, Medium, High, Xhigh, Max][..], Some(Xhigh)),
-            (Xhigh, &[Low, High, Max], Some(High)),
-            (Max, &[Low, Medium, High], Some(High)),
-            (Medium, &[Low, High, Max], Some(Low)),
-            (Low, &[None, High], Some(High)),
-            (Low, &[None], Some(None)),
-            (High, &[], Option::None),
-        ] {
-            assert_eq!(nearest(wanted, values), expected, "{wanted:?} {values:?}");
-        }
-    }
+/// How many tokens the model may think for. The client left room for an answer below its own limit; where that is
+/// lowered, half of the new one is left.
+fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
+    let context = request.max_tokens.unwrap_or(u64::MAX);
+    let limit = limited(context, profile);
+    if limit < context { wanted.min(limit / 2) } else { wanted }
 }

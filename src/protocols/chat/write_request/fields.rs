@@ -8,7 +8,7 @@ use crate::model::Request;
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-use super::effort::Effective;
+use super::effort::{Effective, limited};
 use crate::headers::{Header, Headers};
 use crate::tools::{plain, takes_strictly, write_output_schema};
 
@@ -38,19 +38,6 @@ pub(crate) fn write(
     }
     profile.extra_body.write_into(&SHARED_MEMBERS, json);
     Ok(())
-}
-
-/// How many tokens the upstream is asked for.
-pub(crate) fn limited(wanted: u64, profile: &Profile) -> u64 {
-    if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
-}
-
-/// How many tokens the model may think for. The client left room for an answer below its own limit; where that is
-/// lowered, half of the new one is left.
-pub(crate) fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
-    let context = request.max_tokens.unwrap_or(u64::MAX);
-    let limit = limited(context, profile);
-    if limit < context { wanted.min(limit / 2) } else { wanted }
 }
 
 fn write_limits(request: &Request<'_>, profile: &Profile, json: &mut Writer<'_>) {

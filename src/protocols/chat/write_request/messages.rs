@@ -18,9 +18,10 @@ use crate::dialect::profile::{
     MidSystem, Profile, SystemRole, TextAfterToolResults, ToolContentParts,
 };
 use crate::error::Error;
-use crate::history::person::is_of_client;
-use crate::history::{MOVED, Turn, User, UserPart, beginning};
+use crate::guards::person::is_of_client;
+use crate::history::beginning;
 use crate::json::{Str, Writer, escape, escape_compact};
+use crate::model::turn::{MOVED, Turn, User, UserPart};
 use crate::model::{Block, DocumentSource, Text, ToolResult};
 use crate::observe::warning::Warnings;
 use crate::text::names::Names;

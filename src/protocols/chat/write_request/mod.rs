@@ -10,110 +10,65 @@ pub(crate) mod thinking;
 
 use std::borrow::Cow;
 
+use crate::carry::marks::Marks;
+use crate::carry::tool_id;
 use crate::config::{Config, Pairing, Upstream};
 use crate::dialect::profile::{
     ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
 };
 use crate::error::Error;
-use crate::history;
-use crate::history::{Turn, calls, pairs};
-use crate::json::{self, Writer};
-use crate::model::request_context::{Parameters, RequestContext, Withheld};
+use crate::guards::loops::{self, Guarded, Note};
+use crate::headers::is_of_claude_code;
+use crate::history::read::History;
+use crate::history::thinking::is_required;
+use crate::history::{attached, pairs, spoilt_inputs};
+use crate::json::Writer;
+use crate::model::request_context::{Display, Parameters, RequestContext, Withheld};
+use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::observe::warning::Warnings;
+use crate::protocols::client::{ClientRequest, Purpose, Routed};
+use crate::protocols::upstream::Translated;
 use crate::text::words;
-
-use super::super::messages::{check, relay};
-use super::super::{Refused, Translated};
-use crate::carry::tool_id;
-use crate::guards::loops;
-use crate::guards::loops::{Guarded, Note};
-use crate::headers::{Header, is_of_claude_code};
-use crate::history::read::History;
-use crate::history::{attached, spoilt_inputs};
-use crate::text::surrogates;
 use crate::tokens;
 use crate::tools::{ToolRequest, ToolSet};
+use crate::upstream_error::refused::Refused;
 use effort::Effective;
 use messages::{MessageWriter, SystemPrompt};
 use parts::Parts;
 
-/// What a body is translated for.
-#[derive(Clone, Copy)]
-pub(crate) enum Aim<'a> {
-    /// To be answered, without what was refused.
-    Answer(&'a [Refused]),
-    /// To be counted: no limit of the output is needed.
-    Count,
-}
-
-/// Translates a body. See [`super::write_request`].
-pub(crate) fn translate(
-    body: &str,
-    config: &Config,
-    headers: &[Header],
-    aim: Aim<'_>,
+/// Writes a request without what the upstream refused.
+pub(crate) fn write_request(
+    client: &ClientRequest<'_>,
+    purpose: Purpose,
+    refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let before = warnings.clone();
-    let whole;
-    let (mut body, mut request) = (body, read(body, config, aim, warnings)?);
-    if request.has_halves {
-        *warnings = before;
-        whole = surrogates::without_halves(body);
-        body = &whole;
-        request = read(body, config, aim, warnings)?;
-    }
-    translate_read(request, body, config, headers, aim, warnings)
-}
-
-fn read<'a>(
-    body: &'a str,
-    config: &Config,
-    aim: Aim<'_>,
-    warnings: &mut Warnings,
-) -> Result<Request<'a>, Error> {
-    let request = Request::read(body, config.settings.depth_max, warnings)?;
-    if request.max_tokens.is_none() && !matches!(aim, Aim::Count) {
-        return Err(json::Error::value("Field required").in_key("max_tokens").into());
-    }
-    Ok(request)
-}
-
-/// Translates the request that was read from `body`.
-fn translate_read(
-    request: Request<'_>,
-    body: &str,
-    config: &Config,
-    headers: &[Header],
-    aim: Aim<'_>,
-    warnings: &mut Warnings,
-) -> Result<Translated, Error> {
-    let lost = spoilt_inputs::find_lost(&request, config.settings.depth_max);
-    let mut request = request;
-    lost.iter().for_each(|lost| lost.put_back(&mut request));
-    if request.thinking.is_none() && request.effort.is_some() && is_of_claude_code(headers) {
-        // That is how it says that thinking is off, to a model whose name it does not know.
-        request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
-    }
-    let model = request.model.decode();
-    let (upstream, model) = check::request(&request, &model, config, headers, warnings)?;
-    let refused = match aim {
-        Aim::Answer(refused) => refused,
-        Aim::Count => &[],
-    };
-    let mut profile = Cow::Borrowed(&upstream.profile);
-    for refused in refused {
-        refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
-    }
-    let target = Target { config, upstream, profile: &profile, model, refused };
-    target.translate(request, body, headers, warnings)
+    client.read(purpose, warnings, |routed, warnings| {
+        let Routed { request, body, upstream, model } = routed;
+        let lost = spoilt_inputs::find_lost(&request, client.config.settings.depth_max);
+        let mut request = request;
+        lost.iter().for_each(|lost| lost.put_back(&mut request));
+        if request.thinking.is_none()
+            && request.effort.is_some()
+            && is_of_claude_code(client.headers)
+        {
+            // That is how it says that thinking is off, to a model whose name it does not know.
+            request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
+        }
+        let mut profile = Cow::Borrowed(&upstream.profile);
+        for refused in refused {
+            refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
+        }
+        let target = Target { client, upstream, profile: &profile, model, refused };
+        target.translate(request, body, warnings)
+    })
 }
 
 /// Where a request goes.
 #[derive(Clone, Copy)]
 struct Target<'t> {
-    config: &'t Config,
+    client: &'t ClientRequest<'t>,
     upstream: &'t Upstream,
     /// The upstream's own, or without what it refused.
     profile: &'t Profile,
@@ -138,7 +93,6 @@ impl Target<'_> {
         self,
         mut request: Request<'a>,
         body: &'a str,
-        headers: &[Header],
         warnings: &mut Warnings,
     ) -> Result<Translated, Error> {
         let Decided { mut history, tools, effective, notes, end, mut context } =
@@ -172,7 +126,7 @@ impl Target<'_> {
         if continues {
             json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
         }
-        fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
+        fields::write(&request, &effective, profile, self.client.headers, warnings, &mut json)?;
         json.end_object();
 
         if request.max_tokens == Some(0) {
@@ -190,7 +144,8 @@ impl Target<'_> {
         body: &'a str,
         warnings: &mut Warnings,
     ) -> Result<Decided<'a>, Error> {
-        let Self { config, upstream, profile, model, .. } = self;
+        let Self { client, upstream, profile, model, .. } = self;
+        let config = client.config;
         let input_tokens = tokens::estimate(request);
         let mut counts = tokens::counts(request);
         let has_images = profile.image_parts != ImageParts::None && attached::has_images(request);
@@ -199,14 +154,13 @@ impl Target<'_> {
         let has_documents = profile.file_parts && attached::has_documents(request);
 
         let guards = config.guards(upstream);
-        let marks = thinking::Marks::new(config, upstream, model);
-        let strict = config.settings.strict;
-        let mut history = read_history(request, strict, guards.pairing, profile, &marks, warnings)?;
+        let marks = Marks::new(config, upstream, model);
+        let mut history = self.read_history(request, guards.pairing, &marks, warnings)?;
         let parameters = parameters(request, &history, profile);
         let prefilled = is_prefilled(&history.turns);
         let prefill = prefill(&history.turns, profile, warnings)?;
 
-        let said = ToolRequest {
+        let requested = ToolRequest {
             body,
             definitions: std::mem::take(&mut request.tools),
             changes: std::mem::take(&mut history.changes),
@@ -214,7 +168,7 @@ impl Target<'_> {
             choice: request.tool_choice.take(),
             history_has_calls: !history.ids.is_empty(),
         };
-        let mut tools = ToolSet::new(said, profile, warnings)?;
+        let mut tools = ToolSet::new(requested, profile, warnings)?;
         let Guarded { notes, withheld, end, .. } =
             Guarded::new(&history.turns, &mut tools, guards, warnings)?;
         let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
@@ -223,7 +177,7 @@ impl Target<'_> {
         let context = Box::new(RequestContext {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
-            max_tokens: request.max_tokens.map_or(0, |wanted| fields::limited(wanted, profile)),
+            max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
             stop_sequences: request
@@ -231,7 +185,7 @@ impl Target<'_> {
                 .iter()
                 .map(|it| it.decode().into_owned())
                 .collect(),
-            thinking: effort::shown(request.thinking, config.settings.reasoning),
+            thinking: Display::of(request.thinking, config.settings.reasoning),
             reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
             upstream_mark: marks.upstream,
             model_mark: marks.model,
@@ -247,7 +201,7 @@ impl Target<'_> {
             has_new_image,
             has_documents,
             has_schema: request.output_schema.is_some(),
-            has_reasoning: history.has_reasoning || thinking::is_required(profile),
+            has_reasoning: history.has_reasoning || is_required(profile),
             parameters,
             counts,
             profile: Profile {
@@ -262,6 +216,44 @@ impl Target<'_> {
         });
         Ok(Decided { history, tools, effective, notes, end, context })
     }
+
+    /// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
+    fn read_history<'a>(
+        self,
+        request: &mut Request<'a>,
+        pairing: Pairing,
+        marks: &Marks,
+        warnings: &mut Warnings,
+    ) -> Result<History<'a>, Error> {
+        self.client.check_strictly(request)?;
+        if self.client.config.settings.strict || pairing == Pairing::Reject {
+            pairs::check(&request.messages).map_err(|error| loops::unpaired(error, warnings))?;
+        }
+        let messages = std::mem::take(&mut request.messages);
+        let only_system = messages.iter().all(|message| message.role == Role::System);
+        let last = messages.iter().rfind(|message| message.role != Role::System);
+        let last_says_nothing = last.is_some_and(says_nothing);
+        let mut history = History::new(messages, self.profile, marks, warnings)?;
+        if pairing == Pairing::Repair {
+            let before = warnings.count();
+            history.turns = pairs::repair(history.turns, warnings);
+            if warnings.count() > before {
+                warnings.acted("pairing");
+            }
+        }
+        pairs::order(&mut history.turns);
+        // An empty last message must not be left out if the assistant spoke before it: the answer would
+        // continue those words.
+        let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
+        if only_system {
+            return Err(Error::invalid("messages: first message must use the \"user\" role"));
+        }
+        let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
+        if nobody_speaks || last_says_nothing && ends_with_assistant {
+            return Err(Error::invalid("messages: text content blocks must be non-empty"));
+        }
+        Ok(history)
+    }
 }
 
 /// Which parameters are sent, unless the profile says that they are not.
@@ -273,97 +265,9 @@ fn parameters(request: &Request<'_>, history: &History<'_>, profile: &Profile) -
         thinking: thinks || profile.thinking_switch != ThinkingSwitch::None,
         user: request.user_id.is_some(),
         service_tier: request.service_tier.is_some() || request.speed.is_some(),
-        neighbours: !history::alternates(&history.turns),
+        neighbours: !alternates(&history.turns),
         // Known when the messages are written.
         silent_calls: false,
-    }
-}
-
-/// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
-fn read_history<'a>(
-    request: &mut Request<'a>,
-    strict: bool,
-    pairing: Pairing,
-    profile: &Profile,
-    marks: &thinking::Marks,
-    warnings: &mut Warnings,
-) -> Result<History<'a>, Error> {
-    if strict {
-        check::strictly(request)?;
-    }
-    if strict || pairing == Pairing::Reject {
-        pairs::check(&request.messages).map_err(|error| loops::unpaired(error, warnings))?;
-    }
-    let messages = std::mem::take(&mut request.messages);
-    let only_system = messages.iter().all(|message| message.role == Role::System);
-    let last = messages.iter().rfind(|message| message.role != Role::System);
-    let last_says_nothing = last.is_some_and(says_nothing);
-    let mut history = History::new(messages, profile, marks, warnings)?;
-    if pairing == Pairing::Repair {
-        let before = warnings.count();
-        history.turns = pairs::repair(history.turns, warnings);
-        if warnings.count() > before {
-            warnings.acted("pairing");
-        }
-    }
-    pairs::order(&mut history.turns);
-    // An empty last message must not be left out if the assistant spoke before it: the answer would
-    // continue those words.
-    let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
-    if only_system {
-        return Err(Error::invalid("messages: first message must use the \"user\" role"));
-    }
-    let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
-    if nobody_speaks || last_says_nothing && ends_with_assistant {
-        return Err(Error::invalid("messages: text content blocks must be non-empty"));
-    }
-    Ok(history)
-}
-
-/// Estimates the input tokens of a body. See [`super::super::count_tokens`].
-pub(crate) fn estimate(body: &str, config: &Config) -> Result<u64, Error> {
-    // It takes what cannot be served here, and what is too new to be read.
-    let native = relay::takes(body, config);
-    let mut warnings = Warnings::new(config.settings.strict && !native);
-    let mut request = match Request::read(body, config.settings.depth_max, &mut warnings) {
-        Err(error) if native && !error.too_many => return Ok(tokens::tokens_of(body.len() as u64)),
-        read => read?,
-    };
-    if request.has_halves {
-        return estimate(&surrogates::without_halves(body), config);
-    }
-    if native {
-        return Ok(tokens::estimate_carefully(&request).sum());
-    }
-    let name = request.model.decode();
-    let (upstream, model) = check::request(&request, &name, config, &[], &mut warnings)?;
-    let marks = thinking::Marks::new(config, upstream, model);
-    let mut estimated = tokens::estimate_carefully(&request);
-    estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
-    sent_reasoning(&mut request, &upstream.profile, &marks, |text| estimated.add(text));
-    Ok(estimated.sum())
-}
-
-/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of
-/// the request.
-pub(crate) fn sent_reasoning(
-    request: &mut Request<'_>,
-    profile: &Profile,
-    marks: &thinking::Marks,
-    mut each: impl FnMut(&str),
-) {
-    let thinks =
-        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
-    if !request.messages.iter().any(|message| message.content.iter().any(thinks)) {
-        return;
-    }
-    let messages = std::mem::take(&mut request.messages);
-    // What cannot be sent is told where it is sent.
-    let history = History::new(messages, profile, marks, &mut Warnings::new(false));
-    for turn in history.map(|history| history.turns).unwrap_or_default() {
-        if let Turn::Assistant(blocks) = turn {
-            each(&thinking::Reasoning::of(&blocks).sent_text(profile));
-        }
     }
 }
 
@@ -442,6 +346,6 @@ fn system_prompt<'a>(
 }
 
 /// The schema of the answer, where the prompt has it because the upstream knows no other way.
-fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
+pub(super) fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
     request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
 }

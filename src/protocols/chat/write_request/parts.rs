@@ -4,12 +4,9 @@
 
 use crate::dialect::profile::{ImageParts, Profile};
 use crate::error::Error;
+use crate::history::omitted::IMAGE_OMITTED;
 use crate::json::{self, Reader, Str, Writer, escape};
 use crate::model::{Block, Document, DocumentSource, Image, ImageSource, path_at};
-use crate::text::words;
-
-/// What a model without eyes is told.
-pub(crate) const IMAGE_OMITTED: &str = "[image omitted: this model does not take images]";
 
 /// What the parts of one request have in common.
 #[derive(Clone, Copy)]
@@ -17,29 +14,6 @@ pub(crate) struct Parts<'p, 'a> {
     pub(crate) profile: &'p Profile,
     /// The client's body, for the paths of errors.
     pub(crate) body: &'a str,
-}
-
-/// Whether an image is on the web, and not in its address.
-pub(crate) fn is_remote(source: &ImageSource<'_>) -> bool {
-    matches!(source, ImageSource::Url(url) if !words::begins(url.raw(), "data:"))
-}
-
-/// Whether an image is of a type that the Messages API knows, by whatever name, or nothing says of which.
-pub(crate) fn is_of_known_type(source: &ImageSource<'_>) -> bool {
-    const KNOWN: [&str; 7] = ["jpeg", "jpg", "pjpeg", "png", "x-png", "gif", "webp"];
-    let said = match source {
-        ImageSource::Base64 { media_type, .. } => media_type.decode(),
-        // PHP writes `image\/png`.
-        ImageSource::Url(url) if !is_remote(source) => {
-            let url = url.decode();
-            words::before(&url, b",").get("data:".len()..).unwrap_or_default().to_owned().into()
-        }
-        ImageSource::Url(_) => return true,
-        ImageSource::File => return true,
-    };
-    let media_type = words::before(said.trim(), b";").trim();
-    let name = words::after_start(media_type, "image/");
-    name.is_some_and(|name| KNOWN.iter().any(|known| name.eq_ignore_ascii_case(known)))
 }
 
 /// Whether a block can be said in words, so that [`push_text`] says all of it.
@@ -246,7 +220,7 @@ impl Parts<'_, '_> {
     fn check_image(&self, image: &Image<'_>) -> Result<(), Error> {
         match &image.source {
             ImageSource::File => Err(self.no_source(image.at, "the source type file")),
-            source if is_remote(source) && self.profile.image_parts == ImageParts::Data => {
+            source if source.is_remote() && self.profile.image_parts == ImageParts::Data => {
                 Err(Error::invalid(format!(
                     "{}: image URLs are not supported by this model; send the image as base64",
                     self.source_of(image.at)

@@ -2,13 +2,11 @@
 //!
 //! What the client holds is a thinking block; where its reasoning came from is in the signature.
 
-use crate::carry::signature::{self, Field, Signature};
-use crate::config::{Config, Upstream};
-use crate::dialect::profile::{ForeignThinking, Profile, ReasoningField, ReasoningHistory};
-use crate::ids::hex_of_hash;
+use crate::carry::signature::{Field, Signature};
+use crate::dialect::profile::{Profile, ReasoningField, ReasoningHistory};
+use crate::history::thinking::is_required;
 use crate::json::{self, Str, Writer, escape};
 use crate::model::Block;
-use crate::observe::warning::Warnings;
 use crate::text::names::Names;
 
 /// The reasoning of one turn of the assistant.
@@ -28,74 +26,8 @@ enum Shown<'a> {
     Decoded(String),
 }
 
-/// How many digits tell the upstreams of one configuration apart.
-const MARK_DIGITS: usize = 8;
-
-/// By what a thinking block says who thought.
-#[derive(Debug, Default)]
-pub(crate) struct Marks {
-    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one.
-    /// Entries that agree in both share their reasoning.
-    pub(crate) upstream: String,
-    /// The upstream's mark and the model, for blocks that a model signed: a server of several models gives them to any
-    /// of these, and others refuse them.
-    pub(crate) model: String,
-}
-
-impl Marks {
-    pub(crate) fn new(config: &Config, upstream: &Upstream, model: &str) -> Self {
-        // Behind one host, each path of a gateway can be another vendor.
-        let place = match upstream.url.is_empty() {
-            true => upstream.name.clone(),
-            false => [&*upstream.url, &upstream.base_path].concat(),
-        };
-        let digits = || hex_of_hash(place.as_bytes()).chars().take(MARK_DIGITS).collect();
-        let upstream = if config.upstreams.len() < 2 { String::new() } else { digits() };
-        let model = [signature::MODEL, &upstream, ":", model].concat();
-        Self { upstream, model }
-    }
-}
-
-/// The client changed a thinking block, and strict mode leaves nothing out.
-pub(crate) struct Modified;
-
-/// The thinking block in the form that goes back to the upstream with these marks. Another model's, where it
-/// is forwarded, has no signature.
-///
-/// # Errors
-/// The client changed it, in strict mode.
-pub(crate) fn returned<'a>(
-    thinking: Str<'a>,
-    signature: Str<'a>,
-    profile: &Profile,
-    marks: &Marks,
-    warnings: &mut Warnings,
-) -> Result<Option<Block<'a>>, Modified> {
-    if profile.reasoning_history == ReasoningHistory::Never {
-        return Ok(None);
-    }
-    let own = Signature::decode(&signature.decode())
-        .filter(|own| !own.is_of_another(&marks.upstream, &marks.model));
-    let Some(own) = own else {
-        let forwards = profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
-        return Ok(forwards.then(|| Block::Thinking { thinking, signature: Str::default() }));
-    };
-    if !own.matches(&thinking.decode()) {
-        if warnings.strict() {
-            return Err(Modified);
-        }
-        warnings.add("thinking_modified");
-        // The text is dropped. Items and signatures of calls, which do not depend on it, are kept.
-        let thinking = Str::default();
-        return Ok(own.has_items().then_some(Block::Thinking { thinking, signature }));
-    }
-    // An assistant's turn of nothing else would be an empty message.
-    let says_nothing = own.field == Field::Marked && !own.has_items() && !is_required(profile);
-    Ok((!says_nothing).then_some(Block::Thinking { thinking, signature }))
-}
-
 impl<'a> Reasoning<'a> {
-    /// Collects that of blocks which [`returned`] gave.
+    /// Collects that of blocks which [`returned`](crate::history::thinking::returned) gave.
     pub(crate) fn of(blocks: &[Block<'a>]) -> Self {
         let mut reasoning = Self::default();
         let mut own_message = false;
@@ -287,10 +219,4 @@ fn is_block(item: &str) -> bool {
 /// Whether an item is the text of a `reasoning_opaque`.
 fn is_opaque(item: &str) -> bool {
     item.starts_with('"')
-}
-
-/// Whether the upstream refuses tool calls without `reasoning_content`.
-pub(crate) fn is_required(profile: &Profile) -> bool {
-    use ReasoningHistory::{Required, RequiredOnToolCalls};
-    matches!(profile.reasoning_history, RequiredOnToolCalls | Required)
 }

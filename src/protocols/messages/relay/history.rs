@@ -15,9 +15,10 @@ use crate::carry::signature;
 use crate::config::Pairing;
 use crate::error::Error;
 use crate::guards::loops;
-use crate::history::{Turn, Turns, UserPart, pairs};
+use crate::history::{Turns, pairs};
 use crate::json::{self, Raw, Reader, Str, ValueKind, Writer};
 use crate::model::limits::{self, Counted, Many};
+use crate::model::turn::{Turn, UserPart};
 use crate::model::{Block, Message, Role, ToolResult, ToolUse, path_at};
 use crate::observe::warning::Warnings;
 

@@ -16,42 +16,47 @@ mod guards;
 mod history;
 mod without;
 
-use super::super::Translated;
-use super::super::chat::write_request::effort;
-use super::check;
 use crate::carry::tool_id;
-use crate::config::{Config, Pairing, Protocol, Upstream};
+use crate::config::{Config, Pairing};
 use crate::error::Error;
+use crate::history::attached;
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
-use crate::model::request_context::{RequestContext, Tool};
+use crate::model::request_context::{Display, RequestContext, Tool};
 use crate::observe::warning::Warnings;
+use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::upstream::Translated;
 use crate::text::surrogates;
 use crate::tokens;
+use crate::upstream_error::refused::Refused;
 use guards::Edits;
 use history::{NotRead, SentMessages};
-pub(crate) use without::Without;
+use without::Without;
 
-/// What becomes of a body, if its model is served by an upstream that speaks Messages; nothing otherwise, and
-/// nothing where the body cannot be read so far.
+/// Writes a request without what the upstream refused.
 ///
 /// # Errors
-/// The configuration wants such a history refused.
-pub(crate) fn translate(
-    body: &str,
-    config: &Config,
+/// The body cannot be read so far, its model has no upstream, or the configuration wants its history refused.
+pub(super) fn write_request(
+    client: &ClientRequest<'_>,
+    refused: &[Refused],
     warnings: &mut Warnings,
-) -> Result<Option<Translated>, Error> {
-    let speaks = |upstream: &Upstream| upstream.protocol == Protocol::Anthropic;
-    if !config.upstreams.values().any(speaks) {
-        return Ok(None);
+) -> Result<Translated, Error> {
+    let mut body = surrogates::without_halves(client.body);
+    if !refused.is_empty() && takes(client) {
+        for refused in refused {
+            body = Without { refused, warnings }.request(&body)?.into_owned().into();
+        }
     }
-    let body = &*surrogates::without_halves(body);
+    let body = &*body;
+    let config = client.config;
     let depth_max = config.settings.depth_max;
-    let Ok(envelope) = Envelope::read(body, depth_max) else { return Ok(None) };
+    let Ok(envelope) = Envelope::read(body, depth_max) else {
+        return Err(client.refusal(Purpose::Answer, warnings));
+    };
     let model = envelope.model.text.decode();
-    let Some((upstream, outgoing)) = config.route(&model).filter(|(found, _)| speaks(found)) else {
-        return Ok(None);
+    let Some((upstream, outgoing)) = config.route(&model) else {
+        return Err(client.refusal(Purpose::Answer, warnings));
     };
 
     if let Some(name) = envelope.twice {
@@ -90,8 +95,8 @@ pub(crate) fn translate(
         Err(error) if error.too_many => return Err(error),
         read => read.ok(),
     };
-    if let Some(request) = typed.as_ref().filter(|_| config.settings.strict) {
-        check::strictly(request)?;
+    if let Some(request) = &typed {
+        client.check_strictly(request)?;
     }
     let mut context = Box::new(context(typed.as_ref(), body, config));
     context.model = model.clone().into_owned();
@@ -126,7 +131,7 @@ pub(crate) fn translate(
         context.ids_used.add(id.decode().into_owned());
     }
     tool_id::count_forms(&context.ids_used, &mut context.counts);
-    Ok(Some(match end {
+    Ok(match end {
         // A guard answers in place of the upstream.
         Some(text) => Translated::Answer { context, text, stop_reason: "end_turn" },
         None => Translated::Send {
@@ -134,22 +139,19 @@ pub(crate) fn translate(
             body: body_up.into_bytes(),
             context,
         },
-    }))
+    })
 }
 
-/// Whether a body is a request for an upstream that speaks Messages, as far as that can be told by its model.
-pub(crate) fn takes(body: &str, config: &Config) -> bool {
-    let model = json::member(body, "model").and_then(json::string);
-    let Some(model) = model.map(|model| model.decode()) else { return false };
-    config.route(&model).is_some_and(|(upstream, _)| upstream.protocol == Protocol::Anthropic)
-        && json::member(body, "messages").is_some()
+/// Whether a body is a request for an upstream, as far as that can be told by its model.
+pub(super) fn takes(client: &ClientRequest<'_>) -> bool {
+    client.route().is_some() && json::member(client.body, "messages").is_some()
 }
 
 /// What the answer must know beside; an upstream may still answer in the other protocol.
 fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> RequestContext {
     let mut context = RequestContext::default();
     let thinking = request.and_then(|request| request.thinking);
-    context.thinking = effort::shown(thinking, config.settings.reasoning);
+    context.thinking = Display::of(thinking, config.settings.reasoning);
     let Some(request) = request else {
         context.input_tokens = tokens::tokens_of(body.len() as u64);
         context.input_estimate = context.input_tokens;
@@ -162,10 +164,10 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
         }
     }
     context.max_tokens = request.max_tokens.unwrap_or_default();
-    context.has_images = crate::history::attached::has_images(request);
-    context.has_new_image = crate::history::attached::has_new_image(request);
-    context.image_hosts = crate::history::attached::image_hosts(request);
-    context.has_documents = crate::history::attached::has_documents(request);
+    context.has_images = attached::has_images(request);
+    context.has_new_image = attached::has_new_image(request);
+    context.image_hosts = attached::image_hosts(request);
+    context.has_documents = attached::has_documents(request);
     context.has_reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
         context.stop_sequences.push(sequence.decode().into_owned());
@@ -285,33 +287,12 @@ impl Edit {
     }
 }
 
-/// In the order of their places. The standard library's sorting is 2 kB.
-fn in_order(mut edits: Vec<Edit>) -> Vec<Edit> {
-    if edits.is_sorted_by_key(|edit| edit.start) {
-        return edits;
-    }
-    let right = edits.split_off(edits.len() / 2);
-    let mut sorted = Vec::with_capacity(edits.len().saturating_add(right.len()));
-    let (mut left, mut right) =
-        (in_order(edits).into_iter().peekable(), in_order(right).into_iter().peekable());
-    loop {
-        let next = match (left.peek(), right.peek()) {
-            (Some(first), Some(second)) if first.start > second.start => right.next(),
-            (Some(_), _) => left.next(),
-            _ => right.next(),
-        };
-        match next {
-            Some(edit) => sorted.push(edit),
-            None => return sorted,
-        }
-    }
-}
-
-fn edited(body: &str, edits: Vec<Edit>) -> Vec<u8> {
+fn edited(body: &str, mut edits: Vec<Edit>) -> Vec<u8> {
+    edits.sort_by_key(|edit| edit.start);
     let more: usize = edits.iter().map(|edit| edit.text.len()).sum();
     let mut out = Vec::with_capacity(body.len().saturating_add(more));
     let mut from = 0;
-    for Edit { start, end, text } in in_order(edits) {
+    for Edit { start, end, text } in edits {
         out.extend_from_slice(body.get(from..start).unwrap_or_default().as_bytes());
         out.extend_from_slice(text.as_bytes());
         from = end;

@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 
+use crate::dialect::effort;
 use crate::error::Error;
-use crate::history::read::PDF_OMITTED;
+use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
 use crate::json::{self, Writer};
 use crate::observe::warning::Warnings;
-use crate::protocols::chat::write_request::effort;
-use crate::protocols::chat::write_request::parts::IMAGE_OMITTED;
 use crate::text::words;
 use crate::upstream_error::refused::{Refused, Room};
 

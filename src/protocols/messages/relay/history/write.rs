@@ -1,8 +1,8 @@
 //! A repaired history: messages that stay are copied, others are written block by block.
 
 use super::{Part, SentMessage, SentMessages};
-use crate::history::{MOVED, Turn, UserPart};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::model::turn::{MOVED, Turn, UserPart};
 use crate::model::{Block, Role, ToolResult};
 
 /// Where blocks stand in the body, rising, and the messages that they are of.

@@ -5,7 +5,7 @@
 //! sends back is passed over, or no two calls would be the same. So is what a model says of its call and words anew
 //! each time, for its user to read: [`OF_CALLS`] and [`OF_COMMANDS`].
 
-use crate::guards::claude_code::without_reminders;
+use super::claude_code::without_reminders;
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::model::{
     Block, Document, DocumentSource, ImageSource, SearchResult, ToolResult, ToolUse,

@@ -22,12 +22,12 @@
 
 use std::cell::Cell;
 
-use super::{Turn, User, UserPart, calls};
-use crate::guards::claude_code::{
+use super::claude_code::{
     BESIDE_RESULTS, BY_CLIENT, NOTIFICATION, NOTIFIED, NUDGES, OF_CLIENTS, REMINDER, SKILL, SPOKE,
     TOOL_LOADED, is_refused, reminders,
 };
 use crate::json::{self, Str};
+use crate::model::turn::{Turn, User, UserPart, calls};
 use crate::model::{Block, ToolResult};
 use crate::text::words::{self, is_name_byte};
 

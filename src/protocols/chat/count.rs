@@ -1,0 +1,169 @@
+//! Tokens of a request: estimated here, or counted by the server's own endpoint (`Profile::tokenizer`).
+//!
+//! An endpoint that takes messages gets those of the translated request, with the tools, so that it counts what a
+//! later request would cost. One that takes text gets all text of the request, and the tokens of the chat template
+//! are estimated.
+
+use super::write_request::thinking::Reasoning;
+use super::write_request::{schema_in_words, write_request};
+use crate::carry::marks::Marks;
+use crate::config::Upstream;
+use crate::dialect::profile::{Profile, Tokenizer};
+use crate::error::Error;
+use crate::history::read::History;
+use crate::json::{self, Reader, Writer};
+use crate::model::request_context::RequestContext;
+use crate::model::turn::Turn;
+use crate::model::{Block, Request};
+use crate::observe::warning::Warnings;
+use crate::protocols::client::{ClientRequest, Purpose, Routed};
+use crate::protocols::upstream::{CountRequest, Translated};
+use crate::text::surrogates;
+use crate::tokens;
+
+/// The members of a Chat Completions request that a chat template reads.
+const TEMPLATE_MEMBERS: [&str; 6] =
+    ["model", "messages", "tools", "chat_template_kwargs", CONTINUES, "add_generation_prompt"];
+
+/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message that is to be
+/// continued only with `add_generation_prompt: true`, where the chat has `false`.
+const CHAT_MEMBERS: [&str; 7] = [
+    "model",
+    "messages",
+    "tools",
+    "tool_choice",
+    "reasoning_effort",
+    "chat_template_kwargs",
+    CONTINUES,
+];
+
+const CONTINUES: &str = "continue_final_message";
+
+/// Where an upstream counts; nothing where it cannot.
+pub(super) fn path(upstream: &Upstream) -> Option<String> {
+    let base = &upstream.base_path;
+    match upstream.profile.tokenizer {
+        Tokenizer::None => None,
+        Tokenizer::InputTokens => Some(format!("{base}/chat/completions/input_tokens")),
+        // Not a part of OpenAI's API, so it stands beside `/v1`.
+        Tokenizer::Messages | Tokenizer::Chat | Tokenizer::Prompt | Tokenizer::Content => {
+            let root = base.strip_suffix("/v1").unwrap_or(base);
+            Some(format!("{root}/tokenize"))
+        }
+    }
+}
+
+/// Estimates the input tokens of a request.
+pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<u64, Error> {
+    let mut warnings = Warnings::new(client.config.settings.strict);
+    client.read(Purpose::Count, &mut warnings, |routed, _| {
+        let Routed { mut request, upstream, model, .. } = routed;
+        let marks = Marks::new(client.config, upstream, model);
+        let mut estimated = tokens::estimate_carefully(&request);
+        estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
+        sent_reasoning(&mut request, &upstream.profile, &marks, |text| estimated.add(text));
+        Ok(estimated.sum())
+    })
+}
+
+/// The request for the tokenizer of the upstream that serves the model of a request.
+pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
+    let body = surrogates::without_halves(client.body);
+    let client = ClientRequest { body: &body, ..*client };
+    // The client asks for a number: what is told of the request itself goes with its answer.
+    let mut warnings = Warnings::new(false);
+    let translated = write_request(&client, Purpose::Count, &[], &mut warnings).ok()?;
+    // What a guard answers goes to no upstream, which could count it.
+    let Translated::Send { upstream, body: translated, mut context } = translated else {
+        return None;
+    };
+    context.stream = false;
+    let profile = &client.config.upstreams.get(&upstream)?.profile;
+    let translated = std::str::from_utf8(&translated).ok()?;
+    let mut out = Vec::with_capacity(translated.len());
+    let mut json = Writer::new(&mut out);
+    let mut beside = 0;
+    json.begin_object();
+    match profile.tokenizer {
+        Tokenizer::None => return None,
+        Tokenizer::Messages | Tokenizer::InputTokens => {
+            copy(translated, &TEMPLATE_MEMBERS, &mut json)?;
+        }
+        Tokenizer::Chat => {
+            copy(translated, &CHAT_MEMBERS, &mut json)?;
+            if json::member(translated, CONTINUES) == Some("true") {
+                json.key("add_generation_prompt").bool(true);
+            }
+        }
+        Tokenizer::Prompt | Tokenizer::Content => {
+            let (text, estimated) = text_of(&client, profile, &context, &mut warnings)?;
+            beside = estimated;
+            if profile.tokenizer == Tokenizer::Prompt {
+                copy(translated, &["model"], &mut json)?;
+                json.key("prompt").text(&text);
+            } else {
+                json.key("content").text(&text);
+            }
+        }
+    }
+    json.end_object();
+    let may_be_older = profile.tokenizer == Tokenizer::Chat;
+    Some(CountRequest { upstream, body: out, beside, may_be_older, context })
+}
+
+/// All text of a request, and an estimate of the tokens that the text does not show.
+fn text_of(
+    client: &ClientRequest<'_>,
+    profile: &Profile,
+    context: &RequestContext,
+    warnings: &mut Warnings,
+) -> Option<(String, u64)> {
+    let depth_max = client.config.settings.depth_max;
+    let mut request = Request::read(client.body, depth_max, warnings).ok()?;
+    let (mut text, estimated) = tokens::text(&request);
+    let marks =
+        Marks { upstream: context.upstream_mark.clone(), model: context.model_mark.clone() };
+    sent_reasoning(&mut request, profile, &marks, |reasoning| {
+        text.push_str(reasoning);
+        text.push('\n');
+    });
+    Some((text, estimated))
+}
+
+/// Copies these members of an object.
+fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
+    // What is nested deeper than a reader can go has no exact count and is estimated.
+    let mut reader = Reader::of(object);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        let key = key.decode();
+        if names.contains(&&*key) {
+            json.key_text(&key).raw(value);
+        }
+    }
+    Some(())
+}
+
+/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of
+/// the request.
+fn sent_reasoning(
+    request: &mut Request<'_>,
+    profile: &Profile,
+    marks: &Marks,
+    mut each: impl FnMut(&str),
+) {
+    let thinks =
+        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
+    if !request.messages.iter().any(|message| message.content.iter().any(thinks)) {
+        return;
+    }
+    let messages = std::mem::take(&mut request.messages);
+    // What cannot be sent is told where it is sent.
+    let history = History::new(messages, profile, marks, &mut Warnings::new(false));
+    for turn in history.map(|history| history.turns).unwrap_or_default() {
+        if let Turn::Assistant(blocks) = turn {
+            each(&Reasoning::of(&blocks).sent_text(profile));
+        }
+    }
+}

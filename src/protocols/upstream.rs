@@ -1,0 +1,82 @@
+//! What every protocol of upstreams can do with a client's request.
+
+use super::client::ClientRequest;
+use crate::config::{Key, Upstream};
+use crate::error::Error;
+use crate::headers::Header;
+use crate::model::request_context::RequestContext;
+use crate::observe::warning::Warnings;
+use crate::upstream_error::refused::Refused;
+
+/// A protocol that upstreams speak: how requests are written in it.
+pub(crate) trait UpstreamProtocol: Sync {
+    /// The path of requests, below the upstream's base path.
+    fn endpoint(&self) -> &'static str;
+
+    /// All headers of a request, beside `host` and `content-length`.
+    ///
+    /// # Errors
+    /// There is no credential to send.
+    fn headers(&self, client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error>;
+
+    /// Writes a request without what the upstream refused.
+    ///
+    /// # Errors
+    /// The request cannot be served.
+    fn write_request(
+        &self,
+        client: &ClientRequest<'_>,
+        refused: &[Refused],
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error>;
+
+    /// Estimates the input tokens of a request.
+    ///
+    /// # Errors
+    /// The request cannot be served.
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error>;
+
+    /// Where an upstream counts tokens; nothing where it cannot.
+    fn count_path(&self, upstream: &Upstream) -> Option<String>;
+
+    /// Writes the request that has an upstream count tokens; nothing where it cannot count those.
+    fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Translated {
+    /// It goes to an upstream.
+    Send {
+        /// Its name in the configuration.
+        upstream: String,
+        /// The request in the upstream's protocol.
+        body: Vec<u8>,
+        /// What the answer must know.
+        context: Box<RequestContext>,
+    },
+    /// It is answered here.
+    Answer {
+        /// What the answer must know.
+        context: Box<RequestContext>,
+        /// The text; none if empty.
+        text: String,
+        /// `stop_reason`
+        stop_reason: &'static str,
+    },
+}
+
+/// A request that has an upstream count tokens.
+#[derive(Debug)]
+pub(crate) struct CountRequest {
+    /// Its name in the configuration.
+    pub upstream: String,
+    /// The request for its tokenizer.
+    pub body: Vec<u8>,
+    /// Tokens that the tokenizer is not shown.
+    pub beside: u64,
+    /// Older versions of this server refuse it.
+    pub may_be_older: bool,
+    /// What is known of the request.
+    pub context: Box<RequestContext>,
+}

@@ -1,0 +1,61 @@
+//! The number in the answer of an upstream that counts tokens.
+
+use crate::json::Reader;
+
+/// An answer is flat; a deeper one is not a count.
+const DEPTH_MAX: u32 = 16;
+
+/// The number in a tokenizer's answer: `input_tokens`, `count`, or as many as there are `tokens`.
+/// Nothing where there is none. No request is empty, so a server that says 0 did not understand.
+#[must_use]
+pub(crate) fn count_of(body: &[u8]) -> Option<u64> {
+    let mut reader = Reader::new(std::str::from_utf8(body).ok()?, DEPTH_MAX);
+    let (mut counted, mut listed) = (None, None);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        match &*key.decode() {
+            "input_tokens" | "count" => counted = reader.u64().ok(),
+            "tokens" => {
+                let mut tokens = 0_u64;
+                reader.begin_array().ok()?;
+                while reader.next_element().ok()? {
+                    reader.skip().ok()?;
+                    tokens = tokens.saturating_add(1);
+                }
+                listed = Some(tokens);
+            }
+            _ => {
+                reader.skip().ok()?;
+            }
+        }
+    }
+    reader.end().ok()?;
+    counted.or(listed).filter(|tokens| *tokens > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_of_all_tokenizers_are_read_and_nothing_else_is_a_count() {
+        for (answer, expected) in [
+            (r#"{"count":7,"max_model_len":8192,"tokens":[1,2],"token_strs":null}"#, Some(7)),
+            (r#"{"tokens":[1,2,3]}"#, Some(3)),
+            (r#"{"tokens":[{"id":1,"piece":"a"},{"id":2,"piece":[195]}]}"#, Some(2)),
+            (r#"{"object":"response.input_tokens","input_tokens":12}"#, Some(12)),
+            (r#"{"input_tokens":12,"context_management":{"original_input_tokens":20}}"#, Some(12)),
+            (r#"{"tokens":[]}"#, None),
+            (r#"{"count":-1}"#, None),
+            (r#"{"count":"7"}"#, None),
+            (r#"{"error":{"message":"no"}}"#, None),
+            (r#"{"count":7"#, None),
+            ("[7]", None),
+            ("<html>", None),
+            ("", None),
+        ] {
+            assert_eq!(count_of(answer.as_bytes()), expected, "{answer}");
+        }
+        assert_eq!(count_of(b"{\"count\":7,\"x\":\"\xff\"}"), None);
+    }
+}
