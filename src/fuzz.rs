@@ -5,13 +5,13 @@
 
 use crate::config::Config;
 use crate::dialect::profile::{Effort, EmptyAssistantContent};
-use crate::error::Error;
+use crate::error::{Error, Parameter};
 use crate::json::Reader;
 use crate::model::Request;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::protocols::chat::wire::Chunk;
-use crate::protocols::{Refused, Room, Translated};
+use crate::protocols::{Refused, Space, Translated};
 use crate::{protocols, upstream_error as error};
 
 pub use crate::stream::fuzz::{response, sse, stream};
@@ -74,10 +74,10 @@ fn without(text: &str, config: &Config) {
         Refused::Reasoning,
         Refused::ResponseFormat,
         Refused::MaxTokens(100),
-        Refused::Room(Room { answer: 100, prompt: 10, estimate: 10 }),
+        Refused::Space(Space { answer: 100, prompt: 10, estimate: 10 }),
         Refused::Effort(vec![Effort::Low]),
-        Refused::Thinking,
-        Refused::Sampling,
+        Refused::Parameter(Parameter::Thinking),
+        Refused::Parameter(Parameter::Sampling),
         Refused::StopCount(1),
         Refused::EmptyContent(EmptyAssistantContent::Empty),
     ] {
@@ -110,12 +110,8 @@ pub fn errors(data: &[u8]) {
     for edge_key in [false, true] {
         let context =
             RequestContext { model: "claude".to_owned(), edge_key, ..RequestContext::default() };
-        if let error::Refusal::Error(error) = error::from_upstream(status, body, &context) {
-            told(&error);
-        }
-        let error = error::from_object(&String::from_utf8_lossy(body), &context);
-        told(&error);
-        let _ = error::refused_parameter(&error.message, None);
+        told(&error::from_upstream(status, body, &context));
+        told(&error::from_object(&String::from_utf8_lossy(body), &context));
     }
 }
 

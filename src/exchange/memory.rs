@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
 use super::retry::SentRequest;
-use crate::error::Error;
+use crate::error::{Reason, Rejection};
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::protocols::Refused;
-use crate::text::words::{self, phrases};
-use crate::upstream_error;
 use crate::{Millis, protocols};
 
 /// How long it is remembered: by then the server may be another one.
@@ -21,11 +19,6 @@ const REFUSALS_MAX: usize = 256;
 
 /// Longest name of a model of which something is remembered.
 const MODEL_BYTES_MAX: usize = 256;
-
-/// What an error says where it depends on more than the model and the parameter: `cannot both be specified`, `may only
-/// be set to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`, `thinking blocks in
-/// the latest assistant message cannot be modified`, `limit for a minute`.
-const PASSING: &str = phrases!["both", "when ", "afford", "signature", "modified", "a minute or"];
 
 /// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
 /// [`Exchange::remember`]. Of requests it holds nothing but names of models.
@@ -88,7 +81,6 @@ impl Exchange {
     /// leaves nothing out.
     pub fn remember(&mut self, refusals: Arc<Refusals>) {
         if !self.config.settings.strict {
-            self.recognise = Some(Self::refused_of_all);
             self.refusals = Some(refusals);
         }
     }
@@ -121,27 +113,26 @@ impl Exchange {
         sent
     }
 
-    /// The requests of which the same is refused, if an error speaks of more than this one.
-    pub(super) fn sort_of_lasting(
+    /// The requests of which the upstream would refuse it, if a rejection is about more than this request.
+    pub(super) fn lasting_scope(
         &self,
         context: &RequestContext,
-        error: &Error,
+        rejection: &Rejection,
+        reason: &Reason,
         refused: &Refused,
     ) -> Option<RefusalScope> {
-        let is_lasting = match refused {
-            // What is wrong with these may be a matter of one conversation, image or schema.
-            Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat => {
-                false
-            }
-            // Or of one effort.
-            Refused::Effort(values)
-                if values.is_empty() && upstream_error::names_effort(&error.message) =>
-            {
-                false
-            }
+        let is_lasting = match (reason, refused) {
+            // Those may be a matter of one conversation, image or schema.
+            (
+                _,
+                Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat,
+            ) => false,
+            // Or of one effort; or of the tokens of this minute.
+            (Reason::Effort { taken, names_value: true }, _) if taken.is_empty() => false,
+            (Reason::RateTooLow(_), _) => false,
             // Other clients have prompts of their own.
-            Refused::Room(room) if !room.is_of(context.input_tokens) => false,
-            _ => !words::has_one_of(&error.message, PASSING),
+            (_, Refused::Space(space)) if !space.is_of(context.input_tokens) => false,
+            _ => !rejection.is_passing,
         };
         let is_kept = self.refusals.is_some() && self.speaks_chat();
         let scope =

@@ -15,6 +15,7 @@ mod retry;
 mod seam;
 mod unreachable;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use base::with_version;
@@ -27,7 +28,7 @@ use count::Count;
 
 use crate::Millis;
 use crate::config::{Config, Protocol, Upstream};
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, ErrorKind, Fault, Rejection};
 use crate::headers::{self, Header};
 use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
@@ -51,8 +52,6 @@ pub struct Exchange {
     watchdog: Watchdog,
     /// What the client has seen of the head.
     head: HeadState,
-    /// A function, so that hosts that neither ask again nor remember need not carry the wordings of refusals.
-    recognise: Option<retry::Recognise>,
     /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
     keeps_body: bool,
     /// What is not Creole's is somebody else's, and not sent on by the host.
@@ -168,7 +167,6 @@ impl Exchange {
             client: Client::default(),
             state: State::Requested,
             head: HeadState::Held(Vec::new()),
-            recognise: None,
             keeps_body: false,
             leaves_others: false,
             asks_for_models: false,
@@ -438,10 +436,11 @@ impl Exchange {
             },
             Err(mut error) => {
                 self.hide_credentials(&mut error.message);
-                if let Some(code) = &mut error.upstream_code {
+                if let Some(Cow::Owned(code)) = &mut error.code {
                     self.hide_credentials(code);
                 }
-                if let Some(mut message) = error.upstream_message.take() {
+                if let Some(hidden) = error.rejection().and_then(Rejection::hidden) {
+                    let mut message = hidden.to_owned();
                     self.hide_credentials(&mut message);
                     self.report.upstream_message = Some(message);
                 }
@@ -459,7 +458,7 @@ impl Exchange {
     fn fail(&mut self, error: &Error, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
         let answer = self.state.answer();
         let started = answer.is_some_and(|answer| answer.is_stream() && answer.has_started());
-        self.finish(Outcome::Failed(error.kind, error.fault), error.status, now);
+        self.finish(Outcome::Failed(error.kind, error.fault()), error.status, now);
         match self.head {
             HeadState::Held(_) if started => {
                 let head = self.stream_head();

@@ -277,7 +277,7 @@ impl Exchange {
         if error.kind == ErrorKind::RequestTooLarge {
             self.report.failed_by.get_or_insert(Cause::RequestTooLarge);
         }
-        self.end(Outcome::Failed(error.kind, error.fault), error.status);
+        self.end(Outcome::Failed(error.kind, error.fault()), error.status);
         let head = self.error_head(error);
         let mut body = Vec::new();
         error.write(&mut body, &self.report.request_id);

@@ -5,7 +5,7 @@ use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{Body, End, Exchange, Head, HeadState, Pings, ResponseHead, State, count};
 use crate::Millis;
-use crate::error::{Error, Fault};
+use crate::error::{self, Error, Fault, Rejection};
 use crate::headers::{self, Header, Headers};
 use crate::observe::report::{Cause, Outcome};
 use crate::stream::watchdog::Ending;
@@ -83,7 +83,7 @@ impl Exchange {
         }
         match &self.state {
             State::Refused { status, .. } => {
-                let (kind, status) = upstream_error::of_status(*status);
+                let (kind, status) = error::of_status(*status);
                 let error = Error::new(Fault::Upstream, kind, "").with_status(status);
                 Some(self.error_head(&error))
             }
@@ -264,19 +264,17 @@ impl Exchange {
             }
             State::Refused { mut context, status, body } => {
                 cause = Some(Cause::UpstreamRefused);
-                match upstream_error::from_upstream(status, &body, &context) {
-                    upstream_error::Refusal::Error(error) => {
-                        let error = self.with_path(error, status);
-                        self.take_refusal(&context, error)
-                    }
-                    upstream_error::Refusal::Answer(stop_reason) => {
-                        // Nobody counted the prompt.
-                        context.input_tokens = 0;
-                        let mut answer = Answer::new(context, &self.config.settings, self.ids);
-                        answer.write_own("", stop_reason, out);
-                        self.state = State::Events { answer: Box::new(answer) };
-                        Ok(())
-                    }
+                let error = upstream_error::from_upstream(status, &body, &context);
+                if let Some(stop_reason) = upstream_error::stop_reason(status, &error) {
+                    // Nobody counted the prompt.
+                    context.input_tokens = 0;
+                    let mut answer = Answer::new(context, &self.config.settings, self.ids);
+                    answer.write_own("", stop_reason, out);
+                    self.state = State::Events { answer: Box::new(answer) };
+                    Ok(())
+                } else {
+                    let error = self.with_path(error, status);
+                    self.take_refusal(&context, error)
                 }
             }
             State::Failed { error, .. } => {
@@ -322,7 +320,7 @@ impl Exchange {
         }
         let is_cause = |error: &Error| match cause {
             // The upstream may have told an error before it broke off.
-            Some(Cause::UpstreamBrokeOff) => error.broke_off,
+            Some(Cause::UpstreamBrokeOff) => error.is_broken_off(),
             _ => true,
         };
         if let (Err(error), Some(cause)) = (&result, cause)
@@ -338,10 +336,11 @@ impl Exchange {
 
     /// An error with the path that the upstream does not serve, if that is what it says.
     fn with_path(&self, mut error: Error, status: u16) -> Error {
-        if let Some(upstream) = self.upstream().filter(|_| error.has_no_path) {
-            let (path, said) = (self.upstream_path(upstream), &error.message);
+        let has_no_path = error.rejection().is_some_and(Rejection::has_no_path);
+        if let Some(upstream) = self.upstream().filter(|_| has_no_path) {
+            let (path, words) = (self.upstream_path(upstream), &error.message);
             error.message = format!(
-                "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {}: {said}",
+                "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {}: {words}",
                 upstream.name
             );
         }

@@ -5,16 +5,16 @@
 //!
 //! A server may refuse one thing after the other, and each is left out once.
 
+use super::memory::RefusalScope;
 use super::request::without_mark;
 use super::{Exchange, HeadState, Path, State, UpstreamRequest};
 use crate::config::Pairing;
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, ErrorKind, Fault, Reason, Rejection};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
 use crate::protocols::{Refused, Translated};
-use crate::text::words::{self, phrases};
-use crate::{Millis, protocols, upstream_error as error};
+use crate::{Millis, protocols};
 
 /// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
 /// `parallel_tool_calls`.
@@ -37,9 +37,6 @@ impl SentRequest {
         }
     }
 }
-
-/// What an error refuses of what was sent, unless that is left out already.
-pub(super) type Recognise = fn(&Exchange, &Error, &RequestContext) -> Option<Refused>;
 
 impl Exchange {
     /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
@@ -72,7 +69,6 @@ impl Exchange {
     /// The host keeps the client's body for [`Exchange::handle_retry`], and calls it as soon as the exchange
     /// [wants](Exchange::wants_retry) it.
     pub fn expect_retry(&mut self) {
-        self.recognise = Some(Self::refused_by);
         self.keeps_body = true;
     }
 
@@ -139,15 +135,14 @@ impl Exchange {
         }
     }
 
-    /// Takes an error before which nothing came. It is kept if the upstream can be asked again, else it is told.
+    /// Takes an error before which nothing came. It is kept if the upstream can be asked again; else the client has it.
     pub(super) fn take_refusal(
         &mut self,
         context: &RequestContext,
         error: Error,
     ) -> Result<(), Error> {
-        let refused = self.recognise.and_then(|recognise| recognise(self, &error, context));
-        let Some(refused) = refused else { return Err(self.explained(context, error)) };
-        let scope = self.sort_of_lasting(context, &error, &refused);
+        let found = error.rejection().and_then(|rejection| self.left_out(rejection, context));
+        let Some((refused, scope)) = found else { return Err(self.explained(context, error)) };
         if self.keeps_body && self.can_ask_again() {
             let error = self.explained(context, error);
             self.state = State::Failed { error, refused, scope };
@@ -164,76 +159,46 @@ impl Exchange {
         Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
     }
 
-    /// What an error refuses of what was sent, unless that is left out already.
-    fn refused_by(&self, error: &Error, context: &RequestContext) -> Option<Refused> {
-        let refused = if self.can_rebuild(context) && is_pairing(error) {
-            Refused::Calls(error.message.clone())
-        } else if context.parameters.silent_calls
-            && let Some(content) = refused_content(context, error).filter(|it| self.is_new(it))
-        {
-            // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
-            content
-        } else if context.has_images && is_images(context, error) {
-            Refused::Images
-        } else if context.has_documents && is_of_lack(error) && error::is_documents(&error.message)
-        {
-            Refused::Documents
-        } else if context.has_schema && is_response_format(error) {
-            Refused::ResponseFormat
-        } else {
-            return self.refused_of_all(error, context);
-        };
-        self.unless_known(refused, context)
-    }
-
-    /// What the upstream refuses of every request to this model, by its error.
-    pub(super) fn refused_of_all(
+    /// What a rejection refuses of what was sent and can be left out, and the requests of which it is remembered.
+    fn left_out(
         &self,
-        error: &Error,
+        rejection: &Rejection,
         context: &RequestContext,
-    ) -> Option<Refused> {
-        let refused = if context.has_reasoning && is_reasoning(error) {
-            Refused::Reasoning
-        } else if let Some(room) = error::room(&error.message, context) {
-            Refused::Room(room)
-        } else if let Some(most) = most_output(context, error) {
-            Refused::MaxTokens(most)
-        } else if wants_usage(context) && is_stream_options(error) {
-            Refused::StreamOptions
-        } else if is_neighbours(error) {
-            Refused::Neighbours
-        } else if let Some(refused) = refused_stops(context, error) {
-            refused
-        } else if let Some(refused) = refused_content(context, error) {
-            refused
-        } else {
-            let parameter = error.parameter.as_deref();
-            error::refused_parameter(&error.message, parameter).filter(|_| is_of_member(error))?
+    ) -> Option<(Refused, Option<RefusalScope>)> {
+        if !self.keeps_body && self.refusals.is_none() {
+            return None;
+        }
+        let is_new = |refused: &Refused| {
+            let can_be = match refused {
+                Refused::Calls(_) => self.can_rebuild(context),
+                // Where a later request is all that can be without it, it may have other images or schemas.
+                Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body,
+                _ => true,
+            };
+            let is_sent = match self.speaks_chat() {
+                true => refused.may_be_in(context),
+                false => refused.is_of_messages(),
+            };
+            can_be && is_sent && self.is_new(refused)
         };
-        self.unless_known(refused, context)
-    }
-
-    fn unless_known(&self, refused: Refused, context: &RequestContext) -> Option<Refused> {
-        let is_sent = match self.speaks_chat() {
-            true => refused.may_be_in(context),
-            false => refused.is_of_messages(),
-        };
-        (is_sent && self.is_new(&refused)).then_some(refused)
+        rejection.reasons.iter().find_map(|reason| {
+            let refused = Refused::of(reason, &rejection.message, context).filter(is_new)?;
+            let scope = self.lasting_scope(context, rejection, reason, &refused);
+            Some((refused, scope))
+        })
     }
 
     fn is_new(&self, refused: &Refused) -> bool {
         !self.refused.contains(refused) && !self.remembered.contains(refused)
     }
 
-    /// What the client is told of an error for which the upstream is not asked again here. Of one of pairing the
-    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are told as
-    /// the client would say them.
+    /// The error as the client gets it, where the upstream is not asked again here. Of an error of pairing the
+    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are in the
+    /// client's own words.
     pub(super) fn explained(&mut self, context: &RequestContext, mut error: Error) -> Error {
-        if !(self.can_rebuild(context) && is_pairing(&error)) {
-            if error.status == 400
-                && let Some(message) =
-                    error::in_clients_words(&error.message, error.parameter.as_deref(), context)
-            {
+        let Some(rejection) = error.rejection() else { return error };
+        if !(self.can_rebuild(context) && rejection.reasons.contains(&Reason::Pairing)) {
+            if let Some(message) = rejection.in_clients_words() {
                 error.message = message;
             }
             return error;
@@ -255,77 +220,4 @@ impl Exchange {
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
         repairs && self.speaks_chat() && context.counts.has_calls()
     }
-}
-
-/// Whether the upstream got `stream_options`.
-fn wants_usage(context: &RequestContext) -> bool {
-    context.stream && context.profile.stream_usage
-}
-
-/// An error in an answer with status 200, if it says no status of its own. A server's own 502 is taken for the same.
-const NO_STATUS: u16 = 502;
-
-/// What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.
-fn is_of_lack(error: &Error) -> bool {
-    matches!(error.status, 400 | 404 | 500 | NO_STATUS)
-}
-
-/// An image that a tool gave, or that is older than the last question, comes again with each request. One that the
-/// user has just given is the user's to mend.
-fn is_images(context: &RequestContext, error: &Error) -> bool {
-    is_of_lack(error)
-        && (error::is_images(&error.message)
-            || !context.has_new_image
-                && error::is_one_image(&error.message, error.parameter.as_deref(), context))
-}
-
-fn is_response_format(error: &Error) -> bool {
-    is_of_lack(error) && error::is_response_format(&error.message)
-}
-
-/// The most tokens that the model gives, where it was asked for more.
-fn most_output(context: &RequestContext, error: &Error) -> Option<u64> {
-    error::most_output(&error.message).filter(|most| *most < context.max_tokens)
-}
-
-/// A member that a server does not know is always the request's fault, though Python's servers may call it theirs.
-fn is_of_member(error: &Error) -> bool {
-    matches!(error.status, 400 | NO_STATUS)
-        || error.status == 500 && words::has(&error.message, "unexpected keyword argument")
-}
-
-/// What is refused of the client's stop sequences.
-fn refused_stops(context: &RequestContext, error: &Error) -> Option<Refused> {
-    let sent = context.stop_sequences.len();
-    error::refused_stops(&error.message, error.parameter.as_deref(), sent)
-        .filter(|_| is_of_member(error))
-}
-
-/// What is refused of messages with calls alone.
-fn refused_content(context: &RequestContext, error: &Error) -> Option<Refused> {
-    let has_calls = context.counts.has_calls() && is_of_template(error);
-    has_calls.then(|| error::refused_content(&error.message)).flatten()
-}
-
-fn is_reasoning(error: &Error) -> bool {
-    is_of_member(error) && error::is_reasoning(&error.message)
-}
-
-/// A server that names the member does not know it, or takes it in no stream.
-fn is_stream_options(error: &Error) -> bool {
-    is_of_member(error)
-        && words::has_one_of(&error.message, phrases!["stream_options", "include_usage"])
-}
-
-/// Templates raise errors of their own, which some servers call theirs: 500.
-fn is_of_template(error: &Error) -> bool {
-    matches!(error.status, 400 | 500 | NO_STATUS)
-}
-
-fn is_neighbours(error: &Error) -> bool {
-    is_of_template(error) && error::is_turns(&error.message)
-}
-
-fn is_pairing(error: &Error) -> bool {
-    is_of_template(error) && error::is_pairing(&error.message)
 }

@@ -99,13 +99,12 @@ impl Counted {
 pub(crate) fn exceeded(path: &str, many: Many) -> Error {
     // Of the whole body there is no path.
     let path = if path.is_empty() { "request" } else { path };
-    let mut error = Error::invalid(format!(
+    Error::invalid(format!(
         "{path}: at most {} {} are allowed in one request",
         many.most(),
         many.name()
-    ));
-    error.too_many = true;
-    error
+    ))
+    .with_too_many()
 }
 
 /// Most blocks in a whole message of an upstream that speaks Messages. Each becomes three events.

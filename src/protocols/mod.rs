@@ -12,7 +12,7 @@ use crate::config::{Config, CountTokens, Protocol, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
 use crate::observe::warning::Warnings;
-pub use crate::upstream_error::refused::{Refused, Room};
+pub use crate::upstream_error::refused::{Refused, Space};
 use client::ClientRequest;
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};

@@ -32,7 +32,7 @@ use super::text::Text;
 use super::watchdog::Ending;
 use crate::carry::signature::Field;
 use crate::config::Settings;
-use crate::error::Error;
+use crate::error::{Error, Rejection};
 use crate::ids::Ids;
 use crate::json::Str;
 use crate::model::limits;
@@ -213,11 +213,10 @@ impl Machine {
         if self.text.is_cut() {
             return self.end(out);
         }
+        let error = error::from_object(raw, &self.record.context);
         // A call of which the client has seen a part must not look complete.
-        let answer = error::as_answer(raw, &self.record.context).filter(|_| !self.is_in_call());
-        let Some(stop_reason) = answer else {
-            return Err(error::from_object(raw, &self.record.context));
-        };
+        let answer = error.rejection().and_then(Rejection::stop_reason);
+        let Some(stop_reason) = answer.filter(|_| !self.is_in_call()) else { return Err(error) };
         self.start(out);
         self.outcome.finish_reason = Some(stop_reason.to_owned());
         self.end(out)

@@ -364,7 +364,7 @@ fn a_reference_to_a_tool_that_is_gone_does_not_stop_the_turn() {
     let given = Given { activated: vec!["gone"], ..Given::tools(json!([tool("w")])) };
     assert_eq!(given.got().warnings, "tool_reference_unresolved");
     let error = Given { strict: true, ..given }.error();
-    assert_eq!(error.code, Some("tool_reference_unresolved"));
+    assert_eq!(error.code.as_deref(), Some("tool_reference_unresolved"));
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn changes_apply_in_their_order() {
     assert_eq!(with(vec![(true, defined.clone()), (false, reference("c"))]).names(), "a b");
     let again = with(vec![(true, defined.clone()), (true, defined.clone())]);
     assert_eq!(again.names(), "a b c");
-    assert_eq!(Given { strict: true, ..again }.error().code, Some("tool_name_conflict"));
+    assert_eq!(Given { strict: true, ..again }.error().code.as_deref(), Some("tool_name_conflict"));
     let redefined = json!({"type": "tool_definition", "definition": {"name": "a", "description": "new", "input_schema": {}}});
     let replaced =
         with(vec![(false, reference("a")), (true, redefined.clone()), (true, reference("a"))]);
@@ -387,7 +387,7 @@ fn changes_apply_in_their_order() {
     assert_eq!(replaced.names(), "a b");
     assert_eq!(replaced.got().body["tools"][0]["function"]["description"], "new");
     let conflict = with(vec![(true, redefined)]).error();
-    assert_eq!(conflict.code, Some("tool_name_conflict"));
+    assert_eq!(conflict.code.as_deref(), Some("tool_name_conflict"));
     let place = "messages[1].content[0].tool.definition";
     assert_eq!(conflict.message, format!("{place}: Tool names must be unique."));
     assert_eq!(with(vec![(false, reference("a")), (false, reference("b"))]).got().body, json!({}));
@@ -398,7 +398,7 @@ fn a_change_that_names_nothing_is_rejected() {
     for addition in [true, false] {
         let changes = vec![(addition, reference("nope"))];
         let error = Given { changes, ..Given::tools(json!([tool("a")])) }.error();
-        assert_eq!(error.code, Some("tool_reference_unresolved"));
+        assert_eq!(error.code.as_deref(), Some("tool_reference_unresolved"));
         assert_eq!(
             error.message,
             "messages[1].content[0].tool: Tool reference 'nope' not found in available tools"

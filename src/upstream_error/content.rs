@@ -2,9 +2,8 @@
 //! for its content, or with an empty text.
 
 use super::without_quotes;
-use crate::dialect::profile::EmptyAssistantContent;
+use crate::error::Reason;
 use crate::text::words::{self, phrases};
-use crate::upstream_error::refused::Refused;
 
 /// What is said of `null` and of a content that is not there, in lower case and without quotes.
 const NULL: &str = phrases![
@@ -68,9 +67,8 @@ const OTHERS: &str = phrases![
     "reasoning_content"
 ];
 
-/// What an error message refuses of messages without words, and so how they are to be sent instead.
-#[must_use]
-pub(crate) fn refused_content(message: &str) -> Option<Refused> {
+/// What an error message refuses of messages without words.
+pub(super) fn refused_content(message: &str) -> Option<Reason> {
     let is_none = words::has_one_of(message, phrases!["'input': None", "input_value=None"])
         && words::has(message, "content");
     let text = without_quotes(message);
@@ -78,9 +76,9 @@ pub(crate) fn refused_content(message: &str) -> Option<Refused> {
     if has(OTHERS) {
         None
     } else if is_none || has(NULL) || lacks_content(&text) {
-        Some(Refused::EmptyContent(EmptyAssistantContent::Empty))
+        Some(Reason::NullContent)
     } else {
-        has(EMPTY).then_some(Refused::EmptyContent(EmptyAssistantContent::Null))
+        has(EMPTY).then_some(Reason::EmptyContent)
     }
 }
 

@@ -46,8 +46,7 @@ const OF_SCHEMAS: &str = phrases![
 ];
 
 /// Whether an upstream's error message says that it refuses every `response_format` like this one.
-#[must_use]
-pub(crate) fn is_response_format(message: &str) -> bool {
+pub(super) fn is_response_format(message: &str) -> bool {
     says(message, SUBJECTS, REFUSALS, OF_SCHEMAS)
 }
 

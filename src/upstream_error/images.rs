@@ -77,8 +77,7 @@ const OF_ONE: &str = phrases![
 ];
 
 /// Whether an upstream's error message says that its model takes no images.
-#[must_use]
-pub(crate) fn is_images(message: &str) -> bool {
+pub(super) fn is_images(message: &str) -> bool {
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
     (speaks_of_image(&text) || has(SUBJECTS)) && has(REFUSALS) && !has(OF_ONE)
@@ -256,8 +255,7 @@ const OTHERS: &str = phrases![
 
 /// Whether an upstream's error message says that it does not take one of the images, or so many, in whatever words.
 /// `parameter`: what the error names beside it.
-#[must_use]
-pub(crate) fn is_one_image(
+pub(super) fn is_one_image(
     message: &str,
     parameter: Option<&str>,
     context: &RequestContext,

@@ -2,7 +2,8 @@
 //! clients they name what they have sent: the upstream names what Creole made of it.
 
 use super::window::leading_number;
-use super::{is_images, is_one_image, python, without_quotes};
+use super::without_quotes;
+use crate::error::Reason;
 use crate::model::request_context::RequestContext;
 use crate::text::words::{self, phrases};
 
@@ -52,42 +53,29 @@ const NUMBERED: &str = phrases!["function_declarations[", "tools[", "tools."];
 /// What is said of a call or a message, and not of a tool.
 const OF_CALLS: &str = phrases!["tool call", "tool_call", "tool_use_failed", "messages["];
 
-/// The message for the client, if that of an error with status 400 is one of these.
-pub(crate) fn in_clients_words(
-    message: &str,
-    parameter: Option<&str>,
-    context: &RequestContext,
-) -> Option<String> {
+/// What an error with status 400 means of the members that Claude Code mends by itself.
+pub(super) fn reasons(message: &str, context: &RequestContext) -> Vec<Reason> {
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
     if has(KNOWN) {
-        return None;
+        return vec![Reason::ClientsWords];
     }
+    let mut reasons = Vec::new();
     if has(EFFORTS) && !has("supported parameters") {
-        return Some(format!("This model does not support the effort parameter. ({message})"));
+        reasons.push(Reason::EffortNamed);
     }
     if is_system(message) {
-        return Some(format!("role 'system' is not supported here ({message})"));
+        reasons.push(Reason::SystemRole);
     }
     if has("thinking") && has(NOT_ADAPTIVE) {
-        return Some(format!("thinking.type: 'adaptive' is not supported ({message})"));
+        reasons.push(Reason::AdaptiveThinking);
     }
-    if let Some(place) = place_of_tool(message, &text, context) {
-        return Some(format!("tools.{place}.custom.input_schema: {message}"));
-    }
-    // What is in the history comes again with each request, unless the client leaves it out.
-    if context.has_documents && is_documents(message) {
-        return Some(format!("This model does not support PDF input ({message})"));
-    }
-    if context.has_images && (is_images(message) || is_one_image(message, parameter, context)) {
-        return Some(format!("Could not process image ({message})"));
-    }
-    python::complaint(message).map(|complaint| format!("{complaint} ({message})"))
+    reasons.extend(place_of_tool(message, &text, context).map(Reason::ToolSchema));
+    reasons
 }
 
 /// Whether an error says that a model takes no PDFs.
-#[must_use]
-pub(crate) fn is_documents(message: &str) -> bool {
+pub(super) fn is_documents(message: &str) -> bool {
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
     has(NO_DOCUMENT) || has(DOCUMENTS) && has(REFUSALS)

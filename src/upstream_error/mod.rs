@@ -1,12 +1,12 @@
-//! Errors of the upstream: what the client is told, so that it does the right thing.
+//! Errors of upstreams, read once into a [`Rejection`].
 //!
 //! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
 //! compacts a conversation when it reads `prompt is too long`, and mends some requests. The upstream's
 //! own `type` and `code` are read only where the status alone says too little.
 //!
 //! ```text
-//! body ─▶ said: message, codes, numbers ─▶ context: too long? rewritten ─▶ mask: no credentials ─▶ Error
-//!                             Error that no second request mends ─▶ mendable: in the client's words
+//! body ─▶ error_body: message, codes, numbers ─▶ status that it should have had ─▶ reasons ─▶ Rejection
+//!                                    message ─▶ mask: no credentials ─▶
 //! ```
 
 pub(crate) mod refused;
@@ -22,6 +22,7 @@ mod mendable;
 mod page;
 mod pairing;
 mod parameter;
+mod parts;
 mod python;
 mod quoted;
 mod reasoning;
@@ -30,24 +31,12 @@ mod turns;
 mod window;
 
 use crate::dialect::profile::ContentFilter;
-use crate::error::{Error, ErrorKind, Fault};
+use crate::error::{Error, Reason, Rejection, cut, of_status};
 use crate::model::request_context::RequestContext;
 use crate::text::words::{self, phrases};
-pub(crate) use content::refused_content;
 use error_body::ErrorBody;
-pub(crate) use format::is_response_format;
 pub(crate) use hide::hide;
-pub(crate) use images::{is_images, is_one_image};
-pub(crate) use mendable::{in_clients_words, is_documents};
-pub(crate) use pairing::is_pairing;
-pub(crate) use parameter::{names_effort, refused_parameter};
-pub(crate) use reasoning::is_reasoning;
-pub(crate) use stops::refused_stops;
-pub(crate) use turns::is_turns;
-pub(crate) use window::{most_output, room};
-
-/// Longest message for the client, in characters.
-const MESSAGE_CHARS_MAX: usize = 2_000;
+use images::is_images;
 
 /// How pydantic quotes what it got.
 const QUOTED: &str = phrases!["'input': {", "'input': ["];
@@ -67,66 +56,30 @@ fn says(message: &str, subjects: &str, refusals: &str, others: &str) -> bool {
     has(subjects) && has(refusals) && !has(others)
 }
 
-/// What an upstream's error becomes.
-#[derive(Debug)]
-pub(crate) enum Refusal {
-    /// An error.
-    Error(Error),
-    /// An answer without content, and its `stop_reason`: a content filter refused the prompt, or `max_tokens`
-    /// leaves no room for a word.
-    Answer(&'static str),
+/// Reads an error body of the upstream.
+#[must_use]
+pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) -> Error {
+    let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
+    Error::rejected(read(status, &error_body, context))
 }
 
-/// Kind and status for the client, by the upstream's status alone.
+/// The `stop_reason` where an error body with this status is an answer without content: a content filter refused the
+/// prompt, or `max_tokens` is too low for a word.
 #[must_use]
-pub(crate) fn of_status(status: u16) -> (ErrorKind, u16) {
-    match status {
-        400 | 422 => (ErrorKind::InvalidRequest, 400),
-        401 => (ErrorKind::Authentication, 401),
-        402 => (ErrorKind::Billing, 402),
-        403 => (ErrorKind::Permission, 403),
-        404 => (ErrorKind::NotFound, 404),
-        408 | 504 => (ErrorKind::Timeout, 504),
-        409 => (ErrorKind::Conflict, 409),
-        // TGI's, where a model failed while it answered.
-        424 => (ErrorKind::Api, 502),
-        413 => (ErrorKind::RequestTooLarge, 413),
-        // The second is iFlow's own.
-        429 | 449 => (ErrorKind::RateLimit, 429),
-        // Groq has no room for the request in its flexible tier.
-        498 => (ErrorKind::Overloaded, 529),
-        // A proxy between us thinks that we hung up. We did not.
-        499 => (ErrorKind::Api, 502),
-        400..500 => (ErrorKind::InvalidRequest, status),
-        503 | 529 => (ErrorKind::Overloaded, 529),
-        502 => (ErrorKind::Api, 502),
-        // That of gateways that lead to each other.
-        508 => (ErrorKind::Api, 508),
-        500..600 => (ErrorKind::Api, 500),
-        // No error, and no answer either.
-        _ => (ErrorKind::Api, 502),
-    }
-}
-
-/// An error body of the upstream.
-#[must_use]
-pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) -> Refusal {
-    let text = String::from_utf8_lossy(body);
-    let error_body = ErrorBody::read(&text);
+pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<&'static str> {
+    let stop_reason = error.rejection()?.stop_reason()?;
     // Some gateways report what no retry can mend as an error of their own.
-    let is_told =
-        |reason: &&str| (400..500).contains(&status) || status == 500 && *reason == REFUSAL;
-    match stop_reason(&error_body, context).filter(is_told) {
-        Some(stop_reason) => Refusal::Answer(stop_reason),
-        None => Refusal::Error(error(status, &error_body, context)),
-    }
+    let is_answer = (400..500).contains(&status) || status == 500 && stop_reason == "refusal";
+    is_answer.then_some(stop_reason)
 }
 
-/// The error that an upstream tells of a model that it does not have, if it tells that.
+/// The error of an upstream that does not have a model, if the body is about that.
 #[must_use]
 pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
     let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
-    error_body.lacks_model().then(|| error(404, &error_body, &RequestContext::default()))
+    error_body
+        .lacks_model()
+        .then(|| Error::rejected(read(404, &error_body, &RequestContext::default())))
 }
 
 /// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
@@ -136,9 +89,9 @@ pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
     let error_body = ErrorBody::read(object);
     let known = error_body.status.or_else(|| error_body.status_of_codes());
     let status = known.unwrap_or_else(|| {
-        if window::rewritten(&error_body, context).is_some() { 400 } else { 502 }
+        if window::too_long(&error_body, context).is_some() { 400 } else { 502 }
     });
-    let mut error = error(status, &error_body, context);
+    let mut error = Error::rejected(read(status, &error_body, context));
     if error.status == 502 && page::is_page(object) {
         // Its words alone, `Please log in`, would read as Creole's.
         let words = if error_body.message.is_empty() { "(no words)" } else { &error_body.message };
@@ -152,36 +105,39 @@ pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
     error
 }
 
-/// An error of which the upstream tells a code alone.
+/// An error of which the upstream gives a code alone.
 #[must_use]
 pub(crate) fn of_code(code: &str, message: String, context: &RequestContext) -> Error {
     let error_body = ErrorBody::of_code(code, message);
-    error(error_body.status_of_codes().unwrap_or(502), &error_body, context)
+    let status = error_body.status_of_codes().unwrap_or(502);
+    Error::rejected(read(status, &error_body, context))
 }
 
-/// The `stop_reason` where an error object that stands in an answer is itself an answer, as an error body may be:
-/// see [`Refusal::Answer`].
-#[must_use]
-pub(crate) fn as_answer(object: &str, context: &RequestContext) -> Option<&'static str> {
-    stop_reason(&ErrorBody::read(object), context)
-}
-
-/// The `stop_reason` where a provider's filter refused.
-const REFUSAL: &str = "refusal";
-
-fn stop_reason(error_body: &ErrorBody, context: &RequestContext) -> Option<&'static str> {
-    if context.profile.content_filter == ContentFilter::Refusal && error_body.is_content_filter() {
-        return Some(REFUSAL);
+/// Reads what an upstream refuses. Nothing else looks at its words.
+fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Rejection {
+    let status = mended_status(status, error_body, context);
+    let mut message = mask::masked(&error_body.message);
+    cut(&mut message);
+    let reasons = reasons(status, error_body, &message, context);
+    Rejection {
+        status,
+        code: error_body.error_code.clone(),
+        retry_after: error_body.retry_after(),
+        is_passing: words::has_one_of(&message, PASSING),
+        of_gateway: context.edge_key,
+        message,
+        reasons,
     }
-    window::has_no_room(error_body, context).then_some("max_tokens")
 }
 
-/// Where an upstream refuses the gateway's own key because its account is empty. Claude Code looks for these
-/// words.
-const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
+/// Words of errors that depend on more than the model and the parameter: `cannot both be specified`, `may only be set
+/// to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`, `thinking blocks in the
+/// latest assistant message cannot be modified`.
+const PASSING: &str = phrases!["both", "when ", "afford", "signature", "modified"];
 
-fn error(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Error {
-    let status = match status {
+/// The status that an error should have had.
+fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) -> u16 {
+    match status {
         400 if error_body.is_bad_key() => 401,
         // NVIDIA's, where a model is down.
         400 if words::has(&error_body.message, "DEGRADED function") => 503,
@@ -200,86 +156,42 @@ fn error(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Error
         // A template's, which some servers take for their own error.
         500 if mendable::is_system(&error_body.message) => 400,
         status => status,
-    };
+    }
+}
+
+fn reasons(
+    status: u16,
+    error_body: &ErrorBody,
+    message: &str,
+    context: &RequestContext,
+) -> Vec<Reason> {
+    let is_of_key = context.edge_key && matches!(status, 401 | 403);
+    let mut reasons = Vec::new();
+    if context.profile.content_filter == ContentFilter::Refusal && error_body.is_content_filter() {
+        reasons.push(Reason::Filter);
+    } else if window::is_answer_too_short(error_body, context) {
+        reasons.push(Reason::AnswerTooShort);
+    }
     if matches!(status, 400..=403 | 412 | 429) && error_body.is_unpaid() {
-        // SDKs would retry a 429, and a 400 would look like the client's fault.
-        let hidden = context.edge_key && matches!(status, 401 | 403);
-        let message = if hidden { UNPAID.to_owned() } else { message(status, error_body) };
-        let mut error = Error::new(fault(ErrorKind::Billing, context), ErrorKind::Billing, message)
-            .with_should_retry(false);
-        error.upstream_message = hidden.then(|| clean(&error_body.message));
-        return error;
-    }
-    if context.edge_key && matches!(status, 401 | 403) {
-        // Neither the client's fault nor its business; what the upstream says may name the key.
-        let message = "Upstream rejected the gateway's credentials.";
-        let mut error =
-            Error::new(Fault::Operator, ErrorKind::Api, message).with_should_retry(false);
-        error.upstream_message = Some(clean(&error_body.message));
-        return error;
-    }
-    if matches!(status, 413 | 429)
-        && let Some(message) = window::over_rate(error_body, context)
+        reasons.push(Reason::Unpaid { hidden: is_of_key });
+        reasons.extend(window::most_output(message).map(Reason::AnswerLimit));
+    } else if is_of_key {
+        reasons.push(Reason::GatewayKey);
+    } else if matches!(status, 413 | 429)
+        && let Some(limit) = window::over_rate(error_body, context)
     {
-        let mut error = Error::new(Fault::Client, ErrorKind::InvalidRequest, message);
-        error.upstream_message = Some(clean(&error_body.message));
-        return error;
-    }
-    if matches!(status, 404 | 405) && error_body.is_no_path(&context.model) {
-        // To a client a 404 means that there is no such model.
-        let message = message(status, error_body);
-        let mut error = Error::new(Fault::Operator, ErrorKind::Api, message)
-            .with_status(502)
-            .with_should_retry(false);
-        error.has_no_path = true;
-        return error;
-    }
-    let (kind, client_status) = of_status(status);
-    if matches!(client_status, 400 | 413)
-        && let Some(rewritten) = window::rewritten(error_body, context)
-    {
-        return Error::new(Fault::Client, ErrorKind::InvalidRequest, clean(&rewritten));
-    }
-    let mut error = Error::new(fault(kind, context), kind, message(status, error_body))
-        .with_status(client_status);
-    error.upstream_code.clone_from(&error_body.error_code);
-    error.parameter.clone_from(&error_body.parameter);
-    if kind == ErrorKind::Authentication {
-        // Claude Code would try the same key for minutes.
-        error.should_retry = Some(false);
-    }
-    if matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded) {
-        error.retry_after = error_body.retry_after();
-    }
-    error
-}
-
-fn fault(kind: ErrorKind, context: &RequestContext) -> Fault {
-    match kind {
-        ErrorKind::Billing if context.edge_key => Fault::Operator,
-        ErrorKind::RateLimit | ErrorKind::Api | ErrorKind::Timeout | ErrorKind::Overloaded => {
-            Fault::Upstream
+        reasons.push(Reason::RateTooLow(limit));
+    } else if matches!(status, 404 | 405) && error_body.is_no_path(&context.model) {
+        reasons.push(Reason::NoPath);
+    } else {
+        let (_, client_status) = of_status(status);
+        if matches!(client_status, 400 | 413) {
+            reasons.extend(window::too_long(error_body, context));
         }
-        _ => Fault::Client,
+        let parameter = error_body.parameter.as_deref();
+        reasons.extend(parts::reasons(client_status, message, parameter, context));
     }
-}
-
-fn message(status: u16, error_body: &ErrorBody) -> String {
-    match error_body.message.as_str() {
-        // As `u64`, because no other number of 16 bits is written.
-        "" => format!("HTTP {} from upstream", u64::from(status)),
-        message => clean(message),
-    }
-}
-
-/// Without credentials, and not longer than a person reads.
-fn clean(message: &str) -> String {
-    let mut message = mask::masked(message);
-    if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
-        words::truncate(&mut message, at);
-        message.push('…');
-    }
-    message
+    reasons
 }
 
 #[cfg(test)]

@@ -79,8 +79,7 @@ const RELATIONS: &str = phrases![
 ];
 
 /// Whether an upstream's error message says that calls and results do not fit.
-#[must_use]
-pub(crate) fn is_pairing(message: &str) -> bool {
+pub(super) fn is_pairing(message: &str) -> bool {
     says(message, IDS, "not found", "") || says(message, SUBJECTS, RELATIONS, "")
 }
 

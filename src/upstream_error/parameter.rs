@@ -2,46 +2,39 @@
 //! send their settings with each request, so it would refuse them all.
 
 use super::{python, without_quotes};
-use crate::dialect::profile::Effort;
+use crate::error::{Parameter, Reason};
 use crate::text::words::{self, phrases};
-use crate::upstream_error::refused::Refused;
+
+const EFFORT: Reason = Reason::Effort { taken: Vec::new(), names_value: false };
 
 /// Parameters as servers name them, in lower case, and what is refused with each.
-static NAMES: [(&str, Refused); 22] = [
-    ("max_tokens", Refused::MaxTokensField),
-    ("max_completion_tokens", Refused::MaxTokensField),
-    ("reasoning_effort", EFFORT),
-    // xAI's, and that of Responses
-    ("reasoningeffort", EFFORT),
-    ("reasoning.effort", EFFORT),
-    ("output_config.effort", EFFORT),
-    // Ollama's
-    ("invalid reasoning value", EFFORT),
-    ("think value", EFFORT),
-    ("enable_thinking", Refused::ThinkingSwitch),
-    ("chat_template_kwargs", Refused::ThinkingSwitch),
-    ("chat_template", Refused::ThinkingSwitch),
-    ("thinking_budget_tokens", Refused::ThinkingBudget),
-    ("thinking_token_budget", Refused::ThinkingBudget),
-    ("temperature", Refused::Sampling),
-    ("top_p", Refused::Sampling),
-    ("top_k", Refused::TopK),
-    ("stopsequences", Refused::Stop),
-    ("stop_sequences", Refused::Stop),
-    ("parallel_tool_calls", Refused::ParallelToolCalls),
-    ("prompt_cache_key", Refused::PromptCacheKey),
-    ("service_tier", Refused::ServiceTier),
-    ("safety_identifier", Refused::User),
+static NAMES: [(&[&str], Reason); 12] = [
+    (&["max_tokens", "max_completion_tokens"], Reason::Parameter(Parameter::MaxTokensField)),
+    (&["reasoning_effort", "reasoning.effort", "output_config.effort"], EFFORT),
+    // xAI's; Ollama's
+    (&["reasoningeffort", "invalid reasoning value", "think value"], EFFORT),
+    (
+        &["enable_thinking", "chat_template_kwargs", "chat_template"],
+        Reason::Parameter(Parameter::ThinkingSwitch),
+    ),
+    (
+        &["thinking_budget_tokens", "thinking_token_budget"],
+        Reason::Parameter(Parameter::ThinkingBudget),
+    ),
+    (&["temperature", "top_p"], Reason::Parameter(Parameter::Sampling)),
+    (&["top_k"], Reason::Parameter(Parameter::TopK)),
+    (&["stopsequences", "stop_sequences"], Reason::Parameter(Parameter::Stop)),
+    (&["parallel_tool_calls"], Reason::Parameter(Parameter::ParallelToolCalls)),
+    (&["prompt_cache_key"], Reason::Parameter(Parameter::PromptCacheKey)),
+    (&["service_tier"], Reason::Parameter(Parameter::ServiceTier)),
+    (&["safety_identifier"], Reason::Parameter(Parameter::User)),
 ];
 
-const EFFORT: Refused = Refused::Effort(Vec::new());
-
 /// Those that are words, too: they count only where they stand as parameters do.
-static WORDS: [(&str, Refused); 4] = [
-    ("stop", Refused::Stop),
-    ("thinking", Refused::ThinkingSwitch),
-    ("user", Refused::User),
-    ("metadata", Refused::User),
+static WORDS: [(&[&str], Reason); 3] = [
+    (&["stop"], Reason::Parameter(Parameter::Stop)),
+    (&["thinking"], Reason::Parameter(Parameter::ThinkingSwitch)),
+    (&["user", "metadata"], Reason::Parameter(Parameter::User)),
 ];
 
 /// What stands before those, in place of a quote.
@@ -100,15 +93,14 @@ const OTHERS: &str =
 const OTHER_PATHS: &str = phrases!["messages.", "tools."];
 
 /// What an upstream's error message refuses of a request's parameters. `parameter`: what the error names beside it.
-#[must_use]
-pub(crate) fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Refused> {
+pub(super) fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Reason> {
     let complaint = python::complaint(message);
     let message = complaint.as_deref().unwrap_or(message).to_ascii_lowercase();
     let named = refused_by(&message);
     named.or_else(|| refused_by(&format!("{}: {message}", parameter?.to_ascii_lowercase())))
 }
 
-fn refused_by(message: &str) -> Option<Refused> {
+fn refused_by(message: &str) -> Option<Reason> {
     // What pydantic quotes of the request
     let message =
         words::split_once(message, "[type=").map_or(message, |(error_body, _)| error_body);
@@ -123,31 +115,35 @@ fn refused_by(message: &str) -> Option<Refused> {
     }
     if has("function tools with reasoning_effort") {
         // OpenAI's newer models take tools only so.
-        return Some(Refused::Effort(vec![Effort::None]));
+        return Some(Reason::Effort { taken: vec!["none"], names_value: true });
     }
     // The model thinks always, or never.
     if has(phrases!["thinking", "reasoning"]) && has("cannot be disabled") {
-        return Some(Refused::ThinkingSwitch);
+        return Some(Reason::Parameter(Parameter::ThinkingSwitch));
     }
     let taken = words::each(TAKEN).filter_map(|start| words::find(message, start)).min();
     let (error_body, taken) = message.split_at_checked(taken.unwrap_or(message.len()))?;
-    let names =
-        NAMES.iter().filter_map(|(name, refused)| Some((place(error_body, name)?, refused)));
-    let as_words = WORDS
-        .iter()
-        .filter_map(|(name, refused)| Some((place_of_word(error_body, name)?, refused)))
-        // `user` is a role, too.
-        .filter(|_| !has("role"));
-    let Some((at, refused)) = names.chain(as_words).min_by_key(|(at, _)| *at) else {
+    let first = |all: &'static [(&[&str], Reason)], place: fn(&str, &str) -> Option<usize>| {
+        let places = all.iter().flat_map(move |(names, reason)| {
+            names.iter().filter_map(move |name| Some((place(error_body, name)?, reason)))
+        });
+        places.min_by_key(|(at, _)| *at)
+    };
+    // `user` is a role, too.
+    let as_word = if has("role") { None } else { first(&WORDS, place_of_word) };
+    let named = first(&NAMES, place).into_iter().chain(as_word).min_by_key(|(at, _)| *at);
+    let Some((at, refused)) = named else {
         let never = has(phrases!["not support thinking", "doesnt support thinking"]);
-        return (never && !has("thinking budget")).then_some(Refused::Thinking);
+        return (never && !has("thinking budget"))
+            .then_some(Reason::Parameter(Parameter::Thinking));
     };
     match refused {
-        Refused::Effort(_) if has(REFUSALS) || has(EFFORT_REFUSALS) => {
-            Some(Refused::Effort(efforts(taken)))
+        Reason::Effort { .. } if has(REFUSALS) || has(EFFORT_REFUSALS) => {
+            let names_value = !efforts(message).is_empty();
+            Some(Reason::Effort { taken: efforts(taken), names_value })
         }
         // A limit that is too high has the same words.
-        Refused::MaxTokensField
+        Reason::Parameter(Parameter::MaxTokensField)
             if is_beside_number(error_body, at) || has(phrases!["limit", "at most"]) =>
         {
             None
@@ -200,18 +196,12 @@ fn is_beside_number(text: &str, at: usize) -> bool {
 }
 
 /// The values at which a model thinks, among those that are listed.
-fn efforts(taken: &str) -> Vec<Effort> {
-    use Effort::{High, Low, Max, Medium, Minimal, Xhigh};
+fn efforts(taken: &str) -> Vec<&'static str> {
     let until = words::each(TAKEN_UNTIL).filter_map(|end| words::find(taken, end)).min();
     let listed = words::beginning(taken, until.unwrap_or(taken.len()));
-    let is_listed = |effort: &Effort| place(listed, effort.word()).is_some();
-    [Minimal, Low, Medium, High, Xhigh, Max].into_iter().filter(is_listed).collect()
-}
-
-/// Whether it is one effort, or a few, that a message speaks of.
-#[must_use]
-pub(crate) fn names_effort(message: &str) -> bool {
-    !efforts(&message.to_ascii_lowercase()).is_empty()
+    let mut efforts = vec!["minimal", "low", "medium", "high", "xhigh", "max"];
+    efforts.retain(|effort| place(listed, effort).is_some());
+    efforts
 }
 
 #[cfg(test)]

@@ -36,8 +36,7 @@ const REFUSALS: &str = phrases![
 const LACKS: &str = phrases!["passed back", "is missing", "missing reasoning"];
 
 /// Whether an upstream's error message says that it refuses reasoning in the history.
-#[must_use]
-pub(crate) fn is_reasoning(message: &str) -> bool {
+pub(super) fn is_reasoning(message: &str) -> bool {
     says(message, SUBJECTS, REFUSALS, LACKS)
 }
 

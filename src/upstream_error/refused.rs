@@ -1,10 +1,14 @@
 //! What an upstream refuses of a request, and what is left of its profile without that.
 
 use crate::dialect::profile::{
-    Effort, EmptyAssistantContent, ImageParts, MaxTokensField, Profile, ReasoningHistory,
-    ResponseFormat, ThinkingSwitch, UserId,
+    self, Effort, EmptyAssistantContent, ImageParts, Profile, ReasoningHistory, ResponseFormat,
+    UserId,
 };
-use crate::error::Error;
+use crate::error::Parameter::{
+    self, MaxTokensField, ParallelToolCalls, PromptCacheKey, Sampling, ServiceTier, Stop, Thinking,
+    ThinkingBudget, ThinkingSwitch, TopK, User,
+};
+use crate::error::{ContextLimit, Error, Reason};
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 
@@ -25,45 +29,26 @@ pub enum Refused {
     ResponseFormat,
     /// The limit of the answer, for which it gives so many tokens at most.
     MaxTokens(u64),
-    /// The limit of the answer, for which there is no room in the context window beside the prompt.
-    Room(Room),
-    /// `stream_options`, in each stream: the answer's tokens are not told.
+    /// The limit of the answer, for which there is no space in the context window beside the prompt.
+    Space(Space),
+    /// `stream_options`, in each stream: the answer's tokens are not known.
     StreamOptions,
-    /// The name of the limit: the other one is sent.
-    MaxTokensField,
     /// The effort: of these values the nearest is sent, or none.
     Effort(Vec<Effort>),
-    /// Whatever tells the model to think, which it cannot.
-    Thinking,
-    /// The switch of thinking.
-    ThinkingSwitch,
-    /// How much it may think.
-    ThinkingBudget,
-    /// `temperature` or `top_p`: both are left out.
-    Sampling,
-    /// `top_k`
-    TopK,
-    /// `stop`: the text is cut here.
-    Stop,
     /// More than so many stop sequences: the text is cut here at the others.
     StopCount(usize),
     /// How a message of the assistant without words is sent: so it is sent instead.
     EmptyContent(EmptyAssistantContent),
-    /// `parallel_tool_calls`: an answer keeps its first call only, as wherever that is not sent.
-    ParallelToolCalls,
-    /// `prompt_cache_key`
-    PromptCacheKey,
-    /// `service_tier`
-    ServiceTier,
-    /// `user` or `safety_identifier`
-    User,
     /// Neighbouring messages of one role, or a beginning that is not the user's.
     Neighbours,
+    /// Another parameter, which is left out, or sent under its other name. Without `stop` the text is cut here;
+    /// without `parallel_tool_calls` an answer keeps its first call only.
+    Parameter(Parameter),
 }
 
 /// How much of a context window a prompt left for the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Room {
+pub struct Space {
     /// The most tokens that the answer may have.
     pub answer: u64,
     /// Tokens of the prompt, as the upstream counted them.
@@ -72,9 +57,19 @@ pub struct Room {
     pub estimate: u64,
 }
 
-impl Room {
+impl Space {
     /// In fewer tokens hardly a call is written to its end. Clients compact where they are told of such a window.
     pub(crate) const LEAST: u64 = 1024;
+
+    /// The space beside a prompt, if the answer fits into some of it.
+    fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
+        let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
+        // What was refused is too much, even where it would fit by these numbers.
+        let refused = if context.max_tokens == 0 { answer } else { answer.min(context.max_tokens) };
+        let answer = window.checked_sub(prompt)?.min(refused.checked_sub(1)?);
+        let space = Self { answer, prompt, estimate: context.input_estimate };
+        (answer >= Self::LEAST).then_some(space)
+    }
 
     /// Whether the upstream may have counted the request's own prompt, whose tokens are estimated. An error may have
     /// other numbers in it: those of a text that it quotes.
@@ -91,7 +86,7 @@ impl Room {
     }
 
     /// The most tokens for the answer to a prompt with this estimate, by what the upstream counted where its estimate
-    /// was another one. `None` where there is no room for an answer: the upstream may count otherwise.
+    /// was another one. `None` where there is no space for an answer: the upstream may count otherwise.
     #[must_use]
     pub(crate) fn beside(self, estimate: u64) -> Option<u64> {
         // What is not known is rather counted too high: an eighth.
@@ -122,7 +117,44 @@ const STREAM_OPTIONS: &str = "stream_options_refused";
 /// The warning's code for a refused parameter; the profile's key that saves the first try follows it.
 const PARAMETER: &str = "parameter_refused";
 
+/// No model gives less. Images, tools and values of temperature have bounds below.
+pub(crate) const ANSWER_MOST_LEAST: u64 = 256;
+
 impl Refused {
+    /// The part of the request that a reason is about. `message`: the upstream's words.
+    pub(crate) fn of(reason: &Reason, message: &str, context: &RequestContext) -> Option<Self> {
+        let less = |most: u64| {
+            let is_less = (ANSWER_MOST_LEAST..context.max_tokens).contains(&most);
+            is_less.then_some(Self::MaxTokens(most))
+        };
+        Some(match reason {
+            Reason::Pairing => Self::Calls(message.to_owned()),
+            Reason::Images => Self::Images,
+            // An image that a tool gave, or that is older than the last question, comes again with each request. A new
+            // image of the user is the user's to mend.
+            Reason::OneImage if !context.has_new_image => Self::Images,
+            Reason::Documents => Self::Documents,
+            Reason::ResponseFormat => Self::ResponseFormat,
+            Reason::Reasoning => Self::Reasoning,
+            Reason::ContextTooLong(limit) | Reason::RateTooLow(limit) => {
+                Self::Space(Space::of(*limit, context)?)
+            }
+            Reason::AnswerTooLong { most, .. } | Reason::AnswerLimit(most) => less(*most)?,
+            Reason::StreamOptions => Self::StreamOptions,
+            Reason::Neighbours => Self::Neighbours,
+            Reason::StopCount(most) => Self::StopCount(*most),
+            Reason::NullContent => Self::EmptyContent(EmptyAssistantContent::Empty),
+            Reason::EmptyContent => Self::EmptyContent(EmptyAssistantContent::Null),
+            Reason::Effort { taken, .. } => {
+                use Effort::{High, Low, Max, Medium, Minimal, Xhigh};
+                let all = [Effort::None, Minimal, Low, Medium, High, Xhigh, Max].into_iter();
+                Self::Effort(all.filter(|effort| taken.contains(&effort.word())).collect())
+            }
+            Reason::Parameter(parameter) => Self::Parameter(*parameter),
+            _ => return None,
+        })
+    }
+
     /// The code of the warning, and its name.
     #[must_use]
     pub fn code(&self) -> (&'static str, &'static str) {
@@ -132,23 +164,13 @@ impl Refused {
             Self::Documents => (DOCUMENTS, ""),
             Self::Reasoning => (REASONING, ""),
             Self::ResponseFormat => (RESPONSE_FORMAT, ""),
-            Self::MaxTokens(_) | Self::Room(_) => (MAX_TOKENS, ""),
+            Self::MaxTokens(_) | Self::Space(_) => (MAX_TOKENS, ""),
             Self::StreamOptions => (STREAM_OPTIONS, ""),
-            Self::MaxTokensField => (PARAMETER, "max_tokens_field"),
             Self::Effort(_) => (PARAMETER, "reasoning_effort_values"),
-            Self::Thinking => (PARAMETER, "reasoning_effort_values"),
-            Self::ThinkingSwitch => (PARAMETER, "thinking_switch"),
-            Self::ThinkingBudget => (PARAMETER, "thinking_budget"),
-            Self::Sampling => (PARAMETER, "sampling"),
-            Self::TopK => (PARAMETER, "top_k"),
-            Self::Stop => (PARAMETER, "stop"),
             Self::StopCount(_) => (PARAMETER, "max_stop"),
             Self::EmptyContent(_) => (PARAMETER, "empty_assistant_content"),
-            Self::ParallelToolCalls => (PARAMETER, "parallel_tool_calls"),
-            Self::PromptCacheKey => (PARAMETER, "prompt_cache_key"),
-            Self::ServiceTier => (PARAMETER, "service_tier"),
-            Self::User => (PARAMETER, "user_id"),
             Self::Neighbours => (PARAMETER, "alternating_roles"),
+            Self::Parameter(parameter) => (PARAMETER, key(*parameter)),
         }
     }
 
@@ -157,18 +179,20 @@ impl Refused {
     pub(crate) fn may_be_in(&self, context: &RequestContext) -> bool {
         let has = context.parameters;
         match self {
-            Self::Effort(_) | Self::Thinking | Self::ThinkingSwitch | Self::ThinkingBudget => {
-                has.thinking
-            }
-            Self::Sampling => has.sampling,
-            Self::TopK => has.top_k,
-            Self::Stop => !context.stop_sequences.is_empty(),
             Self::StopCount(most) => context.stop_sequences.len() > *most,
             Self::EmptyContent(_) => context.counts.has_calls(),
-            Self::ParallelToolCalls => !context.tools.is_empty(),
-            Self::ServiceTier => has.service_tier,
-            Self::User => has.user,
             Self::Neighbours => has.neighbours,
+            Self::Effort(_) => has.thinking,
+            Self::Parameter(parameter) => match parameter {
+                Thinking | ThinkingSwitch | ThinkingBudget => has.thinking,
+                Sampling => has.sampling,
+                TopK => has.top_k,
+                Stop => !context.stop_sequences.is_empty(),
+                ParallelToolCalls => !context.tools.is_empty(),
+                ServiceTier => has.service_tier,
+                User => has.user,
+                MaxTokensField | PromptCacheKey => true,
+            },
             _ => true,
         }
     }
@@ -183,14 +207,9 @@ impl Refused {
                 | Self::Documents
                 | Self::Reasoning
                 | Self::MaxTokens(_)
-                | Self::Room(_)
+                | Self::Space(_)
                 | Self::Effort(_)
-                | Self::Thinking
-                | Self::ThinkingSwitch
-                | Self::Sampling
-                | Self::TopK
-                | Self::ServiceTier
-                | Self::User
+                | Self::Parameter(Thinking | ThinkingSwitch | Sampling | TopK | ServiceTier | User)
         )
     }
 
@@ -199,8 +218,8 @@ impl Refused {
     #[must_use]
     pub(crate) fn replaces(&self, older: &Self) -> bool {
         match (self, older) {
-            (Self::Room(room), Self::MaxTokens(most)) => *most >= room.window(),
-            (Self::MaxTokens(_), Self::Room(_)) => false,
+            (Self::Space(space), Self::MaxTokens(most)) => *most >= space.window(),
+            (Self::MaxTokens(_), Self::Space(_)) => false,
             _ => self.code() == older.code(),
         }
     }
@@ -231,56 +250,85 @@ impl Refused {
                 profile.response_format = ResponseFormat::None;
             }
             Self::MaxTokens(most) => limit(profile, *most),
-            Self::Room(room) => {
-                if let Some(most) = room.beside(estimate()) {
+            Self::Space(space) => {
+                if let Some(most) = space.beside(estimate()) {
                     limit(profile, most);
                 }
             }
             Self::StreamOptions => profile.stream_usage = false,
-            Self::MaxTokensField => {
-                profile.max_tokens_field = match profile.max_tokens_field {
-                    MaxTokensField::MaxTokens => MaxTokensField::MaxCompletionTokens,
-                    MaxTokensField::MaxCompletionTokens => MaxTokensField::MaxTokens,
-                };
-            }
             Self::Effort(values) => {
                 if values.is_empty() {
                     warnings.dropped("output_config.effort")?;
                 }
-                if profile.thinking_switch == ThinkingSwitch::EffortNone {
+                if profile.thinking_switch == profile::ThinkingSwitch::EffortNone {
                     // Then it is one of the values, or nothing.
-                    profile.thinking_switch = ThinkingSwitch::None;
+                    profile.thinking_switch = profile::ThinkingSwitch::None;
                 }
                 profile.reasoning_effort_values.clone_from(values);
             }
-            Self::Thinking => {
-                warnings.dropped("thinking")?;
-                profile.thinking_switch = ThinkingSwitch::None;
-                profile.thinking_budget = false;
-                profile.reasoning_effort_values.clear();
-            }
-            Self::ThinkingSwitch => {
-                warnings.dropped("thinking")?;
-                profile.thinking_switch = ThinkingSwitch::None;
-                profile.reasoning_effort_values.retain(|effort| *effort != Effort::None);
-            }
-            Self::ThinkingBudget => {
-                warnings.dropped("thinking.budget_tokens")?;
-                profile.thinking_budget = false;
-            }
-            Self::Sampling => profile.sampling = false,
-            Self::TopK => profile.top_k = false,
-            Self::Stop => profile.stop = false,
             Self::StopCount(most) => profile.max_stop = *most,
             Self::EmptyContent(content) => profile.empty_assistant_content = *content,
-            Self::ParallelToolCalls => profile.parallel_tool_calls = false,
-            Self::PromptCacheKey => profile.prompt_cache_key = false,
-            Self::ServiceTier => profile.service_tier = false,
-            Self::User => profile.user_id = UserId::Drop,
             Self::Neighbours => profile.alternating_roles = true,
+            Self::Parameter(parameter) => narrow_parameter(*parameter, profile, warnings)?,
         }
         Ok(())
     }
+}
+
+/// The key of the profile that saves the first try without a parameter.
+fn key(parameter: Parameter) -> &'static str {
+    match parameter {
+        MaxTokensField => "max_tokens_field",
+        Thinking => "reasoning_effort_values",
+        ThinkingSwitch => "thinking_switch",
+        ThinkingBudget => "thinking_budget",
+        Sampling => "sampling",
+        TopK => "top_k",
+        Stop => "stop",
+        ParallelToolCalls => "parallel_tool_calls",
+        PromptCacheKey => "prompt_cache_key",
+        ServiceTier => "service_tier",
+        User => "user_id",
+    }
+}
+
+/// Changes the profile to that of an upstream that does not take a parameter.
+fn narrow_parameter(
+    parameter: Parameter,
+    profile: &mut Profile,
+    warnings: &mut Warnings,
+) -> Result<(), Error> {
+    match parameter {
+        MaxTokensField => {
+            profile.max_tokens_field = match profile.max_tokens_field {
+                profile::MaxTokensField::MaxTokens => profile::MaxTokensField::MaxCompletionTokens,
+                profile::MaxTokensField::MaxCompletionTokens => profile::MaxTokensField::MaxTokens,
+            };
+        }
+        Thinking => {
+            warnings.dropped("thinking")?;
+            profile.thinking_switch = profile::ThinkingSwitch::None;
+            profile.thinking_budget = false;
+            profile.reasoning_effort_values.clear();
+        }
+        ThinkingSwitch => {
+            warnings.dropped("thinking")?;
+            profile.thinking_switch = profile::ThinkingSwitch::None;
+            profile.reasoning_effort_values.retain(|effort| *effort != Effort::None);
+        }
+        ThinkingBudget => {
+            warnings.dropped("thinking.budget_tokens")?;
+            profile.thinking_budget = false;
+        }
+        Sampling => profile.sampling = false,
+        TopK => profile.top_k = false,
+        Stop => profile.stop = false,
+        ParallelToolCalls => profile.parallel_tool_calls = false,
+        PromptCacheKey => profile.prompt_cache_key = false,
+        ServiceTier => profile.service_tier = false,
+        User => profile.user_id = UserId::Drop,
+    }
+    Ok(())
 }
 
 /// Lowers the limit of the answer.

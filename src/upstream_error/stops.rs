@@ -3,8 +3,8 @@
 use super::python;
 use super::quoted::own_words;
 use super::window::number_after;
+use crate::error::{Parameter, Reason};
 use crate::text::words::{self, phrases};
-use crate::upstream_error::refused::Refused;
 
 /// How stop sequences are called, in lower case and without quotes. `stop` alone counts at the beginning only.
 const SUBJECTS: &str = phrases![
@@ -51,12 +51,7 @@ const TOO_MANY: &str = phrases!["too many", "too long", "exceeds"];
 const BEGINNING_BYTES: usize = 40;
 
 /// What is refused of so many stop sequences.
-#[must_use]
-pub(crate) fn refused_stops(
-    message: &str,
-    parameter: Option<&str>,
-    sent: usize,
-) -> Option<Refused> {
+pub(super) fn refused_stops(message: &str, parameter: Option<&str>, sent: usize) -> Option<Reason> {
     let complaint = python::complaint(message);
     let text = own_words(complaint.as_deref().unwrap_or(message));
     let begins = words::names(&text, "stop").any(|at| at <= BEGINNING_BYTES);
@@ -67,8 +62,8 @@ pub(crate) fn refused_stops(
     let number = |phrase: &str| usize::try_from(number_after(&text, phrase)?).ok();
     let most = words::each(MOST).find_map(number).filter(|most| (1..sent).contains(most));
     match most {
-        Some(most) => Some(Refused::StopCount(most)),
-        None => words::has_one_of(&text, TOO_MANY).then_some(Refused::Stop),
+        Some(most) => Some(Reason::StopCount(most)),
+        None => words::has_one_of(&text, TOO_MANY).then_some(Reason::Parameter(Parameter::Stop)),
     }
 }
 

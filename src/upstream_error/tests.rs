@@ -8,6 +8,7 @@ mod vendors;
 mod windows;
 
 use super::*;
+use crate::error::{ErrorKind, Fault, MESSAGE_CHARS_MAX, UNPAID};
 use proptest::prelude::*;
 
 fn context() -> RequestContext {
@@ -23,10 +24,25 @@ fn refused(status: u16, body: &str) -> Error {
 }
 
 fn refused_for(status: u16, body: &str, context: &RequestContext) -> Error {
-    match from_upstream(status, body.as_bytes(), context) {
-        Refusal::Error(error) => error,
-        Refusal::Answer(_) => panic!("not an error: {body}"),
+    match read_body(status, body, context) {
+        Ok(error) => error,
+        Err(_) => panic!("not an error: {body}"),
     }
+}
+
+/// The `stop_reason` of an error object that is an answer.
+fn as_answer(object: &str, context: &RequestContext) -> Option<&'static str> {
+    from_object(object, context).rejection()?.stop_reason()
+}
+
+/// An error, or the `stop_reason` of an answer.
+fn read_body(
+    status: u16,
+    body: impl AsRef<[u8]>,
+    context: &RequestContext,
+) -> Result<Error, &'static str> {
+    let error = from_upstream(status, body.as_ref(), context);
+    stop_reason(status, &error).map_or(Ok(error), Err)
 }
 
 fn message(body: &str) -> String {
@@ -76,7 +92,10 @@ fn kind_and_status_follow_from_the_status() {
         let error = refused(upstream, "{}");
         if matches!(upstream, 404 | 405) {
             // Nothing says that it speaks of a model.
-            assert!(error.has_no_path && error.status == 502, "{error}");
+            assert!(
+                error.rejection().is_some_and(Rejection::has_no_path) && error.status == 502,
+                "{error}"
+            );
             continue;
         }
         assert_eq!((error.kind, error.status), (kind, status));
@@ -484,10 +503,13 @@ fn too_large_a_max_tokens_is_told_in_the_words_of_the_real_api() {
 fn a_gateways_own_key_is_not_the_clients_business() {
     let body = r#"{"error":{"message":"Incorrect API key provided: sk-canary-1"}}"#;
     for status in [401, 403] {
-        let Refusal::Error(error) = from_upstream(status, body.as_bytes(), &edge_asked()) else {
+        let Ok(error) = read_body(status, body.as_bytes(), &edge_asked()) else {
             panic!("an error");
         };
-        assert_eq!((error.status, error.kind, error.fault), (500, ErrorKind::Api, Fault::Operator));
+        assert_eq!(
+            (error.status, error.kind, error.fault()),
+            (500, ErrorKind::Api, Fault::Operator)
+        );
         assert_eq!(error.message, "Upstream rejected the gateway's credentials.");
     }
     let coded = r#"{"error":{"message":"Incorrect API key provided: sk-canary-1","code":401}}"#;
@@ -542,7 +564,7 @@ fn templates_that_fail_keep_their_status() {
 proptest! {
     #[test]
     fn any_body_gives_an_error_with_a_text(status in any::<u16>(), body in any::<Vec<u8>>()) {
-        if let Refusal::Error(error) = from_upstream(status, &body, &context()) {
+        if let Ok(error) = read_body(status, &body, &context()) {
             prop_assert!((400..600).contains(&error.status) && !error.message.is_empty());
         }
     }

@@ -78,8 +78,7 @@ const OTHERS: &str = phrases![
 
 /// Whether an upstream's error message says that messages of the user and of the assistant must take turns, or that
 /// the user must begin.
-#[must_use]
-pub(crate) fn is_turns(message: &str) -> bool {
+pub(super) fn is_turns(message: &str) -> bool {
     let text = without_quotes(message);
     let has = |any: &str| words::has_one_of(&text, any);
     let alternates = has(SPEAKERS) && has(ALTERNATION);

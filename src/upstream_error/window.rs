@@ -6,7 +6,6 @@
 //! whole sentences.
 
 mod phrases;
-mod remaining;
 
 use phrases::{
     ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
@@ -16,52 +15,29 @@ use phrases::{
     UNIT_BYTES, WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
 };
 pub(super) use phrases::{CODES, RATES};
-pub(crate) use remaining::room;
 
 use super::error_body::ErrorBody;
+use crate::error::{ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason};
 use crate::model::request_context::RequestContext;
 use crate::text::words::{self, phrases};
 
-/// What the client is told of an error with status 400 or 413 that means one of this; else nothing.
-pub(super) fn rewritten(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
-    let text = lowered(&error_body.message);
-    let wording = window_wording(error_body, &error_body.message, &text, context)
-        .or_else(|| too_much_output(&text, context))
-        .or_else(|| {
-            window_wording(error_body, &error_body.rest, &lowered(&error_body.rest), context)
-        })?;
-    // The text of a real Anthropic endpoint, perhaps with something around it.
-    if error_body.message.is_empty() || words::has(&error_body.message, &wording) {
-        return Some(if error_body.message.is_empty() {
-            wording
-        } else {
-            error_body.message.clone()
-        });
-    }
-    // Clients know the real API's words with their colon: strands-agents, Zed.
-    let is_bare = wording == TOO_LONG;
-    let (before, behind) = if is_bare { (": ", "") } else { (" (", ")") };
-    Some(format!("{wording}{before}{}{behind}", error_body.message))
+/// What is too long where an error with status 400 or 413 means that.
+pub(super) fn too_long(error_body: &ErrorBody, context: &RequestContext) -> Option<Reason> {
+    let of_window = |message: &str| {
+        let text = lowered(message);
+        is_window(error_body, &text)
+            .then(|| Reason::ContextTooLong(context_limit(error_body, message, &text, context)))
+    };
+    of_window(&error_body.message)
+        .or_else(|| too_much_output(&lowered(&error_body.message), context))
+        .or_else(|| of_window(&error_body.rest))
 }
-
-/// The real API's words, where no numbers are known.
-const TOO_LONG: &str = "prompt is too long";
 
 /// A message as it is searched: without what a model wrote, where a server could not parse it.
 pub(super) fn lowered(message: &str) -> String {
     let quoted = words::each(QUOTING).filter_map(|word| words::find(message, word)).min();
     let own = quoted.and_then(|at| message.get(..at)).unwrap_or(message);
     numbers_without_commas(&own.to_ascii_lowercase())
-}
-
-/// What the client is told where the request is too long as a whole. `text`: the message, [`lowered`].
-fn window_wording(
-    error_body: &ErrorBody,
-    message: &str,
-    text: &str,
-    context: &RequestContext,
-) -> Option<String> {
-    is_window(error_body, text).then(|| too_long(error_body, message, text, context))
 }
 
 fn is_window(error_body: &ErrorBody, text: &str) -> bool {
@@ -115,9 +91,14 @@ fn is_negative(text: &str) -> bool {
     words::has_one_of(text, ANSWER_LIMITS) && words::has(text, "at least 1, got -")
 }
 
-fn too_long(error_body: &ErrorBody, message: &str, text: &str, context: &RequestContext) -> String {
-    if let Some(at) = words::find(message, remaining::NO_ROOM) {
-        return message.get(at..).unwrap_or_default().to_owned();
+fn context_limit(
+    error_body: &ErrorBody,
+    message: &str,
+    text: &str,
+    context: &RequestContext,
+) -> ContextLimit {
+    if words::has(message, NO_SPACE) {
+        return in_own_words(message).unwrap_or(ContextLimit::Unknown);
     }
     let window = error_body
         .context_tokens
@@ -139,7 +120,7 @@ fn too_long(error_body: &ErrorBody, message: &str, text: &str, context: &Request
         .or_else(|| first(PROMPT_AFTER, text, number_after));
     // Of a total without parts it is not told whether the answer is in it: Kimi's.
     let apart = total.filter(|_| complaint.is_none() && answer.is_none());
-    let apart = apart.filter(|total| remaining::is_sum(text, *total, context));
+    let apart = apart.filter(|total| is_sum(text, *total, context));
     let answer = answer.or_else(|| apart.map(|_| context.max_tokens));
     let prompt = complaint.or_else(|| apart?.checked_sub(context.max_tokens));
     let prompt = prompt.map(|prompt| match (window, answer) {
@@ -147,13 +128,26 @@ fn too_long(error_body: &ErrorBody, message: &str, text: &str, context: &Request
         _ => prompt,
     });
     match (prompt.or(total), window, answer) {
-        (Some(prompt), Some(window), _) if prompt > window => too_long_by(prompt, window),
+        (Some(prompt), Some(window), _) if prompt > window => {
+            ContextLimit::Prompt { prompt, window }
+        }
         // Some count one token more: older SGLang.
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) >= window => {
-            remaining::none_for(prompt, answer, window)
+            ContextLimit::Sum { prompt, answer, window }
         }
-        _ => TOO_LONG.to_owned(),
+        _ => ContextLimit::Unknown,
     }
+}
+
+/// In front of a total that has the answer in it, as Kimi's documentation says.
+const SUM: &str = "exceeded model token limit";
+
+/// Whether the answer is in a total of which no part is known: the rest without it looks like the prompt.
+fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
+    let (estimate, answer) = (context.input_tokens, context.max_tokens);
+    let Some(rest) = total.checked_sub(answer).filter(|_| answer > 0) else { return false };
+    let is_like = (rest / 2..=rest.saturating_mul(2)).contains(&estimate);
+    words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
 }
 
 /// The tokens of a prompt. vLLM stops counting once there is no room for the answer, and then says one token more than
@@ -173,7 +167,7 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 }
 
 /// `max_tokens` alone is more than the model gives.
-fn too_much_output(text: &str, context: &RequestContext) -> Option<String> {
+fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     // A sum is not of the answer alone.
     if !words::has_one_of(text, ANSWER_LIMITS) || words::has(text, "sum of ") {
         return None;
@@ -185,62 +179,63 @@ fn too_much_output(text: &str, context: &RequestContext) -> Option<String> {
         .or_else(|| first(ANSWER_MOST_BESIDE, text, number_of_the_answer))
         .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
         .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
-    let model = &context.model;
-    (wanted > most).then(|| format!("{LIMIT}{wanted} > {most}{OF_OUTPUT}{model}"))
+    let model = context.model.clone();
+    (wanted > most).then_some(Reason::AnswerTooLong { wanted, most, model })
 }
 
-/// What stands before the most tokens that were asked for.
-const LIMIT: &str = "max_tokens: ";
+/// The numbers of the real API, unless something is quoted before them: a client may have written them.
+fn in_own_words(message: &str) -> Option<ContextLimit> {
+    let sum = text_behind(message, NO_SPACE)?;
+    let (prompt, rest) = words::split_once(sum, "+")?;
+    let (answer, window) = words::split_once(rest, ">")?;
+    let number = |text: &str| leading_number(text.trim());
+    let (prompt, answer, window) = (number(prompt)?, number(answer)?, number(window)?);
+    Some(ContextLimit::Sum { prompt, answer, window })
+}
 
-/// What stands between the most tokens that an answer may have and the name of the model.
-const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
+/// The text behind some words of the error, unless something is quoted before them.
+fn text_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
+    let (before, behind) = words::split_once(message, own)?;
+    (!before.contains(['"', '\'', '`', '{', '[', '\u{201c}'])).then_some(behind)
+}
 
-/// The most tokens that an answer may have, if the client would be told of a limit that is too high, or an account has
-/// credit for no more (OpenRouter).
-#[must_use]
-pub(crate) fn most_output(message: &str) -> Option<u64> {
-    let complaint =
-        remaining::text_behind(message, LIMIT).and_then(|it| words::split_once(it, OF_OUTPUT));
-    let Some((complaint, _)) = complaint else {
+/// The most tokens that an answer may have, by the real API's words, or for which an account has credit (OpenRouter).
+pub(super) fn most_output(message: &str) -> Option<u64> {
+    let numbers = text_behind(message, MAX_TOKENS).and_then(|it| words::split_once(it, OF_OUTPUT));
+    let Some((numbers, _)) = numbers else {
         let affordable = number_after(message, "can only afford")?;
         return (affordable >= AFFORDABLE_LEAST).then_some(affordable);
     };
-    let (wanted, most) = words::split_once(complaint, " > ")?;
+    let (wanted, most) = words::split_once(numbers, " > ")?;
     wanted.parse::<u64>().ok()?;
-    most.parse().ok().filter(|most| *most >= ANSWER_MOST_LEAST)
+    most.parse().ok()
 }
 
 /// With fewer tokens an account is empty.
 const AFFORDABLE_LEAST: u64 = 1024;
 
 /// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
-/// Servers count what the answer may have. What they say is for the log: Cline takes `rate limit` and `per minute` for
-/// a reason to wait, whatever stands beside it, and would not compact.
-pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
+/// Servers count the tokens that the answer may have.
+pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Option<ContextLimit> {
     let text = lowered(&error_body.message);
     if words::has(&text, "used ") {
         return None;
     }
     // Before that, the model's name may have a limit of its own: `gpt-4.1 (for limit gpt-4.1)`.
     let (_, text) = words::split_once(&text, "tokens per ")?;
-    let limit = number_after(text, "limit ")?;
-    let requested = number_after(text, "requested ").filter(|requested| *requested > limit)?;
+    let window = number_after(text, "limit ")?;
+    let requested = number_after(text, "requested ").filter(|requested| *requested > window)?;
     let prompt = requested.saturating_sub(context.max_tokens);
-    let wording = if prompt > limit {
-        too_long_by(requested, limit)
+    Some(if prompt > window {
+        ContextLimit::Prompt { prompt: requested, window }
     } else {
-        remaining::none_for(prompt, requested.saturating_sub(prompt), limit)
-    };
-    Some(format!("{wording} (the upstream's limit for a minute or a day)"))
+        ContextLimit::Sum { prompt, answer: requested.saturating_sub(prompt), window }
+    })
 }
 
-fn too_long_by(prompt: u64, window: u64) -> String {
-    format!("prompt is too long: {prompt} tokens > {window} maximum")
-}
-
-/// Whether `max_tokens` leaves no room for a word. Claude Code and others ask for one token to see whether a model
+/// Whether `max_tokens` is too low for a word. Claude Code and others ask for one token to see whether a model
 /// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
-pub(super) fn has_no_room(error_body: &ErrorBody, context: &RequestContext) -> bool {
+pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestContext) -> bool {
     let text = error_body.message.to_ascii_lowercase();
     words::has(&text, "could not finish the message because max_tokens")
         || words::has_one_of(&text, ANSWER_LIMITS)

@@ -103,7 +103,7 @@ fn a_conversation_needs_a_user() {
 fn a_thread_is_refused_with_the_code_that_sdks_act_on() {
     let request = whole(json!({"thread": {"type": "create"}}));
     let error = try_with(&Config::default(), &request).0.unwrap_err();
-    assert_eq!((error.status, error.code), (400, Some("thread_unsupported_request")));
+    assert_eq!((error.status, error.code.as_deref()), (400, Some("thread_unsupported_request")));
 }
 
 #[test]

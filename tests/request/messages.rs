@@ -390,7 +390,7 @@ fn tools_come_and_go_with_the_conversation() {
     let mut unknown = request;
     unknown["messages"][1]["content"][1] = change("tool_removal", "x");
     let error = try_with(&Config::default(), &whole(unknown)).0.unwrap_err();
-    assert_eq!(error.code, Some("tool_reference_unresolved"));
+    assert_eq!(error.code.as_deref(), Some("tool_reference_unresolved"));
     assert!(error.message.starts_with("messages[1].content[1].tool"), "{error}");
 }
 

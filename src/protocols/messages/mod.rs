@@ -47,7 +47,7 @@ impl UpstreamProtocol for Messages {
             Request::read(&body, client.config.settings.depth_max, &mut Warnings::new(false));
         match read {
             Ok(request) => Ok(tokens::estimate_carefully(&request).sum()),
-            Err(error) if error.too_many => Err(error),
+            Err(error) if error.is_too_many() => Err(error),
             Err(_) => Ok(tokens::tokens_of(client.body.len() as u64)),
         }
     }

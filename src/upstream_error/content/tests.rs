@@ -1,6 +1,13 @@
 //! Tests of `content.rs`.
 
-use super::*;
+use crate::dialect::profile::EmptyAssistantContent;
+use crate::model::request_context::RequestContext;
+use crate::upstream_error::refused::Refused;
+
+fn refused_content(message: &str) -> Option<Refused> {
+    let reason = super::refused_content(message)?;
+    Refused::of(&reason, message, &RequestContext::default())
+}
 
 #[test]
 fn the_wordings_of_servers_that_want_words_are_known() {

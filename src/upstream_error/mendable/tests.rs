@@ -1,7 +1,15 @@
 //! Tests of `mendable.rs`.
 
 use super::*;
+use crate::error::Rejection;
 use crate::model::request_context::Tool;
+use crate::upstream_error::parts;
+
+fn in_clients_words(message: &str, context: &RequestContext) -> Option<String> {
+    let reasons = parts::reasons(400, message, None, context);
+    let message = message.to_owned();
+    Rejection { status: 400, message, reasons, ..Rejection::default() }.in_clients_words()
+}
 
 fn told_of(message: &str) -> Option<String> {
     let mut context =
@@ -10,7 +18,7 @@ fn told_of(message: &str) -> Option<String> {
         let outgoing = name.to_owned();
         context.tools.push(Tool { outgoing, place, ..Tool::default() });
     }
-    in_clients_words(message, None, &context)
+    in_clients_words(message, &context)
 }
 
 #[test]
@@ -128,6 +136,6 @@ fn what_is_refused_is_what_the_client_sent() {
         assert_eq!(told_of(message), None, "{message}");
     }
     let nothing = RequestContext::default();
-    assert_eq!(in_clients_words("Failed to load image or audio file", None, &nothing), None);
-    assert_eq!(in_clients_words("unknown variant `document`", None, &nothing), None);
+    assert_eq!(in_clients_words("Failed to load image or audio file", &nothing), None);
+    assert_eq!(in_clients_words("unknown variant `document`", &nothing), None);
 }

@@ -1,6 +1,14 @@
 //! Tests of `parameter.rs`.
 
 use super::*;
+use crate::dialect::profile::Effort;
+use crate::model::request_context::RequestContext;
+use crate::upstream_error::refused::Refused;
+
+fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Refused> {
+    let reason = super::refused_parameter(message, parameter)?;
+    Refused::of(&reason, message, &RequestContext::default())
+}
 
 #[test]
 fn the_wordings_of_servers_that_refuse_a_parameter_are_known() {
@@ -8,91 +16,133 @@ fn the_wordings_of_servers_that_refuse_a_parameter_are_known() {
         // OpenAI
         (
             "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
-            Refused::MaxTokensField,
+            Refused::Parameter(Parameter::MaxTokensField),
         ),
         (
             "Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported.",
-            Refused::Sampling,
+            Refused::Parameter(Parameter::Sampling),
         ),
-        ("Unsupported parameter: 'top_p' is not supported with this model.", Refused::Sampling),
-        ("Unsupported parameter: 'stop' is not supported with this model.", Refused::Stop),
+        (
+            "Unsupported parameter: 'top_p' is not supported with this model.",
+            Refused::Parameter(Parameter::Sampling),
+        ),
+        (
+            "Unsupported parameter: 'stop' is not supported with this model.",
+            Refused::Parameter(Parameter::Stop),
+        ),
         (
             "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
-            Refused::ParallelToolCalls,
+            Refused::Parameter(Parameter::ParallelToolCalls),
         ),
         ("Unrecognized request argument supplied: reasoning_effort", Refused::Effort(Vec::new())),
-        ("Unknown parameter: 'top_k'.", Refused::TopK),
-        ("Unrecognized request argument supplied: prompt_cache_key", Refused::PromptCacheKey),
+        ("Unknown parameter: 'top_k'.", Refused::Parameter(Parameter::TopK)),
+        (
+            "Unrecognized request argument supplied: prompt_cache_key",
+            Refused::Parameter(Parameter::PromptCacheKey),
+        ),
         // Kimi, xAI, Mistral, Gemini, Qwen, Ollama
-        ("invalid temperature: only 1 is allowed for this model", Refused::Sampling),
+        (
+            "invalid temperature: only 1 is allowed for this model",
+            Refused::Parameter(Parameter::Sampling),
+        ),
         ("Model grok-4 does not support parameter reasoningEffort.", Refused::Effort(Vec::new())),
-        ("Argument not supported on this model: stop", Refused::Stop),
-        ("body.parallel_tool_calls: Extra inputs are not permitted", Refused::ParallelToolCalls),
+        ("Argument not supported on this model: stop", Refused::Parameter(Parameter::Stop)),
+        (
+            "body.parallel_tool_calls: Extra inputs are not permitted",
+            Refused::Parameter(Parameter::ParallelToolCalls),
+        ),
         (
             "Invalid JSON payload received. Unknown name \"service_tier\": Cannot find field.",
-            Refused::ServiceTier,
+            Refused::Parameter(Parameter::ServiceTier),
         ),
         (
             "The value of the enable_thinking parameter is restricted to True.",
-            Refused::ThinkingSwitch,
+            Refused::Parameter(Parameter::ThinkingSwitch),
         ),
-        ("\"llama3.2\" does not support thinking", Refused::Thinking),
+        ("\"llama3.2\" does not support thinking", Refused::Parameter(Parameter::Thinking)),
         // Claude behind a router, Fireworks, LiteLLM, servers of Rust
         (
             "`temperature` and `top_p` cannot both be specified for this model. Please use only one.",
-            Refused::Sampling,
+            Refused::Parameter(Parameter::Sampling),
         ),
-        ("temperature: deprecated for this model", Refused::Sampling),
-        ("`temperature` may only be set to 1 when thinking is enabled", Refused::Sampling),
+        ("temperature: deprecated for this model", Refused::Parameter(Parameter::Sampling)),
+        (
+            "`temperature` may only be set to 1 when thinking is enabled",
+            Refused::Parameter(Parameter::Sampling),
+        ),
         (
             "Extra inputs are not permitted, field: 'chat_template_kwargs', value: {}",
-            Refused::ThinkingSwitch,
+            Refused::Parameter(Parameter::ThinkingSwitch),
         ),
         (
             "litellm.UnsupportedParamsError: bedrock does not support parameters: ['parallel_tool_calls'], for model=m",
-            Refused::ParallelToolCalls,
+            Refused::Parameter(Parameter::ParallelToolCalls),
         ),
-        ("unknown field `top_k`, expected one of `stop`, `temperature`", Refused::TopK),
-        ("unknown field `user`, expected one of `stop`", Refused::User),
-        ("body.user: Extra inputs are not permitted", Refused::User),
-        ("Unsupported parameter: user", Refused::User),
-        ("Unrecognized request argument supplied: user", Refused::User),
-        ("user: Extra inputs are not permitted", Refused::User),
+        (
+            "unknown field `top_k`, expected one of `stop`, `temperature`",
+            Refused::Parameter(Parameter::TopK),
+        ),
+        ("unknown field `user`, expected one of `stop`", Refused::Parameter(Parameter::User)),
+        ("body.user: Extra inputs are not permitted", Refused::Parameter(Parameter::User)),
+        ("Unsupported parameter: user", Refused::Parameter(Parameter::User)),
+        ("Unrecognized request argument supplied: user", Refused::Parameter(Parameter::User)),
+        ("user: Extra inputs are not permitted", Refused::Parameter(Parameter::User)),
         (
             "Unrecognized field \"user\" (class com.x.Request), not marked as ignorable (12 known properties: \"stop\", \"temperature\")",
-            Refused::User,
+            Refused::Parameter(Parameter::User),
         ),
-        ("metadata: Extra inputs are not permitted", Refused::User),
+        ("metadata: Extra inputs are not permitted", Refused::Parameter(Parameter::User)),
         // Bedrock, vLLM, OpenRouter, Minimax
         (
             "This model doesn't support the temperature field. Remove temperature and try again.",
-            Refused::Sampling,
+            Refused::Parameter(Parameter::Sampling),
         ),
-        ("This model doesn't support the stopSequences field.", Refused::Stop),
+        (
+            "This model doesn't support the stopSequences field.",
+            Refused::Parameter(Parameter::Stop),
+        ),
         (
             "thinking_token_budget is not yet supported by the V2 model runner.",
-            Refused::ThinkingBudget,
+            Refused::Parameter(Parameter::ThinkingBudget),
         ),
-        ("This model does not support thinking_token_budget", Refused::ThinkingBudget),
-        ("Unsupported parameter: 'top_k'. See the schema at x", Refused::TopK),
-        ("chat_template is not supported for Mistral tokenizers.", Refused::ThinkingSwitch),
-        ("Unrecognized request argument supplied: thinking", Refused::ThinkingSwitch),
+        (
+            "This model does not support thinking_token_budget",
+            Refused::Parameter(Parameter::ThinkingBudget),
+        ),
+        (
+            "Unsupported parameter: 'top_k'. See the schema at x",
+            Refused::Parameter(Parameter::TopK),
+        ),
+        (
+            "chat_template is not supported for Mistral tokenizers.",
+            Refused::Parameter(Parameter::ThinkingSwitch),
+        ),
+        (
+            "Unrecognized request argument supplied: thinking",
+            Refused::Parameter(Parameter::ThinkingSwitch),
+        ),
         (
             "Reasoning is mandatory for this endpoint and cannot be disabled.",
-            Refused::ThinkingSwitch,
+            Refused::Parameter(Parameter::ThinkingSwitch),
         ),
         (
             "`top_p` must be greater than or equal to 0.95 or unset when thinking is enabled",
-            Refused::Sampling,
+            Refused::Parameter(Parameter::Sampling),
         ),
         (
             "[{'type': 'extra_forbidden', 'loc': ('body', 'stop'), 'msg': 'Extra inputs are not permitted', 'input': ['user']}]",
-            Refused::Stop,
+            Refused::Parameter(Parameter::Stop),
         ),
-        ("reasoning_effort is not supported with tools.", EFFORT),
-        ("think value \"high\" is not supported for this model", EFFORT),
-        ("Unsupported parameter: 'reasoning.effort' is not supported with this model.", EFFORT),
-        ("Invalid JSON payload received. Unknown name \"user\": Cannot find field.", Refused::User),
+        ("reasoning_effort is not supported with tools.", Refused::Effort(Vec::new())),
+        ("think value \"high\" is not supported for this model", Refused::Effort(Vec::new())),
+        (
+            "Unsupported parameter: 'reasoning.effort' is not supported with this model.",
+            Refused::Effort(Vec::new()),
+        ),
+        (
+            "Invalid JSON payload received. Unknown name \"user\": Cannot find field.",
+            Refused::Parameter(Parameter::User),
+        ),
     ] {
         assert_eq!(refused_parameter(message, None), Some(refused), "{message}");
     }
@@ -150,7 +200,7 @@ fn a_parameter_that_is_named_beside_the_message_counts_where_that_names_none() {
     assert_eq!(refused(Some("reasoning.effort")), Some(Refused::Effort(values)));
     assert_eq!(refused(Some("messages")), None);
     let message = "Unsupported parameter: 'top_k' is not supported";
-    assert_eq!(refused_parameter(message, Some("stop")), Some(Refused::TopK));
+    assert_eq!(refused_parameter(message, Some("stop")), Some(Refused::Parameter(Parameter::TopK)));
 }
 
 #[test]

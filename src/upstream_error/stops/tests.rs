@@ -1,6 +1,13 @@
 //! Tests of `stops.rs`.
 
 use super::*;
+use crate::model::request_context::RequestContext;
+use crate::upstream_error::refused::Refused;
+
+fn refused_stops(message: &str, parameter: Option<&str>, sent: usize) -> Option<Refused> {
+    let reason = super::refused_stops(message, parameter, sent)?;
+    Refused::of(&reason, message, &RequestContext::default())
+}
 
 #[test]
 fn the_most_stop_sequences_that_servers_take_are_read() {
@@ -56,7 +63,7 @@ fn the_most_stop_sequences_that_servers_take_are_read() {
     assert_eq!(refused_stops(bare, Some("tools"), 5), None);
     // OpenAI's older words have no number.
     let old = "['a', 'b', 'c', 'd', 'e'] is too long - 'stop'";
-    assert_eq!(refused_stops(old, None, 5), Some(Refused::Stop));
+    assert_eq!(refused_stops(old, None, 5), Some(Refused::Parameter(Parameter::Stop)));
 }
 
 #[test]

@@ -37,17 +37,17 @@ fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
         ),
     ] {
         for status in [400, 403] {
-            let refusal = from_upstream(status, body.as_bytes(), &edge_asked());
-            let Refusal::Error(own) = refusal else { panic!("an error") };
+            let refusal = read_body(status, body.as_bytes(), &edge_asked());
+            let Ok(own) = refusal else { panic!("an error") };
             assert_eq!(
-                (own.status, own.kind, own.fault),
+                (own.status, own.kind, own.fault()),
                 (402, ErrorKind::Billing, Fault::Operator)
             );
             assert_eq!(own.should_retry, Some(false));
             // Claude Code looks for these words.
             let complaint = if status == 403 { UNPAID } else { error_body };
             assert!(own.message.contains(complaint), "{}", own.message);
-            assert_eq!(refused(status, body).fault, Fault::Client);
+            assert_eq!(refused(status, body).fault(), Fault::Client);
         }
         assert_eq!(from_object(body, &context()).status, 402);
     }
@@ -60,10 +60,14 @@ fn an_empty_account_that_is_told_as_a_wrong_request_is_billing() {
 fn an_empty_account_of_the_gateways_own_key_is_told_in_our_words() {
     let body =
         r#"{"error":{"message":"Key canary of alice@corp.example: credit balance is too low"}}"#;
-    let refusal = from_upstream(403, body.as_bytes(), &edge_asked());
-    let Refusal::Error(own) = refusal else { panic!("an error") };
+    let refusal = read_body(403, body.as_bytes(), &edge_asked());
+    let Ok(own) = refusal else { panic!("an error") };
     assert_eq!((own.status, own.message.as_str()), (402, UNPAID));
-    assert!(own.upstream_message.as_ref().is_some_and(|error_body| error_body.contains("canary")));
+    assert!(
+        own.rejection()
+            .and_then(Rejection::hidden)
+            .is_some_and(|error_body| error_body.contains("canary"))
+    );
 }
 
 #[test]

@@ -35,10 +35,10 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
         r#"{"error":{"message":"litellm.ContentPolicyViolationError: OpenAIException - Invalid prompt: your prompt was flagged","code":"400"}}"#,
         r#"{"error":{"message":"The response was filtered due to the prompt triggering Microsoft's content management policy. Please modify your prompt and retry."}}"#,
     ] {
-        let refusal = from_upstream(400, body.as_bytes(), &context());
-        assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
-        let refusal = from_upstream(500, body.as_bytes(), &context());
-        assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
+        let refusal = read_body(400, body.as_bytes(), &context());
+        assert!(matches!(refusal, Err("refusal")), "{body}");
+        let refusal = read_body(500, body.as_bytes(), &context());
+        assert!(matches!(refusal, Err("refusal")), "{body}");
         assert_eq!(as_answer(body, &context()), Some("refusal"), "{body}");
     }
     assert_eq!(refused(502, azure).kind, ErrorKind::Api);
@@ -49,7 +49,7 @@ fn a_filtered_prompt_is_a_refusal_unless_configured_otherwise() {
     assert_eq!(refused(400, other).message, "Invalid prompt: it is empty");
     let mut context = context();
     context.profile.content_filter = ContentFilter::Error;
-    let Refusal::Error(error) = from_upstream(400, azure.as_bytes(), &context) else {
+    let Ok(error) = read_body(400, azure.as_bytes(), &context) else {
         panic!("configured to be an error");
     };
     assert_eq!((error.status, error.message.as_str()), (400, "The response was filtered"));
@@ -68,8 +68,8 @@ fn a_prompt_that_a_router_flags_is_a_refusal_and_no_wrong_credential() {
         ),
         (400, r#"{"error":{"code":400,"message":"m","metadata":{"error_type":"refusal"}}}"#),
     ] {
-        let refusal = from_upstream(status, body.as_bytes(), &edge_asked());
-        assert!(matches!(refusal, Refusal::Answer("refusal")), "{body}");
+        let refusal = read_body(status, body.as_bytes(), &edge_asked());
+        assert!(matches!(refusal, Err("refusal")), "{body}");
         assert_eq!(as_answer(body, &edge_asked()), Some("refusal"), "{body}");
     }
     let other = r#"{"error":{"code":403,"message":"m","metadata":{"error_type":"permission_denied","reasons":[]}}}"#;

@@ -218,7 +218,7 @@ fn an_image_that_is_refused_in_whatever_words_is_known() {
         let known = is_images(&error.message) || is_one_image(&error.message, None, &seen());
         assert!(known, "{who}: {message} {link}");
         // Claude Code goes on without it where it reads this.
-        let complaint = in_clients_words(&error.message, None, &seen());
+        let complaint = error.rejection().and_then(Rejection::in_clients_words);
         let complaint = complaint.unwrap_or_else(|| error.message.clone());
         assert!(
             complaint.to_ascii_lowercase().contains("could not process image"),
@@ -298,9 +298,7 @@ fn a_link_of_the_server_is_no_image_that_could_not_be_fetched() {
         "KeyError in https://pictures.example/repo/server.py",
     ] {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
-        let Refusal::Error(error) = from_upstream(500, body.as_bytes(), &seen()) else {
-            panic!("{message}")
-        };
+        let Ok(error) = read_body(500, body.as_bytes(), &seen()) else { panic!("{message}") };
         assert_eq!(error.status, 500, "{message}");
     }
 }
@@ -315,9 +313,7 @@ fn a_server_that_does_not_take_the_type_of_a_body_speaks_of_no_image() {
         ("Unsupported media type in data URL", 400),
     ] {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
-        let Refusal::Error(error) = from_upstream(415, body.as_bytes(), &seen()) else {
-            panic!("{message}")
-        };
+        let Ok(error) = read_body(415, body.as_bytes(), &seen()) else { panic!("{message}") };
         assert_eq!(error.status, status, "{message}");
     }
 }

@@ -75,8 +75,8 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
     ] {
         let body =
             serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
-        let refusal = from_upstream(400, body.to_string().as_bytes(), &context(1));
-        assert!(matches!(refusal, Refusal::Answer("max_tokens")), "{text}");
+        let refusal = read_body(400, body.to_string().as_bytes(), &context(1));
+        assert!(matches!(refusal, Err("max_tokens")), "{text}");
         assert_eq!(as_answer(&body.to_string(), &context(1)), Some("max_tokens"), "{text}");
     }
     // Not what the client asked for, and not the limit of the answer.
@@ -93,8 +93,7 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         ("min_tokens must be less than or equal to max_tokens=64, got 100".to_owned(), 20),
     ] {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
-        let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &context(max_tokens))
-        else {
+        let Ok(error) = read_body(400, body.as_bytes(), &context(max_tokens)) else {
             panic!("an error");
         };
         assert_eq!((error.status, error.message.as_str()), (400, text.as_str()));
@@ -180,7 +179,7 @@ fn what_is_not_the_prompts_length_is_not_told_as_such() {
     let text = "too many tokens: max tokens must be less than or equal to 4096, the maximum output length for this model - received 32000.";
     let body = serde_json::json!({"message": text}).to_string();
     let context = RequestContext { max_tokens: 32_000, ..context() };
-    let Refusal::Error(error) = from_upstream(400, body.as_bytes(), &context) else {
+    let Ok(error) = read_body(400, body.as_bytes(), &context) else {
         panic!("an error");
     };
     assert!(error.message.starts_with("max_tokens: 32000 > 4096, which"), "{}", error.message);
@@ -193,11 +192,14 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
     let complaint = |status, max_tokens, text: &str| {
         let body = serde_json::json!({"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}});
         let context = RequestContext { max_tokens, ..context() };
-        match from_upstream(status, body.to_string().as_bytes(), &context) {
-            Refusal::Error(error) => {
-                (error.status, error.kind, error.message.clone(), error.upstream_message.clone())
-            }
-            Refusal::Answer(reason) => panic!("{reason}"),
+        match read_body(status, body.to_string().as_bytes(), &context) {
+            Ok(error) => (
+                error.status,
+                error.kind,
+                error.message.clone(),
+                error.rejection().and_then(Rejection::hidden).map(str::to_owned),
+            ),
+            Err(reason) => panic!("{reason}"),
         }
     };
     for (status, text) in [(429, openai), (413, groq)] {

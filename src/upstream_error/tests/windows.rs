@@ -1,7 +1,7 @@
 //! Prompt and answer that are together longer than the context window.
 
 use super::*;
-use crate::protocols::Room;
+use crate::upstream_error::refused::{Refused, Space};
 
 /// Who says it, where it was reported, the words; tokens of the prompt, of the answer, and of the window.
 type Row = (&'static str, &'static str, &'static str, [u64; 3]);
@@ -108,10 +108,15 @@ fn asked_for(answer: u64, estimate: u64) -> RequestContext {
     }
 }
 
-/// What is left for the answer, by the words that the client would be told.
-fn left(message: &str, context: &RequestContext) -> Option<Room> {
+/// What is left for the answer.
+fn left(message: &str, context: &RequestContext) -> Option<Space> {
     let body = serde_json::json!({"error": {"message": message}}).to_string();
-    room(&refused_for(400, &body, context).message, context)
+    let error = refused_for(400, &body, context);
+    let rejection = error.rejection()?;
+    rejection.reasons.iter().find_map(|reason| match Refused::of(reason, "", context)? {
+        Refused::Space(space) => Some(space),
+        _ => None,
+    })
 }
 
 #[test]
@@ -121,7 +126,7 @@ fn what_a_window_leaves_for_the_answer_is_read_from_the_words_of_servers() {
         let estimate = prompt - prompt / 10;
         let context = asked_for(answer, estimate);
         // In an almost full window a client compacts.
-        let expected = Room { answer: window - prompt, prompt, estimate };
+        let expected = Space { answer: window - prompt, prompt, estimate };
         let expected = (expected.answer >= 1_024).then_some(expected);
         assert_eq!(left(message, &context), expected, "{who}: {message} {link}");
     }
@@ -132,7 +137,7 @@ fn a_server_that_counts_one_token_more_is_asked_for_one_less() {
     // Older SGLang refuses a sum that is as large as the window.
     let message = "Requested token count exceeds the model's maximum context length of 32768 tokens. You requested a total of 32768 tokens: 6000 tokens from the input messages and 26768 tokens for the completion.";
     let context = asked_for(26_768, 5_000);
-    assert_eq!(left(message, &context).map(|room| room.answer), Some(26_767));
+    assert_eq!(left(message, &context).map(|space| space.answer), Some(26_767));
 }
 
 #[test]
@@ -170,6 +175,6 @@ fn a_total_without_parts_has_the_answer_in_it_where_the_rest_looks_like_the_prom
         [(4_000, Some(3_192)), (6_900, Some(3_192)), (7_100, None), (20, None), (20_000, None)]
     {
         let context = asked_for(4_000, estimate);
-        assert_eq!(left(message, &context).map(|room| room.answer), expected, "{estimate}");
+        assert_eq!(left(message, &context).map(|space| space.answer), expected, "{estimate}");
     }
 }

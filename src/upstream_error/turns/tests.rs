@@ -1,6 +1,6 @@
 //! Tests of `turns.rs`.
 
-use super::super::is_pairing;
+use super::super::pairing::is_pairing;
 use super::*;
 
 #[test]

@@ -1,6 +1,15 @@
 //! Tests of `window.rs`.
 
 use super::*;
+use crate::error::{Error, Rejection};
+
+/// The message for the client, if something is too long.
+fn rewritten(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
+    let reasons = vec![too_long(error_body, context)?];
+    let message = error_body.message.clone();
+    let rejection = Rejection { status: 400, message, reasons, ..Rejection::default() };
+    Some(Error::rejected(rejection).message.clone())
+}
 
 #[test]
 fn the_numbers_are_those_of_the_prompt_and_of_the_window() {

@@ -92,7 +92,7 @@ pub(super) fn write_request(
     }
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
     let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
-        Err(error) if error.too_many => return Err(error),
+        Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
     };
     if let Some(request) = &typed {

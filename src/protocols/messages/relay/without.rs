@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use crate::dialect::effort;
 use crate::error::Error;
+use crate::error::Parameter::{Sampling, ServiceTier, Thinking, ThinkingSwitch, TopK, User};
 use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
 use crate::json::{self, Writer};
 use crate::observe::warning::Warnings;
 use crate::text::words;
-use crate::upstream_error::refused::{Refused, Room};
+use crate::upstream_error::refused::{Refused, Space};
 
 /// What becomes of a member: `None` leaves it out.
 type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
@@ -25,7 +26,7 @@ impl Without<'_> {
     /// # Errors
     /// The configuration allows nothing to be left out.
     pub(crate) fn request<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
-        if let Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }) = self.refused
+        if let Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }) = self.refused
             && most / 2 < BUDGET_LEAST
             && json::member(body, "thinking").and_then(budget).is_some_and(|it| it > most / 2)
         {
@@ -39,11 +40,14 @@ impl Without<'_> {
             (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
                 return self.messages(value).map(Some);
             }
-            (Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }), "max_tokens") => {
+            (
+                Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }),
+                "max_tokens",
+            ) => {
                 return Ok(Some(most.to_string().into()));
             }
             // The rest is left for words.
-            (Refused::MaxTokens(most) | Refused::Room(Room { answer: most, .. }), "thinking") => {
+            (Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }), "thinking") => {
                 return lowered(value, most / 2);
             }
             (Refused::Effort(values), "output_config") => {
@@ -59,18 +63,18 @@ impl Without<'_> {
                 return Ok((rewritten != "{}").then_some(rewritten));
             }
             // It keeps what is of no use then, and is refused for that.
-            (Refused::Thinking | Refused::ThinkingSwitch, "context_management") => {
+            (Refused::Parameter(Thinking | ThinkingSwitch), "context_management") => {
                 let without = without_clearing(value)?;
                 if without.as_deref() != Some(value) {
                     self.warnings.dropped(key)?;
                 }
                 return Ok(without);
             }
-            (Refused::Thinking | Refused::ThinkingSwitch, "thinking")
-            | (Refused::Sampling, "temperature" | "top_p")
-            | (Refused::TopK, "top_k")
-            | (Refused::User, "metadata")
-            | (Refused::ServiceTier, "service_tier") => self.warnings.dropped(key)?,
+            (Refused::Parameter(Thinking | ThinkingSwitch), "thinking")
+            | (Refused::Parameter(Sampling), "temperature" | "top_p")
+            | (Refused::Parameter(TopK), "top_k")
+            | (Refused::Parameter(User), "metadata")
+            | (Refused::Parameter(ServiceTier), "service_tier") => self.warnings.dropped(key)?,
             _ => return Ok(Some(value.into())),
         }
         Ok(None)

@@ -1,13 +1,24 @@
-//! What went wrong, by whose fault, and what the client is told.
+//! What went wrong, by whose fault, and what the client reads of it.
 //!
 //! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` on the wire and decides, with
 //! the status, whether an SDK retries. [`Fault`] is for operators: whose problem it is. The message
 //! says where the bad value is and what was expected there, never what a prompt or a credential says.
+//!
+//! [`Rejection`] holds what an upstream refused; its only way to a client is [`Error::rejected`].
 
+mod rejection;
+
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use crate::json::{self, Writer};
+pub use rejection::Parameter;
+pub(crate) use rejection::{
+    ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason, Rejection, cut, of_status,
+};
+#[cfg(test)]
+pub(crate) use rejection::{MESSAGE_CHARS_MAX, UNPAID};
 
 /// The `error.type` of the Messages API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,17 +108,9 @@ impl Fault {
     }
 }
 
-/// An answer that is an error.
-///
-/// It is one pointer, because nearly all functions can return one and nearly none does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Details>);
-
-/// What an [`Error`] says.
+/// What a client reads of an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// Who must act.
-    pub fault: Fault,
     /// The `error.type`.
     pub kind: ErrorKind,
     /// The HTTP status, where the head has not been sent yet.
@@ -115,25 +118,49 @@ pub struct Details {
     /// `error.message`
     pub message: String,
     /// `error.details.error_code`, where a client acts on it.
-    pub code: Option<&'static str>,
-    /// `error.details.error_code` in an upstream's own words.
-    pub upstream_code: Option<String>,
-    /// The parameter of the request that an upstream names beside its message.
-    pub parameter: Option<String>,
+    pub code: Option<Cow<'static, str>>,
     /// `x-should-retry`, where an SDK would decide wrongly by the status.
     pub should_retry: Option<bool>,
-    /// `retry-after` in seconds, where an upstream says it in the body alone.
+    /// `retry-after` in seconds, where an upstream has it in the body alone.
     pub retry_after: Option<u64>,
-    /// What the upstream said, where that is for the log alone.
-    pub upstream_message: Option<String>,
-    /// The answer ended before it was complete, and the upstream did not say why.
-    pub broke_off: bool,
-    /// The upstream does not serve the path that it was asked for.
-    pub has_no_path: bool,
     /// The methods that a path takes, for the header `allow` of a 405.
     pub allow: Option<String>,
-    /// The request has more of something than is read ([`crate::model::limits`]).
-    pub too_many: bool,
+}
+
+/// What went wrong, by who must act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Failure {
+    /// The client; `too_many`: of more than is read of something ([`crate::model::limits`]).
+    Client { details: Details, too_many: bool },
+    /// Who runs this gateway.
+    Operator { details: Details },
+    /// The model server; `broke_off`: it gave no reason for an answer without an end.
+    Upstream { details: Details, broke_off: bool },
+    /// Whoever the model server's refusal is about.
+    Rejected { details: Details, fault: Fault, rejection: Rejection },
+}
+
+/// An answer that is an error.
+///
+/// It is one pointer, because nearly all functions can return one and nearly none does. It dereferences to what a
+/// client reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error(Box<Failure>);
+
+impl Details {
+    /// The words for a client, with the status of their kind.
+    fn new(kind: ErrorKind, message: String) -> Self {
+        let status = kind.status();
+        Self {
+            kind,
+            status,
+            message,
+            code: None,
+            should_retry: None,
+            retry_after: None,
+            allow: None,
+        }
+    }
 }
 
 impl Error {
@@ -146,23 +173,18 @@ impl Error {
     #[cold]
     #[inline(never)]
     fn with_message(fault: Fault, kind: ErrorKind, message: String) -> Self {
-        let status = kind.status();
-        Self(Box::new(Details {
-            fault,
-            kind,
-            status,
-            message,
-            code: None,
-            upstream_code: None,
-            parameter: None,
-            should_retry: None,
-            retry_after: None,
-            upstream_message: None,
-            broke_off: false,
-            has_no_path: false,
-            allow: None,
-            too_many: false,
+        let details = Details::new(kind, message);
+        Self(Box::new(match fault {
+            Fault::Client => Failure::Client { details, too_many: false },
+            Fault::Operator => Failure::Operator { details },
+            Fault::Upstream => Failure::Upstream { details, broke_off: false },
         }))
+    }
+
+    /// What an upstream refused.
+    pub(crate) fn rejected(rejection: Rejection) -> Self {
+        let (fault, details) = rejection.to_client();
+        Self(Box::new(Failure::Rejected { details, fault, rejection }))
     }
 
     /// A request that cannot be served; `message` begins with the path where there is one.
@@ -212,9 +234,8 @@ impl Error {
     }
 
     fn broken_off(message: &str) -> Self {
-        let mut error = Self::misbehaved(message);
-        error.broke_off = true;
-        error
+        let details = Details { status: 502, ..Details::new(ErrorKind::Api, message.to_owned()) };
+        Self(Box::new(Failure::Upstream { details, broke_off: true }))
     }
 
     /// More of an answer than may be held.
@@ -238,7 +259,7 @@ impl Error {
     /// This error with a `code` on which clients act.
     #[must_use]
     pub fn with_code(mut self, code: &'static str) -> Self {
-        self.code = Some(code);
+        self.code = Some(code.into());
         self
     }
 
@@ -249,6 +270,43 @@ impl Error {
         self
     }
 
+    /// This error of a request that has more of something than is read.
+    pub(crate) fn with_too_many(mut self) -> Self {
+        if let Failure::Client { too_many, .. } = &mut *self.0 {
+            *too_many = true;
+        }
+        self
+    }
+
+    /// Who must act.
+    #[must_use]
+    pub fn fault(&self) -> Fault {
+        match *self.0 {
+            Failure::Client { .. } => Fault::Client,
+            Failure::Operator { .. } => Fault::Operator,
+            Failure::Upstream { .. } => Fault::Upstream,
+            Failure::Rejected { fault, .. } => fault,
+        }
+    }
+
+    /// Whether the request has more of something than is read.
+    pub(crate) fn is_too_many(&self) -> bool {
+        matches!(*self.0, Failure::Client { too_many: true, .. })
+    }
+
+    /// Whether the answer ended before it was complete, and the upstream gave no reason.
+    pub(crate) fn is_broken_off(&self) -> bool {
+        matches!(*self.0, Failure::Upstream { broke_off: true, .. })
+    }
+
+    /// What the upstream refused, where it did.
+    pub(crate) fn rejection(&self) -> Option<&Rejection> {
+        match &*self.0 {
+            Failure::Rejected { rejection, .. } => Some(rejection),
+            _ => None,
+        }
+    }
+
     /// The error body of the Messages API, and the data of its `error` event.
     pub fn write(&self, out: &mut Vec<u8>, request_id: &str) {
         let mut json = Writer::new(out);
@@ -256,7 +314,7 @@ impl Error {
         json.key("error").begin_object();
         json.kind(self.kind.word());
         json.key("message").text(&self.message);
-        if let Some(code) = self.code.or(self.upstream_code.as_deref()) {
+        if let Some(code) = &self.code {
             json.key("details").begin_object().key("error_code").text(code).end_object();
         }
         json.end_object();
@@ -269,13 +327,23 @@ impl Deref for Error {
     type Target = Details;
 
     fn deref(&self) -> &Details {
-        &self.0
+        match &*self.0 {
+            Failure::Client { details, .. }
+            | Failure::Operator { details }
+            | Failure::Upstream { details, .. }
+            | Failure::Rejected { details, .. } => details,
+        }
     }
 }
 
 impl DerefMut for Error {
     fn deref_mut(&mut self) -> &mut Details {
-        &mut self.0
+        match &mut *self.0 {
+            Failure::Client { details, .. }
+            | Failure::Operator { details }
+            | Failure::Upstream { details, .. }
+            | Failure::Rejected { details, .. } => details,
+        }
     }
 }
 

@@ -1,0 +1,351 @@
+//! What an upstream refused, as data, and the words that a client reads of it.
+//!
+//! `upstream_error` reads it once. A second request leaves out what its [`Reason`]s name, a later one what is
+//! remembered of them, and the client reads what [`Rejection::to_client`] makes of them.
+
+use super::{Details, ErrorKind, Fault};
+use crate::text::words;
+
+/// What an upstream refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rejection {
+    /// The upstream's status, or the one that its words and codes stand for.
+    pub(crate) status: u16,
+    /// `details.error_code`, on which clients act.
+    pub(crate) code: Option<String>,
+    /// The upstream's words, without credentials; empty if it has no words.
+    pub(crate) message: String,
+    /// Seconds until the upstream takes a request again.
+    pub(crate) retry_after: Option<u64>,
+    /// What its words and codes mean, the surest first. A server may mean several: "content must be a string" is
+    /// about an image, or about `null`.
+    pub(crate) reasons: Vec<Reason>,
+    /// The upstream got the gateway's own credential.
+    pub(crate) of_gateway: bool,
+    /// It depends on more than the model and the parameter: on another parameter, on credit, on one block.
+    pub(crate) is_passing: bool,
+}
+
+/// One thing that an upstream's error means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// The gateway's own credential is wrong.
+    GatewayKey,
+    /// The account is empty; `hidden`: it is the gateway's, and the words are not for clients.
+    Unpaid { hidden: bool },
+    /// The request alone has more tokens than the account may send in a minute or a day.
+    RateTooLow(ContextLimit),
+    /// The server does not have the path.
+    NoPath,
+    /// Prompt, or prompt and answer together, are too long.
+    ContextTooLong(ContextLimit),
+    /// The limit of the answer is higher than the model's.
+    AnswerTooLong { wanted: u64, most: u64, model: String },
+    /// The answer may have so many tokens at most.
+    AnswerLimit(u64),
+    /// The limit of the answer is too low for a word.
+    AnswerTooShort,
+    /// The provider's filter refused the prompt.
+    Filter,
+    /// The words are those of the real API, which clients know.
+    ClientsWords,
+    /// The words name the effort, whatever they say of it.
+    EffortNamed,
+    /// A message of the system may not stand where it does.
+    SystemRole,
+    /// `thinking.type` may not be `adaptive`.
+    AdaptiveThinking,
+    /// The schema of the tool at this position among the client's.
+    ToolSchema(usize),
+    /// How calls and results are paired.
+    Pairing,
+    /// `null` as the content of a message with calls.
+    NullContent,
+    /// An empty text as the content of a message with calls.
+    EmptyContent,
+    /// Documents, of which the model takes none.
+    Documents,
+    /// Images, of which the model takes none.
+    Images,
+    /// One of the images, or so many.
+    OneImage,
+    /// `response_format`
+    ResponseFormat,
+    /// Reasoning in the history.
+    Reasoning,
+    /// `stream_options`
+    StreamOptions,
+    /// Neighbouring messages of one role, or a beginning that is not the user's.
+    Neighbours,
+    /// More than so many stop sequences.
+    StopCount(usize),
+    /// The effort: the values that would be taken, and whether the words name some value.
+    Effort { taken: Vec<&'static str>, names_value: bool },
+    /// Another parameter.
+    Parameter(Parameter),
+    /// A complaint of pydantic that is written as Python writes it, here with its path.
+    Complaint(String),
+}
+
+/// A parameter that a server does not know, or of which it refuses this value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parameter {
+    /// The name of the answer's limit: `max_tokens` or `max_completion_tokens`.
+    MaxTokensField,
+    /// Whatever tells the model to think, which it cannot.
+    Thinking,
+    /// The switch of thinking.
+    ThinkingSwitch,
+    /// How much the model may think.
+    ThinkingBudget,
+    /// `temperature` or `top_p`
+    Sampling,
+    /// `top_k`
+    TopK,
+    /// `stop`
+    Stop,
+    /// `parallel_tool_calls`
+    ParallelToolCalls,
+    /// `prompt_cache_key`
+    PromptCacheKey,
+    /// `service_tier`
+    ServiceTier,
+    /// `user` or `safety_identifier`
+    User,
+}
+
+/// Tokens of a request that has too many, as far as the upstream gives numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ContextLimit {
+    /// No numbers that fit together.
+    Unknown,
+    /// The prompt alone is longer than the window.
+    Prompt { prompt: u64, window: u64 },
+    /// The prompt fits, and not with the answer.
+    Sum { prompt: u64, answer: u64, window: u64 },
+}
+
+/// The real API's words where no numbers are known.
+const TOO_LONG: &str = "prompt is too long";
+
+/// The real API's words, behind which Claude Code reads `PROMPT + ANSWER > WINDOW`.
+pub(crate) const NO_SPACE: &str = "input length and `max_tokens` exceed context limit:";
+
+/// The real API's words before the most tokens that were wanted.
+pub(crate) const MAX_TOKENS: &str = "max_tokens: ";
+
+/// The real API's words between the most tokens that an answer may have and the name of the model.
+pub(crate) const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
+
+/// Where an upstream refuses the gateway's own key because its account is empty. Claude Code looks for these
+/// words.
+pub(crate) const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
+
+impl ContextLimit {
+    /// The real API's words.
+    fn words(self) -> String {
+        match self {
+            Self::Unknown => TOO_LONG.to_owned(),
+            Self::Prompt { prompt, window } => {
+                format!("prompt is too long: {prompt} tokens > {window} maximum")
+            }
+            Self::Sum { prompt, answer, window } => format!(
+                "{NO_SPACE} {prompt} + {answer} > {window}, decrease input length or `max_tokens` and try again"
+            ),
+        }
+    }
+}
+
+impl Rejection {
+    /// Whose fault it is, and what the client reads: the one map from reasons and status to status, type and words.
+    pub(super) fn to_client(&self) -> (Fault, Details) {
+        let decided = self.reasons.iter().find_map(|reason| self.by_reason(reason));
+        let (fault, mut details) = decided.unwrap_or_else(|| {
+            let (kind, status) = of_status(self.status);
+            // Claude Code would try the same key for minutes.
+            let should_retry = (kind == ErrorKind::Authentication).then_some(false);
+            let waits = matches!(kind, ErrorKind::RateLimit | ErrorKind::Overloaded);
+            let (code, retry_after) =
+                (self.code.clone().map(Into::into), self.retry_after.filter(|_| waits));
+            let details = Details::new(kind, self.words());
+            (self.fault(kind), Details { status, code, should_retry, retry_after, ..details })
+        });
+        cut(&mut details.message);
+        (fault, details)
+    }
+
+    /// Status, type and words where a reason decides them, and not the status.
+    fn by_reason(&self, reason: &Reason) -> Option<(Fault, Details)> {
+        let final_error = |fault, kind: ErrorKind, message| {
+            (fault, Details { should_retry: Some(false), ..Details::new(kind, message) })
+        };
+        let bad_request =
+            |message| (Fault::Client, Details::new(ErrorKind::InvalidRequest, message));
+        Some(match reason {
+            // Neither the client's fault nor its business; the upstream's words may name the key.
+            Reason::GatewayKey => {
+                let message = "Upstream rejected the gateway's credentials.".to_owned();
+                final_error(Fault::Operator, ErrorKind::Api, message)
+            }
+            // SDKs would retry a 429, and a 400 would look like the client's fault.
+            Reason::Unpaid { hidden } => {
+                let message = if *hidden { UNPAID.to_owned() } else { self.words() };
+                final_error(self.fault(ErrorKind::Billing), ErrorKind::Billing, message)
+            }
+            // The upstream's own words are for the log: Cline takes `rate limit` and `per minute` for a reason to wait,
+            // whatever stands beside it, and would not compact.
+            Reason::RateTooLow(limit) => bad_request(format!(
+                "{} (the upstream's limit for a minute or a day)",
+                limit.words()
+            )),
+            // To a client a 404 means that there is no such model.
+            Reason::NoPath => {
+                let (fault, details) = final_error(Fault::Operator, ErrorKind::Api, self.words());
+                (fault, Details { status: 502, ..details })
+            }
+            Reason::ContextTooLong(limit) => bad_request(self.behind(&limit.words())),
+            Reason::AnswerTooLong { wanted, most, model } => bad_request(
+                self.behind(&format!("{MAX_TOKENS}{wanted} > {most}{OF_OUTPUT}{model}")),
+            ),
+            _ => return None,
+        })
+    }
+
+    fn fault(&self, kind: ErrorKind) -> Fault {
+        match kind {
+            ErrorKind::Billing if self.of_gateway => Fault::Operator,
+            ErrorKind::RateLimit | ErrorKind::Api | ErrorKind::Timeout | ErrorKind::Overloaded => {
+                Fault::Upstream
+            }
+            _ => Fault::Client,
+        }
+    }
+
+    /// The upstream's words, or its status.
+    fn words(&self) -> String {
+        match self.message.as_str() {
+            // As `u64`, because no other number of 16 bits is written.
+            "" => format!("HTTP {} from upstream", u64::from(self.status)),
+            message => message.to_owned(),
+        }
+    }
+
+    /// The real API's words, and the upstream's behind them, unless these are the real API's.
+    fn behind(&self, words: &str) -> String {
+        match self.message.as_str() {
+            "" => words.to_owned(),
+            message if words::has(message, words) || words::has(message, NO_SPACE) => {
+                message.to_owned()
+            }
+            // Clients know the real API's words with their colon: strands-agents, Zed.
+            message if words == TOO_LONG => format!("{words}: {message}"),
+            message => format!("{words} ({message})"),
+        }
+    }
+
+    /// The upstream's words where those for the client are others and say less: they are for the log.
+    pub(crate) fn hidden(&self) -> Option<&str> {
+        let hides = |reason: &Reason| {
+            matches!(
+                reason,
+                Reason::GatewayKey | Reason::Unpaid { hidden: true } | Reason::RateTooLow(_)
+            )
+        };
+        self.reasons.iter().any(hides).then_some(&*self.message)
+    }
+
+    /// Whether the server does not have the path.
+    pub(crate) fn has_no_path(&self) -> bool {
+        self.reasons.contains(&Reason::NoPath)
+    }
+
+    /// The `stop_reason` where the refusal is an answer without content: a content filter refused the prompt, or
+    /// `max_tokens` is too low for a word.
+    #[must_use]
+    pub(crate) fn stop_reason(&self) -> Option<&'static str> {
+        self.reasons.iter().find_map(|reason| match reason {
+            Reason::Filter => Some("refusal"),
+            Reason::AnswerTooShort => Some("max_tokens"),
+            _ => None,
+        })
+    }
+
+    /// The message in the words by which Claude Code mends a request and sends it again. To all clients they name what
+    /// they have sent: the upstream names what Creole made of it.
+    pub(crate) fn in_clients_words(&self) -> Option<String> {
+        let is_known = |reason: &Reason| {
+            matches!(
+                reason,
+                Reason::ClientsWords
+                    | Reason::ContextTooLong(_)
+                    | Reason::AnswerTooLong { .. }
+                    | Reason::RateTooLow(_)
+            )
+        };
+        if of_status(self.status).1 != 400 || self.reasons.iter().any(is_known) {
+            return None;
+        }
+        let message = &self.message;
+        self.reasons.iter().find_map(|reason| {
+            Some(match reason {
+                Reason::EffortNamed => {
+                    format!("This model does not support the effort parameter. ({message})")
+                }
+                Reason::SystemRole => format!("role 'system' is not supported here ({message})"),
+                Reason::AdaptiveThinking => {
+                    format!("thinking.type: 'adaptive' is not supported ({message})")
+                }
+                Reason::ToolSchema(place) => {
+                    format!("tools.{place}.custom.input_schema: {message}")
+                }
+                // What is in the history comes again with each request, unless the client leaves it out.
+                Reason::Documents => format!("This model does not support PDF input ({message})"),
+                Reason::Images | Reason::OneImage => format!("Could not process image ({message})"),
+                Reason::Complaint(complaint) => format!("{complaint} ({message})"),
+                _ => return None,
+            })
+        })
+    }
+}
+
+/// Longest message for the client, in characters.
+pub(crate) const MESSAGE_CHARS_MAX: usize = 2_000;
+
+/// Cuts a message to what a person reads.
+pub(crate) fn cut(message: &mut String) {
+    if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
+        words::truncate(message, at);
+        message.push('…');
+    }
+}
+
+/// Kind and status for the client, by the upstream's status alone.
+#[must_use]
+pub(crate) fn of_status(status: u16) -> (ErrorKind, u16) {
+    match status {
+        400 | 422 => (ErrorKind::InvalidRequest, 400),
+        401 => (ErrorKind::Authentication, 401),
+        402 => (ErrorKind::Billing, 402),
+        403 => (ErrorKind::Permission, 403),
+        404 => (ErrorKind::NotFound, 404),
+        408 | 504 => (ErrorKind::Timeout, 504),
+        409 => (ErrorKind::Conflict, 409),
+        // TGI's, where a model failed while it answered.
+        424 => (ErrorKind::Api, 502),
+        413 => (ErrorKind::RequestTooLarge, 413),
+        // The second is iFlow's own.
+        429 | 449 => (ErrorKind::RateLimit, 429),
+        // Groq's flexible tier is full.
+        498 => (ErrorKind::Overloaded, 529),
+        // A proxy between us thinks that we hung up. We did not.
+        499 => (ErrorKind::Api, 502),
+        400..500 => (ErrorKind::InvalidRequest, status),
+        503 | 529 => (ErrorKind::Overloaded, 529),
+        502 => (ErrorKind::Api, 502),
+        // That of gateways that lead to each other.
+        508 => (ErrorKind::Api, 508),
+        500..600 => (ErrorKind::Api, 500),
+        // No error, and no answer either.
+        _ => (ErrorKind::Api, 502),
+    }
+}

@@ -1,0 +1,80 @@
+//! Which part of a request an upstream refuses, by its words.
+
+use super::{
+    content, format, images, mendable, pairing, parameter, reasoning, stops, turns, window,
+};
+use crate::error::Reason;
+use crate::model::request_context::RequestContext;
+use crate::text::words::{self, phrases};
+
+/// An error in an answer with status 200, if it has no status of its own. A server's own 502 is taken for the same.
+const NO_STATUS: u16 = 502;
+
+/// What an error with this status for the client means of the request's parts, the surest first. `parameter`: the name
+/// that stands beside the message.
+pub(super) fn reasons(
+    status: u16,
+    message: &str,
+    parameter: Option<&str>,
+    context: &RequestContext,
+) -> Vec<Reason> {
+    // Templates raise errors of their own, which some servers call theirs: 500.
+    let is_of_template = matches!(status, 400 | 500 | NO_STATUS);
+    // What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.
+    let is_of_lack = is_of_template || status == 404;
+    // A member that a server does not know is always the request's fault, though Python's servers may call it theirs.
+    let is_of_member = matches!(status, 400 | NO_STATUS)
+        || status == 500 && words::has(message, "unexpected keyword argument");
+    let mut reasons = Vec::new();
+    if status == 400 {
+        reasons.extend(mendable::reasons(message, context));
+    }
+    let has_calls = context.counts.has_calls() && is_of_template;
+    if has_calls && pairing::is_pairing(message) {
+        reasons.push(Reason::Pairing);
+    }
+    let content = has_calls.then(|| content::refused_content(message)).flatten();
+    // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
+    let is_silent = context.parameters.silent_calls;
+    reasons.extend(content.clone().filter(|_| is_silent));
+    if is_of_lack && context.has_documents && mendable::is_documents(message) {
+        reasons.push(Reason::Documents);
+    }
+    if is_of_lack && context.has_images {
+        if images::is_images(message) {
+            reasons.push(Reason::Images);
+        } else if images::is_one_image(message, parameter, context) {
+            reasons.push(Reason::OneImage);
+        }
+    }
+    if is_of_lack && context.has_schema && format::is_response_format(message) {
+        reasons.push(Reason::ResponseFormat);
+    }
+    if is_of_member && context.has_reasoning && reasoning::is_reasoning(message) {
+        reasons.push(Reason::Reasoning);
+    }
+    reasons.extend(window::most_output(message).map(Reason::AnswerLimit));
+    // A server that names the member does not know it, or takes it in no stream.
+    if is_of_member
+        && context.stream
+        && context.profile.stream_usage
+        && words::has_one_of(message, phrases!["stream_options", "include_usage"])
+    {
+        reasons.push(Reason::StreamOptions);
+    }
+    if is_of_template && turns::is_turns(message) {
+        reasons.push(Reason::Neighbours);
+    }
+    if is_of_member {
+        let sent = context.stop_sequences.len();
+        reasons.extend(stops::refused_stops(message, parameter, sent));
+    }
+    reasons.extend(content.filter(|_| !is_silent));
+    if is_of_member {
+        reasons.extend(parameter::refused_parameter(message, parameter));
+    }
+    if status == 400 {
+        reasons.extend(super::python::complaint(message).map(Reason::Complaint));
+    }
+    reasons
+}
