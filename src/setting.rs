@@ -109,13 +109,6 @@ pub(crate) fn read_within<T: Setting>(reader: &mut Reader<'_>, bounds: Bounds) -
     Ok(value)
 }
 
-/// The JSON of a value, for the schema.
-pub(crate) fn written<T: Setting>(value: &T) -> String {
-    let mut out = Vec::new();
-    value.write(&mut Writer::new(&mut out));
-    String::from_utf8(out).unwrap_or_default()
-}
-
 impl Setting for bool {
     const TYPE: ValueType = ValueType::Bool;
 
@@ -374,7 +367,10 @@ macro_rules! keys {
                 doc: concat!($($key_doc),+),
                 value_type: <$type as $crate::setting::Setting>::TYPE,
                 bounds: $crate::setting::keys!(@bounds $($bounds)?),
-                default: || $crate::setting::written::<$type>(&$default),
+                default: || {
+                    let default: $type = $default;
+                    $crate::json::written(|json| $crate::setting::Setting::write(&default, json))
+                },
             }),+];
 
             fn read_key(

@@ -1,7 +1,6 @@
 //! Numbers as they are written, compared without rounding.
 //!
-//! Reading them as floats would take ten kilobytes of tables into each artefact, and would take
-//! `9007199254740993` for `9007199254740992`.
+//! A float would take `9007199254740993` for `9007199254740992`.
 
 use std::cmp::Ordering;
 

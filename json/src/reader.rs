@@ -1,8 +1,4 @@
-//! The cursor that both wire formats are read with.
-//!
-//! It accepts exactly the texts of RFC 8259, up to a nesting limit, and differs from a decoder in
-//! one point only: escapes that name half of a surrogate pair are let through, because a stream may
-//! cut a pair in two.
+//! The cursor: it reads one text from left to right.
 
 use crate::error::What;
 use crate::{Error, Raw, Str, ValueKind};
@@ -12,7 +8,7 @@ mod token;
 /// Reads one JSON text from left to right.
 ///
 /// ```
-/// use creole_json::{Kind, Reader};
+/// use creole_json::Reader;
 ///
 /// let mut reader = Reader::new(r#"{"model": "m", "n": [1, 2], "x": null}"#, 128);
 /// reader.begin_object()?;
@@ -52,7 +48,6 @@ impl<'a> Reader<'a> {
     /// Starts at the beginning of `text`. Values nested deeper than `depth_max` (at most 128) are
     /// an error.
     #[must_use]
-    #[inline(never)]
     pub fn new(text: &'a str, depth_max: u32) -> Self {
         Self {
             text,
@@ -65,8 +60,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads `text` with the deepest `depth_max`: for texts to which the limit of the configuration has been
-    /// applied, or does not apply.
+    /// Starts at the beginning of `text`, with the largest `depth_max`.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         Self::new(text, DEPTH_LIMIT)
@@ -150,6 +144,7 @@ impl<'a> Reader<'a> {
         let next = self.peek();
         if next == Some(close) {
             self.advance(1);
+            debug_assert!(self.depth > 0, "no object or array is open");
             self.depth = self.depth.saturating_sub(1);
             self.fresh = false;
             return Ok(false);
@@ -211,13 +206,12 @@ impl<'a> Reader<'a> {
         Ok(self.slice(start))
     }
 
-    /// Reads a whole number that is not negative. `3.0` and `3e2` are not whole numbers here, as
-    /// they are not for the real API.
+    /// Reads a whole number that is not negative. `3.0` and `3e2` are not whole numbers here.
     pub fn u64(&mut self) -> Result<u64, Error> {
-        let start = self.clone();
+        let start = self.at;
         let text = self.number()?;
         text.parse().map_err(|_| {
-            Error::new(start.at, What::Type { expected: "a whole number", found: "a number" })
+            Error::new(start, What::Type { expected: "a whole number", found: "a number" })
         })
     }
 
@@ -229,7 +223,7 @@ impl<'a> Reader<'a> {
         Ok(self.slice(start) == "true")
     }
 
-    /// Reads a `null` if there is one; `null` means the same as absent in both formats.
+    /// Reads a `null` if there is one, and says whether there was.
     pub fn null(&mut self) -> Result<bool, Error> {
         if self.kind()? == ValueKind::Null {
             self.literal_token()?;
@@ -356,7 +350,9 @@ impl<'a> Reader<'a> {
     }
 
     fn slice(&self, start: usize) -> &'a str {
-        self.text.get(start..self.at).unwrap_or_default()
+        let slice = self.text.get(start..self.at);
+        debug_assert!(slice.is_some(), "{start} to {} is no part of the text", self.at);
+        slice.unwrap_or_default()
     }
 
     #[cold]

@@ -42,8 +42,8 @@ pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
 /// A walk through the special bytes of a text: those that end a run of plain string bytes, which are a quote, a
 /// backslash and a control character.
 ///
-/// Texts and base64 images are most of what Creole reads. Source code has an escape every few bytes, so all that
-/// a block has is found at once; where runs are long, it goes by four blocks at a time.
+/// Long texts and base64 are most of the bytes in many documents. Source code has an escape every few bytes, so all
+/// that a block has is found at once; where runs are long, it goes by four blocks at a time.
 pub(crate) struct Specials {
     /// Where the block begins that was looked at last.
     block: usize,

@@ -21,7 +21,7 @@ impl<'a> Str<'a> {
         Self { raw, saved }
     }
 
-    /// A text that needs no escaping, such as a constant of ours. The caller answers for that.
+    /// A text that needs no escaping, such as a constant. The caller answers for that.
     #[must_use]
     pub const fn plain(text: &'a str) -> Self {
         Self { raw: text, saved: 0 }
@@ -31,8 +31,7 @@ impl<'a> Str<'a> {
     #[must_use]
     pub fn inside(raw: &'a str) -> Option<Self> {
         let (mut rest, mut saved) = (raw, 0u32);
-        // `memchr` would be faster, and larger; few texts come here.
-        while let Some(at) = rest.bytes().position(|byte| byte == b'\\') {
+        while let Some(at) = memchr::memchr(b'\\', rest.as_bytes()) {
             let escape = rest.get(at..)?;
             let (read, spared) = match escape.as_bytes().get(1) {
                 Some(&code) if is_short_escape(code) => (2, 1),

@@ -99,8 +99,7 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// The member `type`, which says what an object is in both protocols and in JSON Schema; it must need no escaping.
-    #[inline(never)]
+    /// The member `type`, which many formats and JSON Schema have; `kind` must need no escaping.
     pub fn kind(&mut self, kind: &'static str) -> &mut Self {
         self.key("type").str(Str::plain(kind))
     }
@@ -127,7 +126,6 @@ impl<'o> Writer<'o> {
         result
     }
 
-    #[inline(never)]
     fn quote(&mut self) {
         self.out.push(b'"');
     }
@@ -163,13 +161,27 @@ pub fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// `text` in quotes, for a message: nothing in it can end them, or the line. As JSON writes it; the
-/// standard library's way knows which letters have a glyph, and that takes seven kilobytes.
+/// The JSON that `write` writes.
+#[must_use]
+pub fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
+    let mut out = Vec::new();
+    write(&mut Writer::new(&mut out));
+    into_text(out)
+}
+
+/// The text in a buffer that was written here.
+fn into_text(out: Vec<u8>) -> String {
+    let text = String::from_utf8(out);
+    debug_assert!(text.is_ok(), "only text is written");
+    text.unwrap_or_default()
+}
+
+/// `text` in quotes, as JSON writes it, for a message: nothing in it can end the quotes or the line.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = Vec::new();
     quote(&mut out, text);
-    String::from_utf8(out).unwrap_or_default()
+    into_text(out)
 }
 
 /// Appends `text` as the inside of a JSON string.
@@ -291,23 +303,9 @@ fn tokens(json: &str, mut each: impl FnMut(&str)) {
     each(rest);
 }
 
-/// Appends a whole number in decimal digits, without the formatting machinery.
-pub fn push_u64(out: &mut Vec<u8>, mut number: u64) {
-    if number < 10 {
-        out.push(b'0' | number as u8);
-        return;
-    }
-    let mut digits = [0u8; 20];
-    let mut used = 0usize;
-    for slot in digits.iter_mut().rev() {
-        *slot = b'0' | (number % 10) as u8;
-        number /= 10;
-        used = used.saturating_add(1);
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(digits.get(20usize.saturating_sub(used)..).unwrap_or_default());
+/// Appends a whole number in decimal digits.
+pub fn push_u64(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 #[cfg(test)]

@@ -8,24 +8,23 @@ use super::clients::ClientKeyDocument;
 use super::document::{Document, UpstreamDocument};
 use super::{Settings, Target};
 use crate::dialect::profile::Profile;
-use crate::json::Writer;
+use crate::json::{self, Writer};
 use crate::setting::{Bounds, Field, Keys as _, ValueType};
 
 /// The schema, as JSON text.
 #[must_use]
 pub fn schema() -> String {
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    json.begin_object();
-    json.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
-    json.key("title").text("Configuration of Creole");
-    json.kind("object").key("additionalProperties").bool(false);
-    json.key("properties").begin_object();
-    json.key_text("$schema").begin_object().kind("string").end_object();
-    properties(&mut json, Document::FIELDS);
-    properties(&mut json, Settings::FIELDS);
-    json.end_object().end_object();
-    String::from_utf8(out).unwrap_or_default()
+    json::written(|json| {
+        json.begin_object();
+        json.key("$schema").text("https://json-schema.org/draft/2020-12/schema");
+        json.key("title").text("Configuration of Creole");
+        json.kind("object").key("additionalProperties").bool(false);
+        json.key("properties").begin_object();
+        json.key_text("$schema").begin_object().kind("string").end_object();
+        properties(json, Document::FIELDS);
+        properties(json, Settings::FIELDS);
+        json.end_object().end_object();
+    })
 }
 
 fn properties(json: &mut Writer<'_>, fields: &[Field]) {

@@ -108,7 +108,9 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     }
     json.end_object();
     keep_to_one_line(&mut out);
-    Some(String::from_utf8(out).unwrap_or_default())
+    let line = String::from_utf8(out);
+    debug_assert!(line.is_ok(), "a letter was broken");
+    line.ok()
 }
 
 fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {

@@ -213,7 +213,7 @@ impl Counters {
 }
 
 fn count_end(report: &Report, upstream: &str, client_key: Option<&str>, add: &mut Add<'_>) {
-    add(&REQUESTS, &[outcome(report), status(report.status), upstream], 1);
+    add(&REQUESTS, &[outcome(report), &status(report.status), upstream], 1);
     add(&ENDS, &[report.cause()], 1);
     if let Some(name) = client_key {
         add(&CLIENT_REQUESTS, &[name, outcome(report)], 1);
@@ -282,27 +282,15 @@ pub fn outcome(report: &Report) -> &'static str {
 
 /// The statuses that Creole gives by itself, by their number; others, which an upstream chose, by
 /// their class.
-fn status(status: u16) -> &'static str {
+fn status(status: u16) -> Cow<'static, str> {
     match status {
-        200 => "200",
-        400 => "400",
-        401 => "401",
-        402 => "402",
-        403 => "403",
-        404 => "404",
-        405 => "405",
-        409 => "409",
-        413 => "413",
-        429 => "429",
-        499 => "499",
-        500 => "500",
-        502 => "502",
-        504 => "504",
-        529 => "529",
-        200..300 => "2xx",
-        400..500 => "4xx",
-        500..600 => "5xx",
-        _ => "other",
+        200 | 400..=405 | 409 | 413 | 429 | 499 | 500 | 502 | 504 | 529 => {
+            status.to_string().into()
+        }
+        200..300 => "2xx".into(),
+        400..500 => "4xx".into(),
+        500..600 => "5xx".into(),
+        _ => "other".into(),
     }
 }
 

@@ -66,6 +66,7 @@ impl<'a, T> Names<'a, T> {
     /// Sets the value of `name`, and gives the value that it had.
     pub fn insert(&mut self, name: impl Into<Cow<'a, str>>, value: T) -> Option<T> {
         let place = *self.places.entry(Name::new(name)).or_insert(self.values.len());
+        debug_assert!(place <= self.values.len(), "a name has no value");
         match self.values.get_mut(place) {
             Some(known) => Some(std::mem::replace(known, value)),
             None => {

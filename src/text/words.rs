@@ -167,16 +167,18 @@ pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// As `String::truncate`, which panics where `end` is inside a character; nothing is cut there.
+/// Cuts `text` at `end`, which must not be inside a character.
 pub fn truncate(text: &mut String, end: usize) {
+    debug_assert!(end >= text.len() || text.is_char_boundary(end), "{end} is inside a character");
     if text.is_char_boundary(end) {
         text.truncate(end);
     }
 }
 
-/// As `String::split_off`, which panics where `at` is inside a character or behind the end; nothing is cut there.
+/// Takes what `text` has from `at` on, which must be a place in it and not inside a character.
 #[must_use]
 pub fn split_off(text: &mut String, at: usize) -> String {
+    debug_assert!(text.is_char_boundary(at), "{at} is no place in the text");
     if text.is_char_boundary(at) { text.split_off(at) } else { String::new() }
 }
 
