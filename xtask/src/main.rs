@@ -17,7 +17,6 @@ mod operate;
 mod run;
 mod servers;
 mod setup;
-mod shrink;
 mod site;
 mod size;
 mod templates;
@@ -74,7 +73,7 @@ enum Command {
     Reproduce,
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
-    /// Print how large the artefacts are, and what makes them so.
+    /// Print how large the artefacts are, beside their budgets.
     Size,
     /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of clients
     /// and chat templates install their packages themselves.
