@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod catalog;
 mod children;
 mod clients;
 mod compiled;
