@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Arc;
 
-use creole::{Config, Exchange, Pings, RequestHead};
+use creole::{Config, Exchange, HostCan, RequestHead};
 
 #[path = "../benches/bodies/mod.rs"]
 #[allow(dead_code, clippy::indexing_slicing, reason = "only streams are needed here")]
@@ -51,7 +51,7 @@ static ALLOCATOR: Counting = Counting;
 /// A stream that has begun, and room for what comes out of it.
 fn streaming() -> Exchange {
     let config = Arc::new(Config::from_json("{}", |_| None).unwrap());
-    let mut exchange = Exchange::new(config, 7, Pings::No);
+    let mut exchange = Exchange::new(config, 7, HostCan::default());
     let headers = [("authorization".to_owned(), "Bearer x".to_owned())];
     let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
     assert!(matches!(head, RequestHead::Translate));
@@ -59,9 +59,10 @@ fn streaming() -> Exchange {
     let body = format!(
         r#"{{"model":"m","max_tokens":9,"stream":true,"thinking":{{"type":"adaptive"}},"tools":[{tools}],"messages":[{{"role":"user","content":"x"}}]}}"#
     );
-    assert!(exchange.handle_request(body.as_bytes(), 0).is_ok());
+    exchange.handle_request_body(body.into_bytes(), 0);
+    assert!(exchange.poll_call(0).is_some());
     let headers = [("content-type".to_owned(), "text/event-stream".to_owned())];
-    exchange.handle_response_head(200, &headers, 0);
+    exchange.handle_call_head(200, &headers, 0);
     exchange
 }
 
@@ -73,14 +74,16 @@ fn allocations(says: Says) -> u64 {
     let events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     let (first, rest) = events.split_at(10);
     for event in first {
-        exchange.handle_response_body(event.as_bytes(), 0, &mut out);
+        exchange.handle_call_body(event.as_bytes(), 0);
+        exchange.poll_body(&mut out);
     }
     assert!(!out.is_empty(), "the stream has begun");
     let before = ALLOCATIONS.with(Cell::get);
     let mut bytes = 0;
     for event in rest.iter().take(980) {
         out.clear();
-        exchange.handle_response_body(event.as_bytes(), 0, &mut out);
+        exchange.handle_call_body(event.as_bytes(), 0);
+        exchange.poll_body(&mut out);
         bytes += out.len();
     }
     let allocated = ALLOCATIONS.with(Cell::get) - before;

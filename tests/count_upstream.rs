@@ -6,10 +6,10 @@ mod support;
 
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Failure, Unreachable, UpstreamRequest};
+use creole::{Call, Config, End, Exchange, Failure, Unreachable};
 use serde_json::{Value, json};
 
-use support::drive::{self, Answer, NOW, headers};
+use support::drive::{self, Answer, NOW, Steps as _, headers};
 
 const PATH: &str = "/v1/messages/count_tokens";
 
@@ -39,7 +39,7 @@ fn body() -> Vec<u8> {
     .into_bytes()
 }
 
-fn asked(config: &Arc<Config>, body: &[u8]) -> (Exchange, UpstreamRequest) {
+fn asked(config: &Arc<Config>, body: &[u8]) -> (Exchange, Call) {
     drive::request(config, PATH, &[], body).unwrap_or_else(|answer| panic!("{answer:?}"))
 }
 
@@ -78,7 +78,7 @@ fn each_kind_of_server_is_asked_where_it_counts() {
     ] {
         let (exchange, request) = asked(&config(upstream.clone()), &body());
         assert_eq!(request.path, path, "{upstream}");
-        assert!(!exchange.may_retry(), "a count is not asked twice");
+        assert_eq!(exchange.held_bytes(), 0, "a count is not asked twice");
         let accept = request.headers.iter().find(|(name, _)| name == "accept").unwrap();
         assert_eq!(accept.1, "application/json");
     }
@@ -324,22 +324,22 @@ fn where_the_upstream_cannot_be_reached_the_estimate_is_the_answer() {
     ] {
         let (mut exchange, _) = asked(&config, &body());
         let mut out = Vec::new();
-        let head = exchange.handle_failure(failure, NOW, &mut out);
+        let head = exchange.failed(failure, NOW, &mut out);
         counted(head, &exchange, &out);
     }
     let (mut exchange, _) = asked(&config, &body());
     let mut out = Vec::new();
-    let head = exchange.handle_response_end(End::Aborted, NOW, &mut out);
+    let head = exchange.end(End::Aborted, NOW, &mut out);
     counted(head, &exchange, &out);
     // It is silent.
     let (mut exchange, _) = asked(&config, &body());
     let mut out = Vec::new();
     let due = exchange.poll_timeout().unwrap();
-    let head = exchange.handle_timeout(due, &mut out);
+    let head = exchange.timeout(due, &mut out);
     counted(head, &exchange, &out);
     // What is the gateway's own business stays an error.
     let (mut exchange, _) = asked(&config, &body());
-    let head = exchange.handle_failure(Failure::Overloaded, NOW, &mut Vec::new()).unwrap();
+    let head = exchange.failed(Failure::Overloaded, NOW, &mut Vec::new()).unwrap();
     assert_eq!(head.status, 529);
 }
 
@@ -415,10 +415,10 @@ fn a_tokenizer_whose_connection_stays_open_has_answered() {
     {
         let (mut exchange, _) = asked(&config, &body());
         let mut out = Vec::new();
-        exchange.handle_response_head(status, &[], NOW);
-        exchange.handle_response_body(said.as_bytes(), NOW, &mut out);
+        exchange.handle_call_head(status, &[], NOW);
+        exchange.piece(said.as_bytes(), NOW, &mut out);
         let due = exchange.poll_timeout().unwrap();
-        let head = exchange.handle_timeout(due, &mut out).unwrap();
+        let head = exchange.timeout(due, &mut out).unwrap();
         assert_eq!((head.status, due), (200, NOW + 10_000), "{said}");
         assert_eq!(String::from_utf8(out).unwrap(), format!("{{\"input_tokens\":{counted}}}"));
     }

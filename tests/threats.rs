@@ -14,10 +14,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Head, Pings, RequestHead};
+use creole::{Config, End, Exchange, Head, Pings};
 use serde_json::{Value, json};
 
-use support::drive::{self, NOW, SEED};
+use support::drive::{self, Decision, NOW, SEED, Steps as _, can};
 use support::grammar::{self, Rules};
 
 const EDGE_KEY: &str = "sk-edge-0123456789abcdefghij";
@@ -49,7 +49,7 @@ fn answered(config: &Arc<Config>, stream: bool, status: u16, body: &[u8]) -> (He
 
 #[test]
 fn header_smuggling() {
-    let mut exchange = Exchange::new(config("{}"), SEED, Pings::Sent);
+    let mut exchange = Exchange::new(config("{}"), SEED, can(Pings::Sent));
     let headers = drive::headers(&[
         ("x-api-key", "k"),
         ("host", "inside"),
@@ -63,11 +63,8 @@ fn header_smuggling() {
         ("proxy-authorization", "Basic x"),
         ("traceparent", "00-1-2-01\r\nx-injected: 1"),
     ]);
-    assert_eq!(
-        exchange.handle_request_head("POST", "/v1/messages", &headers),
-        RequestHead::Translate
-    );
-    let sent = exchange.handle_request(&bytes(&ask("m", true)), NOW).unwrap();
+    assert_eq!(exchange.decide("POST", "/v1/messages", &headers), Decision::Translate);
+    let sent = exchange.request(&bytes(&ask("m", true)), NOW).unwrap();
     for (name, value) in &sent.headers {
         let known = [
             "content-type",
@@ -122,10 +119,9 @@ fn path_confusion() {
         "v1/messages",
         "",
     ] {
-        let mut exchange = Exchange::new(config("{}"), SEED, Pings::Sent);
-        let found =
-            exchange.handle_request_head("POST", path, &drive::headers(&[("x-api-key", "k")]));
-        assert_ne!(found, RequestHead::Translate, "{path}");
+        let mut exchange = Exchange::new(config("{}"), SEED, can(Pings::Sent));
+        let found = exchange.decide("POST", path, &drive::headers(&[("x-api-key", "k")]));
+        assert_ne!(found, Decision::Translate, "{path}");
     }
     let config = config(r#"{"upstreams":{"a":{"base_path":"/team"}}}"#);
     let (_, sent) =
@@ -285,9 +281,9 @@ fn many_small_things() {
         for model in ["m", "x"] {
             let body = format!(r#"{{"model":"{model}","max_tokens":1,{members}}}"#);
             for route in ["/v1/messages", "/v1/messages/count_tokens"] {
-                let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
-                exchange.handle_request_head("POST", route, &[]);
-                let refused = exchange.handle_request(body.as_bytes(), NOW).unwrap_err();
+                let mut exchange = Exchange::new(Arc::clone(&config), SEED, can(Pings::Sent));
+                exchange.decide("POST", route, &[]);
+                let refused = exchange.request(body.as_bytes(), NOW).unwrap_err();
                 let text = String::from_utf8(refused.body).unwrap();
                 let expected = format!("{path}: at most {what} are allowed in one request");
                 assert_eq!(refused.head.status, 400, "{text}");
@@ -431,13 +427,13 @@ fn memory_exhaustion_by_many_slow_streams() {
     let start = || {
         let sent = drive::request(&config(limits), "/v1/messages", &[], &bytes(&ask("m", true)));
         let (mut exchange, _) = sent.unwrap();
-        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_call_head(200, &[], NOW);
         exchange
     };
     // A line that never ends, in small pieces.
     let (mut exchange, mut out, mut fed) = (start(), Vec::new(), 0);
     while !exchange.is_ended() && fed < 100_000 {
-        exchange.handle_response_body(b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", NOW, &mut out);
+        exchange.piece(b"data: xxxxxxxxxxxxxxxxxxxxxxxxxxxxx", NOW, &mut out);
         fed += 35;
     }
     assert!(exchange.is_ended() && fed < 10_000, "{fed}");
@@ -446,7 +442,7 @@ fn memory_exhaustion_by_many_slow_streams() {
     while !exchange.is_ended() && fed < 10_000 {
         let call = json!({"index": fed, "id": format!("call_{fed}"), "function": {"name": "n", "arguments": "{"}});
         let chunk = json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]});
-        exchange.handle_response_body(format!("data: {chunk}\n\n").as_bytes(), NOW, &mut out);
+        exchange.piece(format!("data: {chunk}\n\n").as_bytes(), NOW, &mut out);
         fed += 1;
     }
     assert!(exchange.is_ended(), "{fed} calls wait");
@@ -454,12 +450,12 @@ fn memory_exhaustion_by_many_slow_streams() {
     let (mut exchange, mut out, mut now) = (start(), Vec::new(), NOW);
     while !exchange.is_ended() && now < NOW + 10_000 {
         now += 100;
-        exchange.handle_response_body(b": still here\n\n", now, &mut out);
-        exchange.handle_timeout(now, &mut out);
+        exchange.piece(b": still here\n\n", now, &mut out);
+        exchange.timeout(now, &mut out);
     }
     assert!(exchange.is_ended() && now <= NOW + 1_200, "{}", now - NOW);
     let mut exchange = start();
-    exchange.handle_timeout(NOW + 501, &mut Vec::new());
+    exchange.timeout(NOW + 501, &mut Vec::new());
     assert!(exchange.is_ended());
 }
 

@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Pings, RequestHead};
+use creole::{Config, End, Exchange, HostCan, RequestHead};
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
@@ -76,12 +76,13 @@ pub(crate) const CASES: &[Make] = &[
 fn asked(config: &Arc<Config>) -> Exchange {
     let body = r#"{"model":"m","max_tokens":9,"stream":true,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
     let mut exchange = new(config);
-    exchange.handle_request(body.as_bytes(), 0).expect("the request is translated");
+    exchange.handle_request_body(body.as_bytes().to_vec(), 0);
+    exchange.poll_call(0).expect("the request is translated");
     exchange
 }
 
 fn new(config: &Arc<Config>) -> Exchange {
-    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("authorization".to_owned(), "Bearer x".to_owned())];
     let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
     assert!(matches!(head, RequestHead::Translate));
@@ -109,9 +110,11 @@ impl Case {
             Work::Whole => self.translate(&mut exchange, &mut out),
             Work::Stream(pieces) => {
                 for piece in pieces {
-                    exchange.handle_response_body(piece, 0, &mut out);
+                    exchange.handle_call_body(piece, 0);
+                    exchange.poll_body(&mut out);
                 }
-                exchange.handle_response_end(End::Complete, 0, &mut out);
+                exchange.handle_call_end(End::Complete, 0);
+                exchange.poll_body(&mut out);
             }
         }
         let text = String::from_utf8_lossy(&out);
@@ -123,17 +126,22 @@ impl Case {
     pub(crate) fn translate(&self, exchange: &mut Exchange, out: &mut Vec<u8>) {
         let body = black_box(self.texts[0].as_bytes());
         match &self.work {
-            Work::Request => drop(black_box(exchange.handle_request(body, 0).unwrap())),
+            Work::Request => {
+                exchange.handle_request_body(body.to_vec(), 0);
+                drop(black_box(exchange.poll_call(0).unwrap()));
+            }
             Work::Whole => {
                 out.clear();
-                exchange.handle_response_body(body, 0, out);
-                exchange.handle_response_end(End::Complete, 0, out);
+                exchange.handle_call_body(body, 0);
+                exchange.handle_call_end(End::Complete, 0);
+                exchange.poll_body(out);
                 black_box(&out);
             }
             Work::Stream(pieces) => {
                 for piece in pieces {
                     out.clear();
-                    exchange.handle_response_body(black_box(piece), 0, out);
+                    exchange.handle_call_body(black_box(piece), 0);
+                    exchange.poll_body(out);
                     black_box(&out);
                 }
             }
@@ -171,6 +179,6 @@ impl Case {
 fn answered(config: &Arc<Config>, content_type: &str) -> Exchange {
     let mut exchange = asked(config);
     let headers = [("content-type".to_owned(), content_type.to_owned())];
-    exchange.handle_response_head(200, &headers, 0);
+    exchange.handle_call_head(200, &headers, 0);
     exchange
 }

@@ -8,7 +8,7 @@ use std::mem;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use creole::{End, Failure, Head, Millis, UpstreamRequest};
+use creole::{Cancel, End, Failure, Millis};
 use futures_util::Stream as _;
 use worker::web_sys::{ReadableStream, Response};
 use worker::{AbortController, ByteStream};
@@ -30,8 +30,6 @@ pub(crate) struct Answering {
     timer: Timer,
     /// What it holds while it collects.
     held: Held,
-    /// The client's body, while the upstream may still refuse it.
-    again: Option<Vec<u8>>,
     /// The client has no head: what comes is kept, until it is known what the answer is.
     collects: bool,
     /// Bytes for the client.
@@ -44,25 +42,8 @@ pub(crate) struct Answering {
 pub(crate) enum Answered {
     /// The response for the client.
     Response(Response),
-    /// The upstream refused, and is asked again.
-    Again(Box<Retry>),
-}
-
-/// One more request, and what it needs.
-pub(crate) struct Retry {
-    pub(crate) live: Live,
-    pub(crate) request: UpstreamRequest,
-    pub(crate) held: Held,
-    /// The client's body: the upstream may refuse something else, too.
-    pub(crate) again: Option<Vec<u8>>,
-}
-
-/// What comes of one step beside bytes for the client.
-enum Step {
-    /// The head for the client.
-    Head(Head),
-    /// The upstream refused, and is asked again with this.
-    Again(UpstreamRequest),
+    /// A call is due, with what is held for the exchange.
+    Due(Live, Held),
 }
 
 /// The upstream's body, and what aborts its request; nothing once it is over. Dropped before its end, it
@@ -101,46 +82,30 @@ impl Drop for UpstreamBody {
 }
 
 impl Answering {
-    /// `again` is the client's body, for one more request where this one is refused.
-    pub(crate) fn new(
-        live: Live,
-        upstream: UpstreamBody,
-        held: Held,
-        again: Option<Vec<u8>>,
-    ) -> Self {
+    pub(crate) fn new(live: Live, upstream: UpstreamBody, held: Held) -> Self {
         Self {
             live,
             upstream,
             timer: Timer::default(),
             held,
-            again,
             collects: true,
             out: Vec::new(),
             ending: None,
         }
     }
 
-    /// Reads until the exchange says what the head is. The rest follows as the body.
+    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
     pub(crate) async fn respond(mut self) -> Answered {
         let head = loop {
-            match std::future::poll_fn(|context| self.poll_step(context)).await {
-                Some(Step::Head(head)) => break head,
-                Some(Step::Again(request)) => {
-                    let max = self.live.exchange.config().settings.buffered_bytes_max;
-                    let Self { live, held, again, .. } = self;
-                    held.release();
-                    let again = again.filter(|body| held.grow(body.len(), max, now()));
-                    return Answered::Again(Box::new(Retry { live, request, held, again }));
-                }
-                None if self.live.exchange.is_ended() => {
-                    let reply = self.live.exchange.reply_without_head();
-                    return Answered::Response(http::response(&reply.head, &reply.body));
-                }
-                None => {}
+            std::future::poll_fn(|context| self.poll_step(context)).await;
+            if self.live.exchange.is_call_due() {
+                return Answered::Due(self.live, self.held);
+            }
+            if let Some(head) = self.live.exchange.poll_head() {
+                break head;
             }
         };
         self.collects = false;
-        self.again = None;
         self.held.release();
         if self.live.exchange.is_ended() && self.upstream.is_over() {
             return Answered::Response(http::response(&head, &self.out));
@@ -149,46 +114,34 @@ impl Answering {
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
-    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Step>> {
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let exchange = &mut self.live.exchange;
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
-        let head = match self.upstream.poll(context) {
+        match self.upstream.poll(context) {
             Poll::Ready(Some(Ok(piece))) => {
                 let now = now();
                 let max = exchange.config().settings.buffered_bytes_max;
                 let collects = self.collects || exchange.is_collecting();
                 if collects && !self.held.grow(piece.len(), max, now) {
                     self.upstream.cut();
-                    exchange.handle_failure(Failure::Overloaded, now, &mut self.out)
+                    exchange.handle_failure(Failure::Overloaded, now);
                 } else {
-                    exchange.handle_response_body(&piece, now, &mut self.out)
+                    exchange.handle_call_body(&piece, now);
                 }
             }
             Poll::Ready(Some(Err(error))) => {
                 live::warn(exchange.config(), || format!("the upstream's body broke off: {error}"));
-                exchange.handle_response_end(End::Aborted, now(), &mut self.out)
+                exchange.handle_call_end(End::Aborted, now());
             }
-            Poll::Ready(None) => exchange.handle_response_end(End::Complete, now(), &mut self.out),
+            Poll::Ready(None) => exchange.handle_call_end(End::Complete, now()),
             Poll::Pending => {
                 ready!(self.timer.poll(exchange.poll_timeout(), context));
-                exchange.handle_timeout(now(), &mut self.out)
+                exchange.handle_timeout(now());
             }
-        };
-        if exchange.wants_retry() {
-            return Poll::Ready(self.ask_again());
         }
-        Poll::Ready(head.map(Step::Head))
-    }
-
-    /// The upstream refused what a second request may leave out.
-    fn ask_again(&mut self) -> Option<Step> {
-        let (exchange, now) = (&mut self.live.exchange, now());
-        let body = self.again.as_deref();
-        if let Some(request) = body.and_then(|body| exchange.handle_retry(body, now)) {
-            return Some(Step::Again(request));
-        }
-        exchange.handle_response_end(End::Complete, now, &mut self.out).map(Step::Head)
+        exchange.poll_body(&mut self.out);
+        Poll::Ready(())
     }
 
     /// The next bytes for the client, or `None` when it has everything.
@@ -203,14 +156,14 @@ impl Answering {
                 ready!(self.poll_ending(context));
                 return Poll::Ready(None);
             }
-            // The head is out: neither another nor one more request comes any more.
-            let _ = ready!(self.poll_step(context));
+            // The head is out: neither another nor one more call comes any more.
+            ready!(self.poll_step(context));
         }
     }
 
     /// The exchange is over: lets the upstream end its body, for a moment.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if self.live.exchange.leaves_upstream() {
+        if self.live.exchange.poll_cancel() == Some(Cancel::Cut) {
             self.upstream.cut();
         }
         let until = *self.ending.get_or_insert_with(|| now().saturating_add(ENDING_MS));

@@ -6,9 +6,10 @@
 use creole::config::Log;
 use creole::observe::log::{self, Level, Request};
 use creole::observe::report::Outcome;
-use creole::{Config, Exchange, Failure, Pings};
+use creole::{Config, Exchange, Failure, HostCan, Pings};
 use worker::web_sys::Response;
 
+use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
 
@@ -22,17 +23,33 @@ impl Live {
     pub(crate) fn new(isolate: &Isolate, method: &str, path: &str) -> Self {
         #[cfg(feature = "test-hooks")]
         crate::hooks::count(true);
-        let mut exchange = Exchange::new(isolate.config.clone(), seed(), Pings::Sent);
+        let can =
+            HostCan { ping: Pings::Sent, ask_again: true, list_models: true, serve_others: false };
+        let mut exchange = Exchange::new(isolate.config.clone(), seed(), can);
         exchange.remember(isolate.refusals.clone());
-        exchange.ask_for_models();
         let (method, path) = (method.to_owned(), path.to_owned());
         let request = Request { method, path, began: now(), ..Request::default() };
         Self { exchange, request, isolate: isolate.clone() }
     }
 
+    /// Counts what the exchange keeps of the request, which it forgets where that is too much.
+    pub(crate) fn hold(&mut self, held: &Held) {
+        held.release();
+        let max = self.exchange.config().settings.buffered_bytes_max;
+        if !held.grow(self.exchange.held_bytes(), max, now()) {
+            self.exchange.forget_request_body();
+        }
+    }
+
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
-        let reply = self.exchange.reply_to(failure, now());
+        self.exchange.handle_failure(failure, now());
+        self.reply()
+    }
+
+    /// The answer of an exchange that has ended.
+    pub(crate) fn reply(&mut self) -> Response {
+        let reply = self.exchange.poll_reply().unwrap_or_default();
         http::response(&reply.head, &reply.body)
     }
 }

@@ -4,7 +4,7 @@ use std::future::{Future as _, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
 
-use creole::{Failure, Reply, RequestHead, UpstreamRequest};
+use creole::{Call, Failure, Reply, RequestHead};
 use futures_util::StreamExt as _;
 use wasm_bindgen::prelude::*;
 use worker::js_sys::{ArrayBuffer, Promise, Uint8Array};
@@ -12,7 +12,7 @@ use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{Request, Response};
 use worker::{AbortController, ByteStream};
 
-use crate::answer::{Answered, Answering, Retry, UpstreamBody};
+use crate::answer::{Answered, Answering, UpstreamBody};
 use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
@@ -50,9 +50,9 @@ async fn answer(isolate: &Isolate, request: Request) -> Response {
     let (head, path) = (http::list(request.headers()), creole::with_version(path));
     match live.exchange.handle_request_head(&method, &path, &head) {
         RequestHead::PassThrough => pass::pass(isolate, live, &request).await,
-        RequestHead::Reply(reply) => {
+        RequestHead::Answered => {
             discard(isolate, &request).await;
-            http::response(&reply.head, &reply.body)
+            live.reply()
         }
         RequestHead::Translate => translate(isolate, live, &request).await,
     }
@@ -64,35 +64,22 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
         Ok(body) => body,
         Err(failure) => return live.fail(failure),
     };
-    let translated = live.exchange.handle_request(&body, now());
-    // Where the upstream may refuse what is in the conversation, the body is needed again.
-    let mut again = live.exchange.may_retry().then_some(body);
-    if again.is_none() {
-        held.release();
-    }
-    let mut request = match translated {
-        Ok(request) => request,
-        Err(reply) => return http::response(&reply.head, &reply.body),
-    };
+    live.exchange.handle_request_body(body, now());
     loop {
-        match exchange(isolate, live, request, held, again).await {
+        let Some(call) = live.exchange.poll_call(now()) else { return live.reply() };
+        live.hold(&held);
+        match answer_of(isolate, live, call, held).await {
             Answered::Response(response) => return response,
-            Answered::Again(retry) => Retry { live, request, held, again } = *retry,
+            Answered::Due(due, kept) => (live, held) = (due, kept),
         }
     }
 }
 
-/// One request to the upstream, up to the head for the client. `again` is the client's body.
-async fn exchange(
-    isolate: &Isolate,
-    mut live: Live,
-    request: UpstreamRequest,
-    held: Held,
-    again: Option<Vec<u8>>,
-) -> Answered {
-    let name = request.upstream.clone();
+/// One call of an upstream, up to the head for the client.
+async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) -> Answered {
+    let name = call.upstream.clone();
     let abort = AbortController::default();
-    let Some(sent) = send(isolate, request, &abort) else {
+    let Some(sent) = send(isolate, call, &abort) else {
         return Answered::Response(live.fail(Failure::NoRoute));
     };
     let mut sent = pin!(sent);
@@ -105,10 +92,10 @@ async fn exchange(
         if let Some(answered) = next.await {
             break answered;
         }
-        let mut out = Vec::new();
-        if let Some(head) = live.exchange.handle_timeout(now(), &mut out) {
+        live.exchange.handle_timeout(now());
+        if live.exchange.is_ended() {
             abort.abort();
-            return Answered::Response(http::response(&head, &out));
+            return Answered::Response(live.reply());
         }
     };
     let response = match answered {
@@ -126,31 +113,22 @@ async fn exchange(
     headers.retain(|(name, value)| {
         name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
     });
-    live.exchange.handle_response_head(response.status(), &headers, now());
-    // The translated request is sent; what may be needed again is held on.
-    held.release();
-    let max = live.exchange.config().settings.buffered_bytes_max;
-    let again = again.filter(|body| live.exchange.may_retry() && held.grow(body.len(), max, now()));
-    if again.is_some() {
-        live.exchange.expect_retry();
-    }
+    live.exchange.handle_call_head(response.status(), &headers, now());
+    // The request is sent; what may be needed again is held on.
+    live.hold(&held);
     let upstream = UpstreamBody::new(response.body(), abort);
-    Answering::new(live, upstream, held, again).respond().await
+    Answering::new(live, upstream, held).respond().await
 }
 
-fn send(
-    isolate: &Isolate,
-    request: UpstreamRequest,
-    abort: &AbortController,
-) -> Option<JsFuture<Response>> {
-    let upstream = isolate.config.upstreams.get(&request.upstream)?;
-    let url = format!("{}{}", upstream.url, request.path);
-    let headers = http::headers(&request.headers);
-    let body = match request.body.as_slice() {
+fn send(isolate: &Isolate, call: Call, abort: &AbortController) -> Option<JsFuture<Response>> {
+    let upstream = isolate.config.upstreams.get(&call.upstream)?;
+    let url = format!("{}{}", upstream.url, call.path);
+    let headers = http::headers(&call.headers);
+    let body = match call.body.as_slice() {
         [] => JsValue::NULL,
         body => Uint8Array::from(body).into(),
     };
-    http::send(request.method(), &url, &headers, &body, &abort.signal()).ok()
+    http::send(call.method(), &url, &headers, &body, &abort.signal()).ok()
 }
 
 async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Vec<u8>, Failure> {

@@ -18,8 +18,8 @@ impl Collected {
         Self { bytes: Vec::new(), length }
     }
 
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     pub(crate) fn size(&self) -> usize {

@@ -21,7 +21,9 @@ use std::sync::Arc;
 use creole::config::Config;
 use creole::headers::Headers;
 use creole::observe::log::Request;
-use creole::{Exchange, Failure, Head, Header, Millis, Pings, Refusals, Reply, RequestHead};
+use creole::{
+    Cancel, Exchange, Failure, Header, HostCan, Millis, Pings, Refusals, Reply, RequestHead,
+};
 
 use crate::action::{Action, Decision, LocalResponse, Side};
 use crate::collected::Collected;
@@ -127,9 +129,9 @@ impl Stream {
     /// A stream that nothing is known of yet. `seed` must differ for each stream of all replicas.
     #[must_use]
     pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
-        let mut exchange = Exchange::new(Arc::clone(&config), seed, pings(&config));
+        let can = HostCan { ping: pings(&config), serve_others: true, ..HostCan::default() };
+        let mut exchange = Exchange::new(Arc::clone(&config), seed, can);
         exchange.remember(refusals);
-        exchange.leave_others();
         Self {
             exchange,
             config,
@@ -202,18 +204,17 @@ impl Stream {
         let when = When::of(end_of_stream || !paused);
         match self.exchange.handle_request_head(method, path, seen) {
             RequestHead::PassThrough => return Decision::pass(),
-            RequestHead::Reply(reply) => {
-                return self.reply(reply, when, Vec::new());
-            }
+            RequestHead::Answered => return self.reply(when, Vec::new()),
             RequestHead::Translate => {}
         }
         if let Some(failure) = failure {
             return self.fail(failure, when, now, Vec::new());
         }
         if end_of_stream {
-            return match self.exchange.handle_request(&[], now) {
-                Err(reply) => self.reply(*reply, when, Vec::new()),
-                Ok(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
+            self.exchange.handle_request_body(Vec::new(), now);
+            return match self.exchange.poll_call(now) {
+                None => self.reply(when, Vec::new()),
+                Some(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
             };
         }
         let body = Collected::new(heads::length(&head));
@@ -286,18 +287,15 @@ impl Stream {
             return Decision::go_on(actions);
         };
         self.collected_bytes = 0;
-        let request = match self.exchange.handle_request(body.bytes(), now) {
-            Ok(request) => request,
-            Err(reply) => return self.reply(*reply, refusal, actions),
-        };
-        drop(body);
+        self.exchange.handle_request_body(body.into_bytes(), now);
+        let Some(call) = self.exchange.poll_call(now) else { return self.reply(refusal, actions) };
         actions.clear();
-        if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&request.upstream)) {
-            let length = Some(request.body.len());
-            let head = heads::for_upstream(&head, upstream, &request.path, request.headers, length);
+        if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&call.upstream)) {
+            let length = Some(call.body.len());
+            let head = heads::for_upstream(&head, upstream, &call.path, call.headers, length);
             actions.push(Action::ReplaceHeaders(Side::Request, head));
         }
-        actions.push(Action::ReplaceBody(Side::Request, request.body));
+        actions.push(Action::ReplaceBody(Side::Request, call.body));
         Decision::go_on(actions)
     }
 
@@ -308,29 +306,40 @@ impl Stream {
             return vec![Action::CloseStream];
         }
         if let Some(reply) = self.take_held(Some(now)) {
-            return self.reply(reply, When::Now, Vec::new()).actions;
+            return self.reply_with(reply, When::Now, Vec::new()).actions;
         }
         if self.exchange.poll_timeout().is_none_or(|at| at > now) {
             return self.flush();
         }
-        let mut out = Vec::new();
-        let head = self.exchange.handle_timeout(now, &mut out);
-        if let Some(deferred) = self.deferred_mut() {
-            deferred.push(&out, false);
-            if self.exchange.is_ended() {
-                let cut = self.exchange.leaves_upstream();
+        self.exchange.handle_timeout(now);
+        let is_ended = self.exchange.is_ended();
+        if self.deferred_mut().is_some() {
+            let out = self.polled();
+            if let Some(deferred) = self.deferred_mut() {
+                deferred.push(&out, false);
+            }
+            if is_ended {
+                let cut = self.exchange.poll_cancel() == Some(Cancel::Cut);
                 let delay = if cut { CUT_LINGER_MS } else { CLOSE_DELAY_MS };
                 self.close_at = Some(now.saturating_add(delay));
             }
             return self.flush();
         }
-        let head_sent = matches!(self.state, StreamState::Answering { sent: Delivered::Head, .. });
-        match head {
-            Some(head) if !head_sent => self.reply_with(Some(head), out, Vec::new()).actions,
+        match self.state {
             // Envoy gives no way to write an error event here.
-            _ if self.exchange.is_ended() => vec![Action::CloseStream],
+            StreamState::Answering { sent: Delivered::Head, .. } if is_ended => {
+                vec![Action::CloseStream]
+            }
+            _ if is_ended => self.reply(When::Now, Vec::new()).actions,
             _ => Vec::new(),
         }
+    }
+
+    /// The bytes for the client.
+    fn polled(&mut self) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.exchange.poll_body(&mut out);
+        out
     }
 
     /// Whether the next tick is to come at once.
@@ -380,16 +389,17 @@ impl Stream {
         now: Millis,
         actions: Vec<Action>,
     ) -> Decision {
-        let reply = self.exchange.reply_to(failure, now);
-        self.reply(reply, when, actions)
+        self.exchange.handle_failure(failure, now);
+        self.reply(when, actions)
     }
 
-    fn reply_with(&mut self, head: Option<Head>, body: Vec<u8>, actions: Vec<Action>) -> Decision {
-        let reply = self.exchange.whole_reply(head, body);
-        self.reply(reply, When::Now, actions)
+    /// Gives the answer of an exchange that has ended.
+    fn reply(&mut self, when: When, actions: Vec<Action>) -> Decision {
+        let reply = self.exchange.poll_reply().unwrap_or_default();
+        self.reply_with(reply, when, actions)
     }
 
-    fn reply(&mut self, reply: Reply, when: When, mut actions: Vec<Action>) -> Decision {
+    fn reply_with(&mut self, reply: Reply, when: When, mut actions: Vec<Action>) -> Decision {
         self.collected_bytes = 0;
         let response = LocalResponse {
             status: reply.head.status,

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{End, Exchange, Failure, Head, UpstreamRequest};
+use creole::{Cancel, End, Exchange, Failure};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -61,49 +61,23 @@ impl Body {
 pub(crate) enum Answered {
     /// The response for the client.
     Response(hyper::Response<Body>),
-    /// The upstream refused, and is asked again.
-    Again(Box<Retry>),
+    /// A call is due, with what is held for the exchange.
+    Due(Live, Held),
 }
 
-/// One more request, and what it needs.
-#[derive(Debug)]
-pub(crate) struct Retry {
-    pub(crate) live: Live,
-    pub(crate) request: UpstreamRequest,
-    pub(crate) held: Held,
-    /// The client's body: the upstream may refuse something else, too.
-    pub(crate) again: Option<Vec<u8>>,
-}
-
-/// What comes of one step beside bytes for the client.
-#[derive(Debug)]
-enum Step {
-    /// The head for the client.
-    Head(Head),
-    /// The upstream refused, and is asked again with this.
-    Again(UpstreamRequest),
-}
-
-/// What the exchange is told.
+/// What happens to an exchange.
 enum Event {
     Piece(Bytes),
     End(End),
     /// The time of its timer has come.
     Due,
     Failed(Failure),
-    /// What the upstream sends cannot be unpacked.
-    Undecodable,
-    /// It wants to ask the upstream again.
-    Refused,
 }
 
 /// What a translation on another thread gives back.
 struct Done {
     live: Live,
     held: Held,
-    again: Option<Vec<u8>>,
-    out: Vec<u8>,
-    step: Option<Step>,
 }
 
 type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
@@ -118,120 +92,92 @@ pub(crate) struct Answering {
     upstream: Option<inflate::Answer>,
     /// What is kept of the answer, and the client's body.
     held: Held,
-    /// The client's body, while the upstream may still refuse it.
-    again: Option<Vec<u8>>,
-    /// The client has no head: what comes is kept, until it is known what the answer is.
-    collects: bool,
     timer: Pin<Box<Sleep>>,
     out: Vec<u8>,
 }
 
 impl Answering {
-    /// `again` is the client's body, for one more request where this one is refused.
-    pub(crate) fn new(
-        live: Live,
-        apart: Apart,
-        upstream: inflate::Answer,
-        held: Held,
-        again: Option<Vec<u8>>,
-    ) -> Self {
+    pub(crate) fn new(live: Live, apart: Apart, upstream: inflate::Answer, held: Held) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
         let (live, upstream, out) = (Some(live), Some(upstream), Vec::new());
-        Self { live, running: None, apart, upstream, held, again, collects: true, timer, out }
+        Self { live, running: None, apart, upstream, held, timer, out }
     }
 
     fn is_ended(&self) -> bool {
         self.live.as_ref().is_some_and(|live| live.exchange.is_ended())
     }
 
-    /// Reads until the exchange says what the head is. The rest follows as the body.
+    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
     pub(crate) async fn respond(mut self) -> Answered {
-        let head = loop {
-            let step = std::future::poll_fn(|context| self.poll_step(context)).await;
-            match (step, &self.live) {
-                (Some(Step::Head(head)), _) => break head,
-                (Some(Step::Again(request)), _) => {
-                    let Some(live) = self.live.take() else { continue };
-                    let mut held = self.held.take();
-                    let again = self.again.take().filter(|body| held.set(body.len()));
-                    return Answered::Again(Box::new(Retry { live, request, held, again }));
-                }
-                (None, Some(live)) if live.exchange.is_ended() => {
-                    let reply = live.exchange.reply_without_head();
-                    return Answered::Response(live::response(reply.head, Body::whole(reply.body)));
-                }
-                (None, _) => {}
+        loop {
+            std::future::poll_fn(|context| self.poll_step(context)).await;
+            let Some(mut live) = self.live.take() else { continue };
+            if live.exchange.is_call_due() {
+                return Answered::Due(live, self.held.take());
             }
-        };
-        if self.is_ended() {
-            return Answered::Response(live::response(head, Body::whole(self.give())));
+            let head = live.exchange.poll_head();
+            self.live = Some(live);
+            let Some(head) = head else { continue };
+            let body = if self.is_ended() {
+                Body::whole(self.give())
+            } else {
+                Body::Translated(Box::new(self))
+            };
+            return Answered::Response(live::response(head, body));
         }
-        self.collects = false;
-        self.again = None;
-        Answered::Response(live::response(head, Body::Translated(Box::new(self))))
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
-    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<Option<Step>> {
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            let step = match &mut self.running {
-                Some(running) => {
-                    let done = ready!(running.as_mut().poll(context));
-                    self.take_back(done)
-                }
-                None => {
-                    let event = ready!(self.poll_event(context));
-                    let Some(bytes) = self.long(&event) else {
-                        let step = self.handle(event);
-                        if step.is_none() && self.wants_retry() {
-                            continue;
-                        }
-                        return Poll::Ready(step);
-                    };
-                    self.run_apart(event, bytes);
-                    continue;
-                }
-            };
-            if step.is_some() || !self.wants_retry() {
-                return Poll::Ready(step);
+            if let Some(running) = &mut self.running {
+                let done = ready!(running.as_mut().poll(context));
+                self.running = None;
+                (self.live, self.held) = (Some(done.live), done.held);
+                self.settle();
+                return Poll::Ready(());
             }
+            let event = ready!(self.poll_event(context));
+            let Some(mut live) = self.live.take() else { return Poll::Pending };
+            let bytes = at_once(&live.exchange, &event);
+            if bytes < APART_BYTES {
+                tell(&mut live, event);
+                self.live = Some(live);
+                self.settle();
+                return Poll::Ready(());
+            }
+            let (held, apart) = (self.held.take(), self.apart.clone());
+            let job = move || {
+                tell(&mut live, event);
+                Done { live, held }
+            };
+            self.running = Some(Box::pin(async move { apart.run(bytes, job).await }));
         }
-    }
-
-    fn wants_retry(&self) -> bool {
-        self.live.as_ref().is_some_and(|live| live.exchange.wants_retry())
     }
 
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         let Some(live) = &mut self.live else { return Poll::Pending };
-        if live.exchange.wants_retry() {
-            return Poll::Ready(Event::Refused);
-        }
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
-        if let Some(upstream) = &mut self.upstream {
-            match upstream.poll_piece(context) {
-                Poll::Ready(Some(Ok(piece))) => return Poll::Ready(Event::Piece(piece)),
-                Poll::Ready(Some(Err(broken))) => {
-                    self.upstream = None;
-                    return Poll::Ready(match broken {
-                        Broken::Connection(error) => {
-                            tracing::debug!("upstream's body broke off: {error}");
-                            Event::End(End::Aborted)
-                        }
-                        Broken::Cut => Event::End(End::Aborted),
-                        Broken::Coding(error) => {
-                            tracing::debug!("upstream's body cannot be unpacked: {error}");
-                            Event::Undecodable
-                        }
-                    });
-                }
-                Poll::Ready(None) => {
-                    self.upstream = None;
-                    return Poll::Ready(Event::End(End::Complete));
-                }
-                Poll::Pending => {}
+        if let Some(upstream) = &mut self.upstream
+            && let Poll::Ready(polled) = upstream.poll_piece(context)
+        {
+            if let Some(Ok(piece)) = polled {
+                return Poll::Ready(Event::Piece(piece));
             }
+            self.upstream = None;
+            return Poll::Ready(match polled {
+                Some(Err(Broken::Connection(error))) => {
+                    tracing::debug!("upstream's body broke off: {error}");
+                    Event::End(End::Aborted)
+                }
+                Some(Err(Broken::Cut)) => Event::End(End::Aborted),
+                Some(Err(Broken::Coding(error))) => {
+                    tracing::debug!("upstream's body cannot be unpacked: {error}");
+                    Event::Failed(Failure::Undecodable)
+                }
+                Some(Ok(_)) | None => Event::End(End::Complete),
+            });
         }
         let Some(at) = live.exchange.poll_timeout() else { return Poll::Pending };
         let at = live.clock.instant(at);
@@ -242,78 +188,32 @@ impl Answering {
         Poll::Ready(Event::Due)
     }
 
-    /// How much is translated at once, where that is so much that streams of this thread would wait.
-    fn long(&self, event: &Event) -> Option<usize> {
-        let exchange = &self.live.as_ref()?.exchange;
-        let bytes = match event {
-            Event::End(_) | Event::Due if exchange.is_collecting() => exchange.held_bytes(),
-            Event::Refused => self.again.as_ref()?.len(),
-            // It may complete an event of some megabytes.
-            Event::Piece(piece)
-                if exchange.held_bytes() >= EVENT_BYTES && piece.contains(&b'\n') =>
-            {
-                exchange.held_bytes()
-            }
-            _ => 0,
-        };
-        (bytes >= APART_BYTES).then_some(bytes)
+    /// What is to be done when something has happened.
+    fn settle(&mut self) {
+        let Some(live) = &self.live else { return };
+        match live.exchange.poll_cancel() {
+            Some(Cancel::Cut) => self.upstream = None,
+            Some(Cancel::ReadOut) => self.end_upstream(),
+            None => self.hold(),
+        }
+        if let Some(live) = &mut self.live {
+            live.exchange.poll_body(&mut self.out);
+        }
     }
 
-    fn run_apart(&mut self, event: Event, bytes: usize) {
-        let Some(mut live) = self.live.take() else { return };
-        let (held, again, mut out) =
-            (self.held.take(), self.again.take(), mem::take(&mut self.out));
-        let apart = self.apart.clone();
-        let job = move || {
-            let step = tell(&mut live, event, again.as_deref(), &mut out);
-            Done { live, held, again, out, step }
-        };
-        self.running = Some(Box::pin(async move { apart.run(bytes, job).await }));
-    }
-
-    fn take_back(&mut self, done: Done) -> Option<Step> {
-        let Done { live, held, again, out, step } = done;
-        self.running = None;
-        (self.live, self.held, self.again, self.out) = (Some(live), held, again, out);
-        self.settle(step)
-    }
-
-    fn handle(&mut self, event: Event) -> Option<Step> {
-        let Some(live) = &mut self.live else { return None };
-        let step = tell(live, event, self.again.as_deref(), &mut self.out);
-        self.settle(step)
-    }
-
-    /// What is to be done when the exchange was told something.
-    fn settle(&mut self, step: Option<Step>) -> Option<Step> {
-        let exchange = &self.live.as_ref()?.exchange;
-        if exchange.leaves_upstream() {
+    /// Counts what is kept of the exchange, which ends where that is too much.
+    fn hold(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        let free = self.held.free();
+        let kept = |exchange: &Exchange| exchange.held_bytes().saturating_sub(free);
+        if self.held.set(kept(&live.exchange)) {
+            return;
+        }
+        live.exchange.forget_request_body();
+        if !self.held.set(kept(&live.exchange)) {
             self.upstream = None;
-        } else if exchange.wants_retry() || exchange.is_ended() {
-            self.end_upstream();
+            tell(live, Event::Failed(Failure::Overloaded));
         }
-        if step.is_some() { step } else { self.hold() }
-    }
-
-    /// Counts what is kept of the answer. Gives the head of an error where that is too much.
-    fn hold(&mut self) -> Option<Step> {
-        let live = self.live.as_mut()?;
-        if live.exchange.is_ended() {
-            return None;
-        }
-        let collected = if self.collects { self.out.len() } else { 0 };
-        let kept = live.exchange.held_bytes().saturating_add(collected);
-        let kept = kept.saturating_sub(self.held.free());
-        let again = self.again.as_ref().map_or(0, Vec::len);
-        if self.held.set(kept.saturating_add(again)) {
-            return None;
-        }
-        self.again = None;
-        if self.held.set(kept) {
-            return None;
-        }
-        self.upstream = None;
-        tell(live, Event::Failed(Failure::Overloaded), None, &mut self.out)
     }
 
     /// What is there for the client. Where that is much, it is counted until the client has it.
@@ -336,30 +236,27 @@ impl Answering {
     }
 }
 
+/// How much is translated at once.
+fn at_once(exchange: &Exchange, event: &Event) -> usize {
+    match event {
+        Event::End(_) | Event::Due if exchange.is_collecting() => exchange.held_bytes(),
+        // It may complete an event of some megabytes.
+        Event::Piece(piece) if exchange.held_bytes() >= EVENT_BYTES && piece.contains(&b'\n') => {
+            exchange.held_bytes()
+        }
+        _ => 0,
+    }
+}
+
 /// Tells the exchange what happened.
-fn tell(live: &mut Live, event: Event, again: Option<&[u8]>, out: &mut Vec<u8>) -> Option<Step> {
+fn tell(live: &mut Live, event: Event) {
     let now = live.clock.now();
-    let head = match event {
-        Event::Piece(piece) => {
-            live.timed(|exchange| exchange.handle_response_body(&piece, now, out))
-        }
-        Event::End(end) => live.timed(|exchange| exchange.handle_response_end(end, now, out)),
-        Event::Due => live.timed(|exchange| exchange.handle_timeout(now, out)),
-        Event::Failed(failure) => live.exchange.handle_failure(failure, now, out),
-        // Its status says more.
-        Event::Undecodable if live.refused => {
-            live.timed(|exchange| exchange.handle_response_end(End::Complete, now, out))
-        }
-        Event::Undecodable => live.exchange.handle_failure(Failure::Undecodable, now, out),
-        Event::Refused => {
-            let retry = |exchange: &mut Exchange| exchange.handle_retry(again?, now);
-            if let Some(request) = live.timed(retry) {
-                return Some(Step::Again(request));
-            }
-            live.timed(|exchange| exchange.handle_response_end(End::Complete, now, out))
-        }
-    };
-    head.map(Step::Head)
+    live.timed(|exchange| match event {
+        Event::Piece(piece) => exchange.handle_call_body(&piece, now),
+        Event::End(end) => exchange.handle_call_end(end, now),
+        Event::Due => exchange.handle_timeout(now),
+        Event::Failed(failure) => exchange.handle_failure(failure, now),
+    });
 }
 
 impl fmt::Debug for Answering {
@@ -395,8 +292,8 @@ impl http_body::Body for Body {
                     answering.upstream = None;
                     return Poll::Ready(None);
                 }
-                // The head is out: neither another nor one more request comes any more.
-                let _ = ready!(answering.poll_step(context));
+                // The head is out: neither another nor one more call comes any more.
+                ready!(answering.poll_step(context));
             },
         }
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use creole::observe::log::{Level, Request};
-use creole::{Config, Exchange, Failure, Head, Pings};
+use creole::{Config, Exchange, Failure, Head, HostCan, Pings};
 use hyper::header::CONTENT_LENGTH;
 
 use crate::answer::Body;
@@ -23,8 +23,6 @@ pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
     pub(crate) request: Request,
-    /// The upstream answered with an error status.
-    pub(crate) refused: bool,
     metrics: Arc<Metrics>,
     /// In the exchange.
     spent: Duration,
@@ -44,13 +42,12 @@ impl Live {
         (counted, held): (Counted, Held),
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
-        let mut exchange = Exchange::new(config, seed, Pings::Sent);
-        exchange.ask_for_models();
+        let can =
+            HostCan { ping: Pings::Sent, ask_again: true, list_models: true, serve_others: false };
         Self {
-            exchange,
+            exchange: Exchange::new(config, seed, can),
             clock,
             request: Request { method, path, began: clock.now(), ..Request::default() },
-            refused: false,
             metrics,
             spent: Duration::ZERO,
             held,
@@ -76,7 +73,13 @@ impl Live {
 
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> hyper::Response<Body> {
-        let reply = self.exchange.reply_to(failure, self.clock.now());
+        self.exchange.handle_failure(failure, self.clock.now());
+        self.reply()
+    }
+
+    /// The answer of an exchange that has ended.
+    pub(crate) fn reply(&mut self) -> hyper::Response<Body> {
+        let reply = self.exchange.poll_reply().unwrap_or_default();
         response(reply.head, Body::whole(reply.body))
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use creole::headers::CREDENTIALS;
 use creole::observe::report::{Outcome, Report};
-use creole::{Config, End, Exchange, Head, Header, Pings, RequestHead, UpstreamRequest};
+use creole::{Call, Config, End, Exchange, Header, HostCan, Pings, Reply, RequestHead};
 
 use crate::Failed;
 use crate::cli::{Answer, Seed, Translate};
@@ -20,16 +20,16 @@ pub(crate) fn translate(what: &Translate) -> Result<bool, Failed> {
     match what {
         Translate::Request { chosen, seed } => {
             let config = configure::for_translating(chosen)?;
-            request(config, *seed, &read_stdin()?)
+            request(config, *seed, read_stdin()?)
         }
         Translate::Response { answer, content_type } => respond(answer, content_type, 0),
         Translate::Stream { answer, content_type, piece } => respond(answer, content_type, *piece),
     }
 }
 
-fn request(config: Config, seed: Seed, body: &[u8]) -> Result<bool, Failed> {
-    let mut exchange = Exchange::new(Arc::new(config), seed.seed, Pings::Sent);
-    let Some(request) = ask(&mut exchange, body)? else { return Ok(is_answered(&exchange)) };
+fn request(config: Config, seed: Seed, body: Vec<u8>) -> Result<bool, Failed> {
+    let (mut exchange, call) = begin(config, seed, body);
+    let Some(request) = call else { return finish(&mut exchange) };
     let mut shown = format!("POST {}\n", request.path);
     for (name, value) in &request.headers {
         let secret = CREDENTIALS.contains(&name.as_str());
@@ -42,29 +42,25 @@ fn request(config: Config, seed: Seed, body: &[u8]) -> Result<bool, Failed> {
 
 fn respond(answer: &Answer, content_type: &str, piece: usize) -> Result<bool, Failed> {
     let config = configure::for_translating(&answer.chosen)?;
-    let asked = read_file(&answer.request)?;
-    let body = read_stdin()?;
-    let mut exchange = Exchange::new(Arc::new(config), answer.seed.seed, Pings::Sent);
-    if ask(&mut exchange, &asked)?.is_none() {
-        return Ok(is_answered(&exchange));
+    let (mut exchange, call) = begin(config, answer.seed, read_file(&answer.request)?);
+    if call.is_none() {
+        return finish(&mut exchange);
     }
+    let body = read_stdin()?;
     let headers = [("content-type".to_owned(), content_type.to_owned())];
-    exchange.handle_response_head(answer.status, &headers, 0);
-    let mut out = Vec::new();
-    let mut head = None;
+    exchange.handle_call_head(answer.status, &headers, 0);
     let size = if piece == 0 { body.len() } else { piece };
     for piece in body.chunks(size.max(1)) {
-        let given = exchange.handle_response_body(piece, 0, &mut out);
-        head = head.or(given);
+        exchange.handle_call_body(piece, 0);
     }
-    head = exchange.handle_response_end(End::Complete, 0, &mut out).or(head);
-    show(&shown_head(&head.unwrap_or_default()), &exchange.report())?;
-    print(&out)?;
-    Ok(is_answered(&exchange))
+    exchange.handle_call_end(End::Complete, 0);
+    finish(&mut exchange)
 }
 
-/// Gives the request to the exchange. `None`: it was answered at once, and that was printed.
-fn ask(exchange: &mut Exchange, body: &[u8]) -> Result<Option<UpstreamRequest>, Failed> {
+/// Gives the request to an exchange.
+fn begin(config: Config, seed: Seed, body: Vec<u8>) -> (Exchange, Option<Call>) {
+    let can = HostCan { ping: Pings::Sent, ..HostCan::default() };
+    let mut exchange = Exchange::new(Arc::new(config), seed.seed, can);
     let headers: Vec<Header> = [
         ("content-type", "application/json"),
         ("anthropic-version", "2023-06-01"),
@@ -73,30 +69,24 @@ fn ask(exchange: &mut Exchange, body: &[u8]) -> Result<Option<UpstreamRequest>, 
     ]
     .map(|(name, value)| (name.to_owned(), value.to_owned()))
     .into();
-    let reply = match exchange.handle_request_head("POST", "/v1/messages", &headers) {
-        RequestHead::Reply(reply) => reply,
-        RequestHead::Translate | RequestHead::PassThrough => {
-            match exchange.handle_request(body, 0) {
-                Ok(request) => return Ok(Some(request)),
-                Err(reply) => *reply,
-            }
-        }
-    };
-    show(&shown_head(&reply.head), &exchange.report())?;
-    print(&reply.body)?;
-    Ok(None)
+    if exchange.handle_request_head("POST", "/v1/messages", &headers) != RequestHead::Answered {
+        exchange.handle_request_body(body, 0);
+    }
+    let call = exchange.poll_call(0);
+    (exchange, call)
 }
 
-fn is_answered(exchange: &Exchange) -> bool {
-    exchange.report().outcome == Outcome::Answered
-}
-
-fn shown_head(head: &Head) -> String {
+/// Prints the client's answer.
+fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
+    let Reply { head, body } = exchange.poll_reply().unwrap_or_default();
     let mut shown = format!("HTTP {}\n", head.status);
     for (name, value) in &head.headers {
         shown.push_str(&format!("{name}: {value}\n"));
     }
-    shown
+    let report = exchange.report();
+    show(&shown, &report)?;
+    print(&body)?;
+    Ok(report.outcome == Outcome::Answered)
 }
 
 /// The header `x-creole-warnings` names only what was known when the head was sent, and not how often.

@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Config, Failure, Refusals, RequestHead, UpstreamRequest};
+use creole::{Call, Config, Failure, Refusals, RequestHead};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
 use hyper::{HeaderMap, Method, Request, Response, Uri};
 
-use crate::answer::{Answered, Answering, Body, Retry};
+use crate::answer::{Answered, Answering, Body};
 use crate::apart::Translations;
 use crate::budget::{Budget, Held};
 use crate::callers::Callers;
@@ -94,15 +94,15 @@ impl Gateway {
             self.discard(&mut body).await;
             return live.fail(Failure::Forbidden(reason));
         }
-        let asked = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
+        let decided = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
         drop(list);
         let has_room = live.held.grow(headers::bytes(&head).saturating_add(self.budget.exchange()));
-        match asked {
-            RequestHead::Reply(reply) => {
+        match decided {
+            RequestHead::Answered => {
                 if has_room {
                     self.discard_sent(&head.headers, &mut body).await;
                 }
-                live::response(reply.head, Body::whole(reply.body))
+                live.reply()
             }
             _ if !has_room => live.fail(Failure::Overloaded),
             RequestHead::PassThrough => pass::pass(self, live, head, body).await,
@@ -133,45 +133,33 @@ impl Gateway {
                 return live.fail(failure);
             }
         };
-        // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
-        let bytes = collected.len();
-        let translate = move || {
-            let now = live.clock.now();
-            let translated = live.timed(|exchange| exchange.handle_request(&collected, now));
-            (live, held, collected, translated)
-        };
-        let (mut live, mut held, collected, translated) =
-            self.translations.run(bytes, translate).await;
-        // Where the upstream may refuse what is in the conversation, the body is needed again.
-        let mut again = live.exchange.may_retry().then_some(collected);
-        if again.is_none() {
-            held.release();
-        }
-        let mut request = match translated {
-            Ok(request) => request,
-            Err(reply) => return live::response(reply.head, Body::whole(reply.body)),
-        };
+        let now = live.clock.now();
+        live.exchange.handle_request_body(collected, now);
         loop {
-            match self.exchange(live, request, held, again).await {
+            // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
+            let bytes = live.exchange.held_bytes();
+            let translate = move || {
+                let now = live.clock.now();
+                let call = live.timed(|exchange| exchange.poll_call(now));
+                (live, held, call)
+            };
+            let call;
+            (live, held, call) = self.translations.run(bytes, translate).await;
+            let Some(call) = call else { return live.reply() };
+            match self.call(live, call, held).await {
                 Answered::Response(response) => return response,
-                Answered::Again(retry) => Retry { live, request, held, again } = *retry,
+                Answered::Due(due, kept) => (live, held) = (due, kept),
             }
         }
     }
 
-    /// One request to the upstream, up to the head for the client. `again` is the client's body.
-    async fn exchange(
-        &self,
-        mut live: Live,
-        request: UpstreamRequest,
-        mut held: Held,
-        again: Option<Vec<u8>>,
-    ) -> Answered {
-        if !held.grow(request.body.len()) {
+    /// One call of an upstream, up to the head for the client.
+    async fn call(&self, mut live: Live, call: Call, mut held: Held) -> Answered {
+        if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
-        let upstream = request.upstream.clone();
-        let Some(request) = self.upstream_request(request) else {
+        let upstream = call.upstream.clone();
+        let Some(request) = self.upstream_request(call) else {
             return Answered::Response(live.fail(Failure::NoRoute));
         };
         let mut sent = pin!(self.client.send(request));
@@ -180,10 +168,9 @@ impl Gateway {
                 biased;
                 answered = &mut sent => break answered,
                 () = live.timeout() => {
-                    let mut out = Vec::new();
-                    let now = live.clock.now();
-                    if let Some(head) = live.exchange.handle_timeout(now, &mut out) {
-                        return Answered::Response(live::response(head, Body::whole(out)));
+                    live.exchange.handle_timeout(live.clock.now());
+                    if live.exchange.is_ended() {
+                        return Answered::Response(live.reply());
                     }
                 }
             }
@@ -195,20 +182,13 @@ impl Gateway {
             }
         };
         let (head, upstream) = response.into_parts();
-        let status = head.status.as_u16();
-        let now = live.clock.now();
         let mut list = headers::list(&head.headers);
         let upstream = inflate::Answer::new(upstream, &mut list);
-        live.exchange.handle_response_head(status, &list, now);
-        live.refused = status >= 400;
-        // The translated request is sent; what may be needed again is held on.
-        held.release();
-        let again = again.filter(|body| live.exchange.may_retry() && held.grow(body.len()));
-        if again.is_some() {
-            live.exchange.expect_retry();
-        }
+        live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
+        // The request is sent; what may be needed again is held on.
+        let _ = held.set(live.exchange.held_bytes());
         let apart = self.translations.apart().clone();
-        Answering::new(live, apart, upstream, held, again).respond().await
+        Answering::new(live, apart, upstream, held).respond().await
     }
 
     /// A client that waits for `100 Continue` sends nothing once it is refused.
@@ -234,14 +214,14 @@ impl Gateway {
         let _ = tokio::time::timeout(DISCARD_TIME, read).await;
     }
 
-    fn upstream_request(&self, request: UpstreamRequest) -> Option<Request<Full<Bytes>>> {
-        let upstream = self.config.upstreams.get(&request.upstream)?;
-        let uri: Uri = format!("{}{}", upstream.url, request.path).parse().ok()?;
-        let method = Method::from_bytes(request.method().as_bytes()).ok()?;
-        let mut sent = Request::new(Full::new(Bytes::from(request.body)));
+    fn upstream_request(&self, call: Call) -> Option<Request<Full<Bytes>>> {
+        let upstream = self.config.upstreams.get(&call.upstream)?;
+        let uri: Uri = format!("{}{}", upstream.url, call.path).parse().ok()?;
+        let method = Method::from_bytes(call.method().as_bytes()).ok()?;
+        let mut sent = Request::new(Full::new(Bytes::from(call.body)));
         *sent.method_mut() = method;
         *sent.uri_mut() = uri;
-        *sent.headers_mut() = headers::map(request.headers);
+        *sent.headers_mut() = headers::map(call.headers);
         Some(sent)
     }
 }

@@ -23,12 +23,6 @@ impl Config {
 }
 
 impl Exchange {
-    /// For a host in front of other services, such as a filter in a proxy: requests for paths that are not Creole's
-    /// belong to those services, and get no answer from Creole.
-    pub fn leave_others(&mut self) {
-        self.leaves_others = true;
-    }
-
     /// Checks where a request comes from: not from hosts of Creole that lead to each other, and where clients have
     /// keys, from one of them.
     pub(super) fn check_caller(&mut self, headers: &[Header]) -> Result<(), Error> {
@@ -59,7 +53,7 @@ impl Exchange {
 
     /// Checks a request for a path that is not Creole's, which the host would send on.
     pub(super) fn check_other(&self, method: &str) -> Result<(), Error> {
-        if self.leaves_others || PASSED_METHODS.contains(&method) {
+        if self.can.serve_others || PASSED_METHODS.contains(&method) {
             return Ok(());
         }
         Err(Error::method_not_allowed(method, &PASSED_METHODS))

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
-use super::retry::SentRequest;
+use super::round::RoundRequest;
 use crate::error::{Reason, Rejection};
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
@@ -55,7 +55,7 @@ impl Refusals {
     }
 
     /// What is refused of such requests, in the order in which it was.
-    fn of(&self, sent: &SentRequest, now: Millis) -> Vec<Refused> {
+    fn of(&self, sent: &RoundRequest, now: Millis) -> Vec<Refused> {
         let mut remembered = self.lock();
         remembered.retain(|one| now < one.until);
         if remembered.is_empty() {
@@ -77,8 +77,8 @@ impl Refusals {
 
 impl Exchange {
     /// What upstreams refuse is remembered here, and what is remembered is left out, with the warning that a second
-    /// request would have. Without [`Exchange::expect_retry`], clients are told to ask again. Not in strict mode, which
-    /// leaves nothing out.
+    /// request would have. A host that cannot [ask again](super::HostCan::ask_again) tells its clients to do so. Not in
+    /// strict mode, which leaves nothing out.
     pub fn remember(&mut self, refusals: Arc<Refusals>) {
         if !self.config.settings.strict {
             self.refusals = Some(refusals);
@@ -89,9 +89,9 @@ impl Exchange {
     pub(super) fn without_remembered(
         &mut self,
         body: &str,
-        sent: SentRequest,
+        sent: RoundRequest,
         now: Millis,
-    ) -> SentRequest {
+    ) -> RoundRequest {
         let Some(refusals) = &self.refusals else { return sent };
         self.remembered = refusals.of(&sent, now);
         let mut sent = sent;
@@ -101,7 +101,7 @@ impl Exchange {
             let (refused, headers) = (&self.refused, &self.client.headers);
             let without =
                 protocols::request_without(refused, body, &self.config, headers, &mut warnings);
-            match SentRequest::of(without) {
+            match RoundRequest::of(without) {
                 Some(without) if without.body != sent.body => {
                     self.note_refused_in(&mut warnings);
                     self.report.warnings = warnings;

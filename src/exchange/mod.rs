@@ -1,79 +1,119 @@
-//! One request and its response: the only type that a host drives. The crate's page has the order of the calls.
+//! One request and its response: the only type that a host drives.
 //!
 //! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
 //! from the seed. The same arguments give the same bytes on every host.
 
 mod base;
+mod calls;
 mod count;
 mod door;
 mod memory;
 mod models;
+mod output;
 mod pass;
 mod request;
 mod response;
 mod retry;
+mod round;
 mod seam;
+mod state;
 mod unreachable;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 pub use base::with_version;
 pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
-pub use seam::{End, Failure, Head, Pings, Reply, RequestHead, ResponseHead, UpstreamRequest};
+pub use seam::{Call, Cancel, End, Failure, Head, HostCan, Pings, Reply, RequestHead};
 pub use unreachable::Unreachable;
 
-use count::Count;
+use output::{Body, Output};
+use state::State;
 
 use crate::Millis;
 use crate::config::{Config, Protocol, Upstream};
-use crate::error::{Error, ErrorKind, Fault, Rejection};
-use crate::headers::{self, Header};
+use crate::headers::Header;
 use crate::ids::Ids;
-use crate::model::request_context::RequestContext;
-use crate::observe::report::{Cause, Outcome, Report};
+use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
 use crate::protocols::Refused;
-use crate::stream::watchdog::{Due, Ending, Watchdog};
-use crate::stream::{self, Answer};
-use crate::text::words;
-use crate::upstream_error;
+use crate::stream::Answer;
+use crate::stream::watchdog::Watchdog;
 
-/// One request and its response. The [crate's page](crate) has the order of the calls.
+/// One request of a client and its response, for which upstreams are called in one or more rounds.
+///
+/// A host feeds what happened (`handle_…`), and then does what is due (`poll_…`), until nothing is:
+///
+/// | after | poll |
+/// |---|---|
+/// | [`handle_request_head`](Self::handle_request_head) | [`poll_reply`](Self::poll_reply), if it says that the request is answered |
+/// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_reply`](Self::poll_reply) if there is no call |
+/// | [`handle_call_head`](Self::handle_call_head) | [`poll_timeout`](Self::poll_timeout) |
+/// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again); [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_cancel`](Self::poll_cancel); [`poll_timeout`](Self::poll_timeout) |
+///
+/// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed.
+/// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first
+/// event still becomes an HTTP error. Once [`is_ended`](Self::is_ended) is true, the client has everything as soon as
+/// the host has polled it.
+///
+/// ```
+/// use std::sync::Arc;
+///
+/// use creole::{Config, End, Exchange, HostCan, RequestHead};
+///
+/// let config = Config::from_json(r#"{"upstreams": {"local": {}}}"#, |_| None).unwrap();
+/// // Each exchange has a random seed of its own.
+/// let mut exchange = Exchange::new(Arc::new(config), 0x5eed, HostCan::default());
+///
+/// let headers = [("x-api-key".to_owned(), "secret".to_owned())];
+/// let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
+/// assert_eq!(head, RequestHead::Translate);
+/// let body = br#"{"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}"#;
+/// let now = 1_790_000_000_000;
+/// exchange.handle_request_body(body.to_vec(), now);
+///
+/// // Where there is no call, `poll_reply` has an answer.
+/// let call = exchange.poll_call(now).unwrap();
+/// assert_eq!((call.method(), call.path.as_str()), ("POST", "/v1/chat/completions"));
+/// let headers = [("content-type".to_owned(), "application/json".to_owned())];
+/// exchange.handle_call_head(200, &headers, now);
+/// let answer = br#"{"choices": [{"message": {"content": "Hello"}, "finish_reason": "stop"}]}"#;
+/// exchange.handle_call_body(answer, now);
+/// exchange.handle_call_end(End::Complete, now);
+///
+/// assert_eq!(exchange.poll_head().unwrap().status, 200);
+/// let mut out = Vec::new();
+/// exchange.poll_body(&mut out);
+/// assert!(exchange.is_ended());
+/// let message = String::from_utf8(out).unwrap();
+/// assert!(message.contains(r#""content":[{"type":"text","text":"Hello"}]"#));
+/// ```
 #[derive(Debug)]
 pub struct Exchange {
     config: Arc<Config>,
     ids: Ids,
-    pings: Pings,
+    can: HostCan,
     report: Report,
     client: Client,
     state: State,
     watchdog: Watchdog,
-    /// What the client has seen of the head.
-    head: HeadState,
-    /// The host keeps the client's body, and asks [`Exchange::wants_retry`].
-    keeps_body: bool,
-    /// What is not Creole's is somebody else's, and not sent on by the host.
-    leaves_others: bool,
-    /// The host can ask the upstream for its models.
-    asks_for_models: bool,
+    output: Output,
     /// What upstreams refused of late, and what of that this request is one of.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
-    /// What the upstream refused, and what it was then asked without.
+    /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
-    /// How often it was asked again.
+    /// How often it was called again.
     retries: usize,
-    /// The answer was ended here, while the upstream goes on.
-    leaves_upstream: bool,
 }
 
-/// What is kept of the request's head.
+/// What is kept of the request.
 #[derive(Debug, Default)]
 struct Client {
     path: Path,
     headers: Vec<Header>,
+    /// Empty once no upstream can be called any more.
+    body: Vec<u8>,
 }
 
 /// The paths that are ours and take a body.
@@ -85,96 +125,28 @@ enum Path {
     Models,
 }
 
-#[derive(Debug)]
-enum State {
-    /// The request is not complete.
-    Requested,
-    /// The upstream has the request and has not answered; `count` if it was asked for one.
-    Waiting { context: Box<RequestContext>, count: Option<Count> },
-    /// The upstream answered with an error status; its body is collected.
-    Refused { context: Box<RequestContext>, status: u16, body: Vec<u8> },
-    /// The upstream's answer is an error that a second request without what it refuses may mend, and nothing of it was
-    /// sent. The error is what the client is told if there is no such request; `scope` are the requests of which the
-    /// same is refused, if that is known.
-    Failed { error: Error, refused: Refused, scope: Option<memory::RefusalScope> },
-    /// The upstream was asked for its models; `status` is that of its answer, whose body is collected.
-    Listing { status: Option<u16>, body: Vec<u8> },
-    /// The upstream's tokenizer answers; its body is collected.
-    Counting { count: Count, status: u16, body: Vec<u8> },
-    /// The upstream answers, and nothing tells yet whether its body is one JSON text or a stream.
-    Undecided { answer: Box<Answer>, seen: Vec<u8> },
-    /// The body is one JSON text, which is collected.
-    Whole { answer: Box<Answer>, body: Vec<u8>, ending: Ending },
-    /// The body is a stream of events.
-    Events { answer: Box<Answer> },
-    /// Everything has been said; whatever still comes is dropped.
-    Ended,
-    /// Not ours.
-    PassThrough,
-}
-
-impl State {
-    /// The answer, while one is made.
-    fn answer(&self) -> Option<&Answer> {
-        match self {
-            Self::Undecided { answer, .. }
-            | Self::Whole { answer, .. }
-            | Self::Events { answer } => Some(answer),
-            _ => None,
-        }
-    }
-}
-
-#[derive(Debug)]
-enum HeadState {
-    /// Not sent; these are the headers that the upstream's head gave.
-    Held(Vec<Header>),
-    /// The client was promised such a body.
-    Sent(Body),
-}
-
-/// What a client can be promised.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Body {
-    Json,
-    Events,
-}
-
-impl Body {
-    fn content_type(self) -> &'static str {
-        match self {
-            Self::Json => JSON,
-            Self::Events => "text/event-stream; charset=utf-8",
-        }
-    }
-}
-
 const JSON: &str = "application/json";
 
 impl Exchange {
     /// Starts an exchange. `seed` must differ for each exchange on all replicas together: ids are
     /// made of it.
     #[must_use]
-    pub fn new(config: Arc<Config>, seed: u128, pings: Pings) -> Self {
+    pub fn new(config: Arc<Config>, seed: u128, can: HostCan) -> Self {
         let ids = Ids::new(seed);
         let warnings = Warnings::new(config.settings.strict);
         Self {
             report: Report { request_id: ids.request(), warnings, ..Report::default() },
-            watchdog: Watchdog::new(&config.settings, pings != Pings::No),
+            watchdog: Watchdog::new(&config.settings, can.ping != Pings::No),
             config,
             ids,
-            pings,
+            can,
             client: Client::default(),
-            state: State::Requested,
-            head: HeadState::Held(Vec::new()),
-            keeps_body: false,
-            leaves_others: false,
-            asks_for_models: false,
+            state: State::new(),
+            output: Output::new(),
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),
             retries: 0,
-            leaves_upstream: false,
         }
     }
 
@@ -182,7 +154,7 @@ impl Exchange {
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
-        if let Some(answer) = self.state.answer() {
+        if let Some(answer) = self.answer() {
             report.answer = answer.report().clone();
         }
         report.warnings = self.warnings();
@@ -192,10 +164,15 @@ impl Exchange {
     /// Those of the request and of the answer so far.
     fn warnings(&self) -> Warnings {
         let mut warnings = self.report.warnings.clone();
-        if let Some(answer) = self.state.answer() {
+        if let Some(answer) = self.answer() {
             warnings.merge(answer.warnings());
         }
         warnings
+    }
+
+    /// The answer, while one is made.
+    fn answer(&self) -> Option<&Answer> {
+        self.state.round()?.answer()
     }
 
     /// The host spent so many microseconds more on this exchange. The core has no clock: whoever
@@ -205,174 +182,122 @@ impl Exchange {
         self.report.translation_us = Some(sum);
     }
 
-    /// Whether the client has everything; the upstream can be dropped.
-    #[must_use]
-    pub fn is_ended(&self) -> bool {
-        matches!(self.state, State::Ended)
-    }
-
-    /// Whether the exchange has ended in the middle of the upstream's answer: the text was cut at a stop sequence that
-    /// the upstream does not know. It goes on to generate what nobody reads, so its connection is to be closed at once.
-    #[must_use]
-    pub fn leaves_upstream(&self) -> bool {
-        self.leaves_upstream
-    }
-
-    /// The answer that a call made at once, as a whole.
-    #[must_use]
-    pub fn whole_reply(&self, head: Option<Head>, body: Vec<u8>) -> Reply {
-        match head {
-            Some(head) => Reply { head, body },
-            None => self.reply_without_head(),
-        }
-    }
-
-    /// The answer where the exchange has ended and given no head: waiting for more would hang the client.
-    #[must_use]
-    pub fn reply_without_head(&self) -> Reply {
-        let error = Error::answer_empty();
-        Reply::of(&error, self.report.request_id.clone())
-    }
-
-    /// The whole answer to a failure, where the client has no head yet.
-    pub fn reply_to(&mut self, failure: Failure, now: Millis) -> Reply {
-        let mut body = Vec::new();
-        let head = self.handle_failure(failure, now, &mut body);
-        self.whole_reply(head, body)
-    }
-
     /// The configuration of this exchange.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// A failure that no upstream answered for.
-    pub fn handle_failure(
-        &mut self,
-        failure: Failure,
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head> {
-        if self.is_ended() {
-            return None;
-        }
-        if failure.is_of_upstream() {
-            let head = self.end_unanswered(now, out);
-            if self.is_ended() {
-                return head;
-            }
-        }
-        let has_no_path = failure == Failure::NoRoute && matches!(self.state, State::PassThrough);
-        let (cause, mut error) = failure.into_error();
-        if has_no_path {
-            error.message.push_str(base::HINT);
-        }
-        self.watchdog.byte(now);
-        self.report.failed_by.get_or_insert(cause);
-        let before = out.len();
-        self.settle(Err(error), before, now, out)
+    /// The body of a request is complete: a call, or an answer that needs none, is due.
+    pub fn handle_request_body(&mut self, body: Vec<u8>, now: Millis) {
+        self.report.requested_at = now;
+        self.report.request_bytes = body.len();
+        self.client.body = body;
+        self.state.complete();
     }
 
     /// The client is gone. Nothing can be sent any more.
     pub fn handle_client_gone(&mut self, now: Millis) {
-        if !matches!(self.state, State::Ended | State::PassThrough) {
+        if !self.state.is_ended() && !self.state.is_passed() {
             self.finish(Outcome::Abandoned, 499, now);
         }
     }
 
-    /// The time of [`Exchange::poll_timeout`] has come: sends a ping, or gives up on an upstream
-    /// that has stalled.
-    pub fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        // Nothing is due after the end, even for a host whose timer still runs.
-        self.poll_timeout()?;
-        let before = out.len();
-        let mut due = self.watchdog.due(now);
-        if let (Due::End, State::Whole { body, .. }) = (due, &self.state)
-            && !stream::is_whole(body)
-        {
-            self.watchdog.ending(Ending::Open, now);
-            due = self.watchdog.due(now);
+    /// The client's body is not kept any longer, because memory is scarce: no upstream is called again.
+    pub fn forget_request_body(&mut self) {
+        if !self.state.is_due() {
+            self.client.body = Vec::new();
         }
-        match due {
-            Due::Nothing => None,
-            Due::Ping => {
-                if self.may_ping_unasked() {
-                    return self.ping(now, out);
-                }
-                self.watchdog.sent(now);
-                None
-            }
-            Due::End => self.end_early(now, out),
-            Due::Stalled(what) => {
-                if let State::Events { answer } = &mut self.state {
-                    answer.break_off();
-                    if answer.is_complete() {
-                        return self.handle_response_end(End::Aborted, now, out);
-                    }
-                }
-                let head = self.end_unanswered(now, out);
-                if self.is_ended() {
-                    return head;
-                }
-                let error = Error::new(Fault::Upstream, ErrorKind::Timeout, what);
-                self.report.warnings.acted("stall");
-                self.report.failed_by.get_or_insert(Cause::Stall);
-                self.settle(Err(error), before, now, out)
-            }
+    }
+
+    /// Whether the client has everything, once it has what can be polled.
+    #[must_use]
+    pub fn is_ended(&self) -> bool {
+        self.state.is_ended()
+    }
+
+    /// Whether [`Exchange::poll_call`] makes a request now, which takes as long as reading the client's body.
+    #[must_use]
+    pub fn is_call_due(&self) -> bool {
+        self.state.is_due()
+    }
+
+    /// Status and headers for the client, once.
+    pub fn poll_head(&mut self) -> Option<Head> {
+        if self.state.is_ended() && self.output.is_held() {
+            // Waiting for more would hang the client.
+            self.tell_nothing_came();
+        }
+        self.output.take_head()
+    }
+
+    /// Appends the bytes for the client. An empty `out` takes them without a copy.
+    pub fn poll_body(&mut self, out: &mut Vec<u8>) {
+        self.output.take_body(out);
+    }
+
+    /// The whole answer, if the exchange has ended before its head was polled.
+    pub fn poll_reply(&mut self) -> Option<Reply> {
+        let head = if self.is_ended() { self.poll_head()? } else { return None };
+        let mut body = Vec::new();
+        self.poll_body(&mut body);
+        Some(Reply { head, body })
+    }
+
+    /// What to do with the rest of the upstream's answer, if nobody needs it. A call that is polled after this has an
+    /// answer of its own.
+    #[must_use]
+    pub fn poll_cancel(&self) -> Option<Cancel> {
+        if self.state.is_cut() {
+            Some(Cancel::Cut)
+        } else if self.state.is_ended() || self.state.is_refused() {
+            Some(Cancel::ReadOut)
+        } else {
+            None
         }
     }
 
     /// When [`Exchange::handle_timeout`] wants to be called, or never.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Millis> {
-        match self.state {
-            State::Requested | State::Ended | State::PassThrough => None,
-            _ => Some(self.watchdog.next(self.may_ping_unasked())),
-        }
+        self.state.round()?;
+        Some(self.watchdog.next(self.may_ping_unasked()))
     }
 
     /// Whether a whole answer is being collected: it is held until it is complete, though a client that was
     /// kept waiting may have its head.
     #[must_use]
     pub fn is_collecting(&self) -> bool {
-        matches!(self.state, State::Whole { .. })
+        self.state.round().is_some_and(round::Round::is_collecting)
     }
 
-    /// Bytes of the upstream's body that are kept in memory: what is collected, events that are not complete, and
-    /// blocks and calls that wait for their turn. A host counts them towards `buffered_bytes_max`.
+    /// Bytes that are kept in memory: the client's body, what is collected of the upstream's, events that are not
+    /// complete, and blocks and calls that wait for their turn. A host counts them towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        match &self.state {
-            State::Refused { body, .. }
-            | State::Counting { body, .. }
-            | State::Listing { body, .. } => body.len(),
-            State::Undecided { seen, .. } => seen.len(),
-            State::Whole { body, .. } => body.len(),
-            State::Events { answer } => answer.held_bytes(),
-            _ => 0,
-        }
+        let held = self.state.round().map_or(0, round::Round::held_bytes);
+        held.saturating_add(self.client.body.len())
     }
 
     /// Pings are events, so the client must have been promised events, or be promised them with the first
     /// one: while the upstream only keeps its connection alive, Creole must keep the client's alive too.
     fn may_ping(&self) -> bool {
-        match &self.state {
-            State::Events { answer } | State::Undecided { answer, .. } => match self.head {
-                // An upstream that speaks Messages sends its own `message_start`.
-                HeadState::Held(_) => answer.is_stream() && self.speaks_chat(),
-                HeadState::Sent(body) => body == Body::Events,
-            },
-            State::Whole { .. } => matches!(self.head, HeadState::Sent(Body::Events)),
-            _ => false,
+        let Some(round) = self.state.round() else { return false };
+        match (self.output.promised(), round.answer()) {
+            (_, None) => false,
+            // An upstream that speaks Messages sends its own `message_start`.
+            (None, Some(answer)) => {
+                !round.is_collecting() && answer.is_stream() && self.speaks_chat()
+            }
+            (Some(body), Some(_)) => body == Body::Events,
         }
     }
 
     /// Whether the host can write one while the upstream sends nothing.
     fn may_ping_unasked(&self) -> bool {
-        let can_write = match self.pings {
+        let can_write = match self.can.ping {
             Pings::Sent => true,
-            Pings::AfterHead => !matches!(self.head, HeadState::Held(_)),
+            Pings::AfterHead => !self.output.is_held(),
             Pings::No => false,
         };
         can_write && self.may_ping()
@@ -385,199 +310,5 @@ impl Exchange {
 
     fn speaks_chat(&self) -> bool {
         self.upstream().is_some_and(|upstream| upstream.protocol == Protocol::Openai)
-    }
-
-    fn ping(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        let before = out.len();
-        let mut head = None;
-        if let (HeadState::Held(_), State::Events { answer } | State::Undecided { answer, .. }) =
-            (&self.head, &mut self.state)
-        {
-            // A message begins with a ping.
-            answer.begin(out);
-            head = Some(self.stream_head());
-        } else {
-            out.extend_from_slice(stream::PING);
-        }
-        self.count_bytes(out.len().saturating_sub(before));
-        self.watchdog.sent(now);
-        head
-    }
-
-    // Six verbs end an exchange:
-    //   settle     what a call gave: the head, if there are bytes for it; an error goes to `fail`.
-    //   fail       an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
-    //   refuse     an error of a request, which no upstream gets: told as a reply; then `end`.
-    //   end_count  a count that the upstream gave, or the estimate in its place; then `finish`.
-    //   finish     what the answer counted, and the time, go into the report; then `end`.
-    //   end        outcome and status go into the report, those of the first call.
-
-    /// What an event did: gives the head if this was the first byte, and turns an error into what
-    /// the client can still be told.
-    fn settle(
-        &mut self,
-        result: Result<(), Error>,
-        before: usize,
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head> {
-        let head = match result {
-            Ok(()) if out.len() == before => return None,
-            Ok(()) => match (&self.head, &self.state) {
-                (HeadState::Held(_), State::Events { answer }) => {
-                    let id = answer.report().upstream_id.clone();
-                    Some(if answer.is_stream() {
-                        self.stream_head()
-                    } else {
-                        self.message_head(id)
-                    })
-                }
-                _ => None,
-            },
-            Err(mut error) => {
-                self.hide_credentials(&mut error.message);
-                if let Some(Cow::Owned(code)) = &mut error.code {
-                    self.hide_credentials(code);
-                }
-                if let Some(hidden) = error.rejection().and_then(Rejection::hidden) {
-                    let mut message = hidden.to_owned();
-                    self.hide_credentials(&mut message);
-                    self.report.upstream_message = Some(message);
-                }
-                self.fail(&error, now, out)
-            }
-        };
-        self.count_bytes(out.len().saturating_sub(before));
-        self.watchdog.sent(now);
-        head
-    }
-
-    /// The exchange ends with an error: an HTTP error where the client has seen nothing, else the
-    /// `error` event. The open block is not closed before it: Claude Code runs every tool call whose
-    /// block was closed.
-    fn fail(&mut self, error: &Error, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        let answer = self.state.answer();
-        let started = answer.is_some_and(|answer| answer.is_stream() && answer.has_started());
-        self.finish(Outcome::Failed(error.kind, error.fault()), error.status, now);
-        match self.head {
-            HeadState::Held(_) if started => {
-                let head = self.stream_head();
-                self.write_error_event(error, out);
-                Some(head)
-            }
-            HeadState::Held(_) => {
-                let head = self.error_head(error);
-                error.write(out, &self.report.request_id);
-                Some(head)
-            }
-            HeadState::Sent(Body::Events) => {
-                self.write_error_event(error, out);
-                None
-            }
-            HeadState::Sent(Body::Json) => {
-                error.write(out, &self.report.request_id);
-                None
-            }
-        }
-    }
-
-    /// What an upstream says can quote the credential that it got, which need not look like one.
-    fn hide_credentials(&self, message: &mut String) {
-        let Some(upstream) = self.upstream() else { return };
-        let Ok(sent) = self.upstream_headers(upstream, false) else { return };
-        upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));
-    }
-
-    /// So many bytes more go to the client.
-    fn count_bytes(&mut self, bytes: usize) {
-        self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
-    }
-
-    /// An event has no status: opencode, pi, openclaw and others know by its words alone whether it pays to ask again.
-    fn write_error_event(&self, error: &Error, out: &mut Vec<u8>) {
-        let words = match error.kind {
-            // The real API's.
-            ErrorKind::Api if error.should_retry != Some(false) => "Internal server error",
-            ErrorKind::Timeout => "Stream timed out",
-            _ => "",
-        };
-        let mut error = error.clone();
-        if !words::begins(&error.message, words) {
-            error.message = [words, ": ", &error.message].concat();
-        }
-        out.extend_from_slice(b"event: error\ndata: ");
-        error.write(out, &self.report.request_id);
-        out.extend_from_slice(b"\n\n");
-    }
-
-    /// The answer is over, or given up: what it counted goes into the report.
-    fn finish(&mut self, outcome: Outcome, status: u16, now: Millis) {
-        self.report = self.report();
-        self.end(outcome, status);
-        self.report.ended_at = Some(now);
-    }
-
-    /// How it ended; of several the first counts.
-    fn end(&mut self, outcome: Outcome, status: u16) {
-        if self.report.outcome == Outcome::Open {
-            self.report.outcome = outcome;
-            self.report.status = status;
-        }
-        self.state = State::Ended;
-    }
-
-    fn message_head(&mut self, upstream_id: Option<String>) -> Head {
-        let mut head = self.make_head(200, Body::Json);
-        if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
-            head.add("x-creole-upstream-id", id);
-        }
-        head
-    }
-
-    fn stream_head(&mut self) -> Head {
-        let mut head = self.make_head(200, Body::Events);
-        // Proxies that compress or rewrite a body collect it first, and the stream stands still.
-        head.add("cache-control", "no-cache, no-transform".to_owned());
-        head.add("x-accel-buffering", "no".to_owned());
-        head
-    }
-
-    fn error_head(&mut self, error: &Error) -> Head {
-        let mut head = self.make_head(error.status, Body::Json);
-        if let Some(retry) = error.should_retry {
-            head.headers.retain(|(name, _)| name != "x-should-retry");
-            head.add("x-should-retry", retry.to_string());
-        }
-        if let Some(seconds) = error.retry_after
-            && !head.headers.iter().any(|(name, _)| name.starts_with("retry-after"))
-        {
-            head.add("retry-after", seconds.to_string());
-        }
-        if let Some(methods) = &error.allow {
-            head.add("allow", methods.clone());
-        }
-        head
-    }
-
-    /// The head with what every answer carries. From here on it counts as sent.
-    fn make_head(&mut self, status: u16, body: Body) -> Head {
-        let mut head = Head { status, headers: Vec::new() };
-        head.add("content-type", body.content_type().to_owned());
-        head.add("request-id", self.report.request_id.clone());
-        let warnings = self.warnings();
-        if let Some(codes) = warnings.header() {
-            head.add("x-creole-warnings", codes);
-        }
-        if !warnings.guards().is_empty() {
-            head.add("x-creole-guard", warnings.guards().join(","));
-        }
-        if let Some((turn, most)) = warnings.tool_turn() {
-            head.add("x-creole-tool-turn", format!("{turn}/{most}"));
-        }
-        let sent = HeadState::Sent(body);
-        if let HeadState::Held(upstream) = std::mem::replace(&mut self.head, sent) {
-            head.headers.extend(upstream);
-        }
-        head
     }
 }

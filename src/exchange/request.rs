@@ -1,21 +1,16 @@
-//! The request's way through an exchange.
+//! The client's request: whose it is, and what of it an upstream gets.
 
 use super::base::{is_own, without_doubled};
-use super::count::Count;
-use super::retry::SentRequest;
 use super::seam::request_too_large;
-use super::{Body, Exchange, Path, Pings, Reply, RequestHead, State, UpstreamRequest, passed};
+use super::{Exchange, Path, RequestHead, passed};
 use crate::config::Upstream;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::{self, Header, Headers};
 use crate::json::{Reader, quoted};
 use crate::model::request_context::RequestContext;
-use crate::observe::report::{Cause, Outcome};
-use crate::protocols::Translated;
-use crate::protocols::messages::models;
-use crate::stream::Answer;
-use crate::text::words::{self, BYTE_ORDER_MARK};
-use crate::{Millis, protocols};
+use crate::observe::report::Outcome;
+use crate::protocols::{self, messages::models};
+use crate::text::words;
 
 /// Longest name that is taken from a request that is refused: the log has it.
 const MODEL_BYTES_MAX: usize = 256;
@@ -30,37 +25,39 @@ impl Exchange {
     ) -> RequestHead {
         let path = words::before(path, b"?#");
         self.report.trace_id = headers.value("traceparent").and_then(headers::trace_id);
-        let mut head = match self.route(method, path, headers) {
-            Ok(RequestHead::PassThrough) => {
-                self.state = State::PassThrough;
+        let decided = self.route(method, path, headers).unwrap_or_else(|error| {
+            self.refuse(&error);
+            RequestHead::Answered
+        });
+        match decided {
+            RequestHead::PassThrough => {
+                self.state.pass();
                 // So that a host that cannot reach it can name it in its log.
                 if let Some((upstream, _)) = passed(&self.config, path) {
                     self.report.upstream.clone_from(&upstream.name);
                 }
-                RequestHead::PassThrough
             }
-            Ok(RequestHead::Translate) => {
+            RequestHead::Translate => {
                 self.client.headers = headers::kept(headers);
                 if !self.config.client_keys.is_empty() {
                     // It opens this door, and is no upstream's business.
                     let is_credential = |name: &str| headers::CREDENTIALS.contains(&name);
                     self.client.headers.retain(|(name, _)| !is_credential(name));
                 }
-                RequestHead::Translate
             }
-            Ok(RequestHead::Reply(reply)) => {
-                self.end(Outcome::Answered, reply.head.status);
-                RequestHead::Reply(reply)
+            RequestHead::Answered if method == "HEAD" => {
+                self.output.body.clear();
+                self.report.response_bytes = 0;
             }
-            Err(error) => RequestHead::Reply(self.refuse(&error)),
-        };
-        if let RequestHead::Reply(reply) = &mut head
-            && method == "HEAD"
-        {
-            reply.body.clear();
-            self.report.response_bytes = 0;
+            RequestHead::Answered => {}
         }
-        head
+        decided
+    }
+
+    fn answer_at_once(&mut self, body: &[u8]) -> RequestHead {
+        self.answer_json(body);
+        self.end(Outcome::Answered, 200);
+        RequestHead::Answered
     }
 
     fn route(
@@ -74,14 +71,16 @@ impl Exchange {
         if is_own(path) {
             path = words::trim_end(path, b"/");
         }
-        if !(probe && matches!(path, "/" | "/api/hello")) && (is_own(path) || !self.leaves_others) {
+        if !(probe && matches!(path, "/" | "/api/hello"))
+            && (is_own(path) || !self.can.serve_others)
+        {
             self.check_caller(headers)?;
         }
         self.client.path = match path {
             "/v1/messages" => Path::Messages,
             "/v1/messages/count_tokens" => Path::CountTokens,
             "/" | "/api/hello" if probe => {
-                return Ok(RequestHead::Reply(self.json_reply(b"{}".to_vec())));
+                return Ok(self.answer_at_once(b"{}"));
             }
             "/v1/models" if self.is_upstreams_list(method) => {
                 if self.wants_own_list(headers.value("anthropic-version").is_some()) {
@@ -91,12 +90,12 @@ impl Exchange {
                 return Ok(RequestHead::Translate);
             }
             "/v1/models" if probe => {
-                return Ok(RequestHead::Reply(self.json_reply(models::list(&self.config))));
+                return Ok(self.answer_at_once(&models::list(&self.config)));
             }
             _ if path.starts_with("/v1/models/") && probe => {
                 let id = path.strip_prefix("/v1/models/").unwrap_or_default();
                 let body = models::one(&self.config, id)?;
-                return Ok(RequestHead::Reply(self.json_reply(body)));
+                return Ok(self.answer_at_once(&body));
             }
             _ if path.starts_with("/v1/messages/") => {
                 return Err(Error::new(
@@ -126,97 +125,6 @@ impl Exchange {
             ))
             .with_code("request_body_encoding_unsupported")),
         }
-    }
-
-    /// The body of a request is complete: gives the request for the upstream, or the answer where
-    /// none is needed.
-    ///
-    /// # Errors
-    /// The reply that the client gets: an error, or an answer that needs no upstream (a token
-    /// count).
-    pub fn handle_request(
-        &mut self,
-        body: &[u8],
-        now: Millis,
-    ) -> Result<UpstreamRequest, Box<Reply>> {
-        self.report.requested_at = now;
-        self.report.request_bytes = body.len();
-        self.translate_request(body, now).map_err(Box::new)
-    }
-
-    fn translate_request(&mut self, body: &[u8], now: Millis) -> Result<UpstreamRequest, Reply> {
-        if body.len() > self.config.settings.request_bytes_max {
-            return Err(self.refuse(&request_too_large()));
-        }
-        if self.client.path == Path::Models {
-            return self.list_models(now);
-        }
-        let Ok(text) = simdutf8::basic::from_utf8(without_mark(body)) else {
-            let error = Error::invalid("The request body is not valid JSON: it is not UTF-8");
-            return Err(self.refuse(&error));
-        };
-        if self.client.path == Path::CountTokens {
-            return self.count_tokens(text, now);
-        }
-        let mut warnings = std::mem::take(&mut self.report.warnings);
-        let translated =
-            protocols::request(text, &self.config, &self.client.headers, &mut warnings);
-        self.report.warnings = warnings;
-        match translated {
-            Ok(Translated::Send { upstream, body, context }) => {
-                let sent = SentRequest { upstream, body, context };
-                let sent = self.without_remembered(text, sent, now);
-                self.note(&sent.context);
-                self.report.upstream.clone_from(&sent.upstream);
-                self.send(sent, None, now)
-            }
-            Ok(Translated::Answer { context, text, stop_reason }) => {
-                self.note(&context);
-                self.note_upstream(&context.model);
-                let mut answer = Answer::new(context, &self.config.settings, self.ids);
-                let mut body = Vec::new();
-                answer.write_own(&text, stop_reason, &mut body);
-                let head =
-                    if answer.is_stream() { self.stream_head() } else { self.message_head(None) };
-                self.report.answer = answer.report().clone();
-                self.count_bytes(body.len());
-                self.end(Outcome::Answered, 200);
-                Err(Reply { head, body })
-            }
-            Err(error) => {
-                self.note_refused(text);
-                Err(self.refuse(&error))
-            }
-        }
-    }
-
-    pub(super) fn send(
-        &mut self,
-        sent: SentRequest,
-        count: Option<Count>,
-        now: Millis,
-    ) -> Result<UpstreamRequest, Reply> {
-        let SentRequest { upstream, body, context } = sent;
-        let Some(target) = self.config.upstreams.get(&upstream) else {
-            let error =
-                Error::new(Fault::Operator, ErrorKind::Api, "No such upstream is configured.");
-            return Err(self.refuse(&error));
-        };
-        let (path, headers) =
-            (self.upstream_path(target), self.upstream_headers(target, context.stream));
-        let headers = match headers {
-            Ok(headers) => headers,
-            Err(error) => return Err(self.refuse(&error)),
-        };
-        let bytes = &mut self.report.upstream_request_bytes;
-        *bytes = bytes.saturating_add(body.len());
-        // A count is made at once, and can be estimated.
-        let at_once = context.stream || count.is_some();
-        let pings = self.pings != Pings::No;
-        let settings = &self.config.settings;
-        self.watchdog.start(settings.first_byte_after_ms(pings, at_once), now);
-        self.state = State::Waiting { context, count };
-        Ok(UpstreamRequest { upstream, path, headers, body })
     }
 
     /// For a host that cannot hold the head of a request until its body is known: path and headers for
@@ -264,31 +172,10 @@ impl Exchange {
     }
 
     /// Notes the upstream that requests for `model` get, of one that goes nowhere.
-    fn note_upstream(&mut self, model: &str) {
+    pub(super) fn note_upstream(&mut self, model: &str) {
         if let Some((upstream, _)) = self.config.route(model) {
             self.report.upstream.clone_from(&upstream.name);
         }
-    }
-
-    pub(super) fn refuse(&mut self, error: &Error) -> Reply {
-        if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
-            self.report.failed_by.get_or_insert(Cause::Guard);
-        }
-        if error.kind == ErrorKind::RequestTooLarge {
-            self.report.failed_by.get_or_insert(Cause::RequestTooLarge);
-        }
-        self.end(Outcome::Failed(error.kind, error.fault()), error.status);
-        let head = self.error_head(error);
-        let mut body = Vec::new();
-        error.write(&mut body, &self.report.request_id);
-        self.count_bytes(body.len());
-        Reply { head, body }
-    }
-
-    pub(super) fn json_reply(&mut self, body: Vec<u8>) -> Reply {
-        let head = self.make_head(200, Body::Json);
-        self.count_bytes(body.len());
-        Reply { head, body }
     }
 }
 
@@ -304,9 +191,4 @@ fn model_of(body: &str, depth_max: u32) -> Option<String> {
         reader.skip().ok()?;
     }
     None
-}
-
-/// A body without the mark before it.
-pub(super) fn without_mark(body: &[u8]) -> &[u8] {
-    body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)
 }

@@ -1,103 +1,77 @@
-//! A second try, where an upstream refuses what stays in the conversation, which would then be refused for ever:
-//! how calls and results are paired although they were repaired, as each vendor has rules of its own, images or PDFs
-//! that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it refuses
-//! a parameter that the client sends with each request, or its value: see [`Refused`].
+//! A round after a refusal, where an upstream refuses what stays in the conversation, which would then be refused
+//! for ever: how calls and results are paired although they were repaired, as each vendor has rules of its own, images
+//! or PDFs that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it
+//! refuses a parameter that the client sends with each request, or its value: see [`Refused`].
 //!
 //! A server may refuse one thing after the other, and each is left out once.
 
 use super::memory::RefusalScope;
-use super::request::without_mark;
-use super::{Exchange, HeadState, Path, State, UpstreamRequest};
+use super::round::RoundRequest;
+use super::{Exchange, Path};
 use crate::config::Pairing;
 use crate::error::{Error, ErrorKind, Fault, Reason, Rejection};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
-use crate::protocols::{Refused, Translated};
-use crate::{Millis, protocols};
+use crate::protocols::{self, Refused};
 
 /// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
 /// `parallel_tool_calls`.
 const RETRIES_MAX: usize = 4;
 
-/// A request for an upstream.
+/// An error that a request without what it refuses may mend. The client has nothing.
 #[derive(Debug)]
-pub(super) struct SentRequest {
-    /// Its name in the configuration.
-    pub(super) upstream: String,
-    pub(super) body: Vec<u8>,
-    pub(super) context: Box<RequestContext>,
-}
-
-impl SentRequest {
-    pub(super) fn of(translated: Result<Translated, Error>) -> Option<Self> {
-        match translated.ok()? {
-            Translated::Send { upstream, body, context } => Some(Self { upstream, body, context }),
-            Translated::Answer { .. } => None,
-        }
-    }
+pub(super) struct Refusal {
+    /// For the client, if there is no such request.
+    pub(super) error: Error,
+    refused: Refused,
+    /// The requests of which the same is refused, if that is known.
+    scope: Option<RefusalScope>,
 }
 
 impl Exchange {
-    /// Whether [`Exchange::handle_retry`] could still want the request's body, so that a host may
-    /// drop it in time.
-    #[must_use]
-    pub fn may_retry(&self) -> bool {
-        let may_refuse = match &self.state {
-            // With its status a server says that it does not take `stream_options` or so high a limit of the answer,
-            // which every request has.
-            State::Waiting { .. } | State::Refused { .. } | State::Failed { .. } => true,
-            state => state.answer().is_some_and(|answer| {
-                let context = answer.context();
-                self.can_rebuild(context)
-                    || context.has_images
-                    || context.has_documents
-                    || context.has_reasoning
-                    || context.has_schema
-            }),
-        };
-        may_refuse && self.can_ask_again()
+    /// Whether the client's body may be needed once more, because the upstream may still refuse some of it.
+    pub(super) fn may_call_again(&self) -> bool {
+        let Some(round) = self.state.round() else { return false };
+        // With its status a server says that it does not take `stream_options` or so high a limit of the answer,
+        // which every request has.
+        let may_refuse = round.answer().is_none_or(|answer| {
+            let context = answer.context();
+            self.can_rebuild(context)
+                || context.has_images
+                || context.has_documents
+                || context.has_reasoning
+                || context.has_schema
+        });
+        may_refuse && self.can_call_again()
     }
 
     /// Whether not too much was refused, and the client has nothing yet.
-    fn can_ask_again(&self) -> bool {
-        self.retries < RETRIES_MAX
+    fn can_call_again(&self) -> bool {
+        self.can.ask_again
+            && self.retries < RETRIES_MAX
             && self.client.path == Path::Messages
-            && matches!(self.head, HeadState::Held(_))
+            && self.output.is_held()
     }
 
-    /// The host keeps the client's body for [`Exchange::handle_retry`], and calls it as soon as the exchange
-    /// [wants](Exchange::wants_retry) it.
-    pub fn expect_retry(&mut self) {
-        self.keeps_body = true;
-    }
-
-    /// Whether [`Exchange::handle_retry`] is to be called now: the upstream refused what can be left out, and what
-    /// still comes of its response no longer matters. Never without [`Exchange::expect_retry`].
-    #[must_use]
-    pub fn wants_retry(&self) -> bool {
-        matches!(self.state, State::Failed { .. })
-    }
-
-    /// The request to send instead of the one that was refused, without what offends the upstream; then a new
-    /// head follows, which may refuse something else. `None` if there is no other: go on with
-    /// [`Exchange::handle_response_end`].
-    ///
-    /// `body` is the client's body, as it was given to [`Exchange::handle_request`].
-    pub fn handle_retry(&mut self, body: &[u8], now: Millis) -> Option<UpstreamRequest> {
-        let State::Failed { refused: new, scope, .. } = &self.state else { return None };
+    /// The request to send instead of the one that was refused, without what offends the upstream. None if there is no
+    /// other. `body` is the client's.
+    pub(super) fn without_refused(
+        &mut self,
+        refusal: &Refusal,
+        body: &str,
+    ) -> Option<RoundRequest> {
         let mut warnings = Warnings::new(self.config.settings.strict);
-        let body = std::str::from_utf8(without_mark(body)).ok()?;
         let mut refused = self.refused.clone();
-        refused.push(new.clone());
-        let sent = self.without(&refused, body, &mut warnings)?;
+        refused.push(refusal.refused.clone());
+        let request = self.without(&refused, body, &mut warnings)?;
         // What was not sent cannot be left out.
         let before = self.without(&self.refused, body, &mut Warnings::new(false));
-        if before.is_some_and(|before| before.body == sent.body) {
+        if before.is_some_and(|before| before.body == request.body) {
             return None;
         }
-        if let Some(scope) = scope {
-            self.memorize(scope.clone(), new);
+        if let Some(scope) = &refusal.scope {
+            self.memorize(scope.clone(), &refusal.refused);
         }
         self.refused = refused;
         self.retries = self.retries.saturating_add(1);
@@ -109,8 +83,8 @@ impl Exchange {
         self.report.upstream_request_id = None;
         self.report.answer = AnswerReport::default();
         self.report.warnings = warnings;
-        self.head = HeadState::Held(Vec::new());
-        self.send(sent, None, now).ok()
+        self.output.hold(Vec::new());
+        Some(request)
     }
 
     /// The request without what was refused.
@@ -119,9 +93,9 @@ impl Exchange {
         refused: &[Refused],
         body: &str,
         warnings: &mut Warnings,
-    ) -> Option<SentRequest> {
+    ) -> Option<RoundRequest> {
         let (config, headers) = (&self.config, &self.client.headers);
-        SentRequest::of(protocols::request_without(refused, body, config, headers, warnings))
+        RoundRequest::of(protocols::request_without(refused, body, config, headers, warnings))
     }
 
     /// Names what was refused.
@@ -135,22 +109,22 @@ impl Exchange {
         }
     }
 
-    /// Takes an error before which nothing came. It is kept if the upstream can be asked again; else the client has it.
+    /// Takes an error before which nothing came. It is kept if the upstream can be called again; else the client has
+    /// it.
     pub(super) fn take_refusal(
         &mut self,
         context: &RequestContext,
         error: Error,
-    ) -> Result<(), Error> {
+    ) -> Result<Refusal, Error> {
         let found = error.rejection().and_then(|rejection| self.left_out(rejection, context));
         let Some((refused, scope)) = found else { return Err(self.explained(context, error)) };
-        if self.keeps_body && self.can_ask_again() {
+        if self.keeps_body() && self.can_call_again() {
             let error = self.explained(context, error);
-            self.state = State::Failed { error, refused, scope };
-            return Ok(());
+            return Ok(Refusal { error, refused, scope });
         }
         let Some(scope) = scope else { return Err(self.explained(context, error)) };
         self.memorize(scope, &refused);
-        if !matches!(self.head, HeadState::Held(_)) {
+        if !self.output.is_held() {
             return Err(self.explained(context, error));
         }
         let (code, name) = refused.code();
@@ -165,14 +139,14 @@ impl Exchange {
         rejection: &Rejection,
         context: &RequestContext,
     ) -> Option<(Refused, Option<RefusalScope>)> {
-        if !self.keeps_body && self.refusals.is_none() {
+        if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
         let is_new = |refused: &Refused| {
             let can_be = match refused {
                 Refused::Calls(_) => self.can_rebuild(context),
                 // Where a later request is all that can be without it, it may have other images or schemas.
-                Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body,
+                Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body(),
                 _ => true,
             };
             let is_sent = match self.speaks_chat() {
@@ -188,6 +162,10 @@ impl Exchange {
         })
     }
 
+    fn keeps_body(&self) -> bool {
+        !self.client.body.is_empty()
+    }
+
     fn is_new(&self, refused: &Refused) -> bool {
         !self.refused.contains(refused) && !self.remembered.contains(refused)
     }
@@ -195,7 +173,7 @@ impl Exchange {
     /// The error as the client gets it, where the upstream is not asked again here. Of an error of pairing the
     /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are in the
     /// client's own words.
-    pub(super) fn explained(&mut self, context: &RequestContext, mut error: Error) -> Error {
+    fn explained(&mut self, context: &RequestContext, mut error: Error) -> Error {
         let Some(rejection) = error.rejection() else { return error };
         if !(self.can_rebuild(context) && rejection.reasons.contains(&Reason::Pairing)) {
             if let Some(message) = rejection.in_clients_words() {

@@ -55,19 +55,19 @@ impl Reply {
 }
 
 /// What to do with a request, by its head.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestHead {
-    /// Collect the body and give it to [`Exchange::handle_request`](super::Exchange::handle_request).
+    /// Collect the body and give it to [`Exchange::handle_request_body`](super::Exchange::handle_request_body).
     Translate,
     /// Not ours: send it on untouched, and send the answer back untouched.
     PassThrough,
-    /// Answer at once.
-    Reply(Reply),
+    /// The answer is there: [`Exchange::poll_reply`](super::Exchange::poll_reply).
+    Answered,
 }
 
-/// The request for the upstream.
+/// A request for an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UpstreamRequest {
+pub struct Call {
     /// The upstream's name in the configuration.
     pub upstream: String,
     /// Path with the upstream's `base_path`.
@@ -78,22 +78,21 @@ pub struct UpstreamRequest {
     pub body: Vec<u8>,
 }
 
-impl UpstreamRequest {
-    /// The method. `GET` is only asked of hosts that called
-    /// [`Exchange::ask_for_models`](super::Exchange::ask_for_models), and has no body.
+impl Call {
+    /// The method. `GET` is only for hosts that [can list models](HostCan::list_models), and has no body.
     #[must_use]
     pub fn method(&self) -> &'static str {
         if self.body.is_empty() { "GET" } else { "POST" }
     }
 }
 
-/// What to do with a response, by its head.
+/// What to do with what still comes of an upstream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ResponseHead {
-    /// Give the body to [`Exchange::handle_response_body`](super::Exchange::handle_response_body).
-    Translate,
-    /// Send it back untouched.
-    PassThrough,
+pub enum Cancel {
+    /// Its end is near: a host that reads so far, for a moment, can use the connection again.
+    ReadOut,
+    /// Close the connection: the text was cut at a stop sequence that the upstream does not know, and it goes on.
+    Cut,
 }
 
 /// How the upstream's body ended.
@@ -191,14 +190,31 @@ impl Failure {
     }
 }
 
+/// What a host can do. By default it does the least.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCan {
+    /// Write to the client while the upstream is silent.
+    pub ping: Pings,
+    /// Send another request to an upstream that refused the first, so that
+    /// [`Exchange::poll_call`](super::Exchange::poll_call) gives one. The exchange keeps the client's body for it.
+    pub ask_again: bool,
+    /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where the configuration
+    /// names none.
+    pub list_models: bool,
+    /// Leave requests for paths that are not Creole's to other services behind it, such as a proxy can. They get no
+    /// answer from Creole.
+    pub serve_others: bool,
+}
+
 /// Whether the host can send bytes to the client while the upstream is silent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pings {
     /// It has timers and may write at any time.
     Sent,
     /// It writes at any time once the client has the head, which goes out with the upstream's first bytes.
     AfterHead,
     /// It writes only when the upstream does.
+    #[default]
     No,
 }
 

@@ -31,8 +31,8 @@ fn cut(pings: Pings) -> (Exchange, Vec<u8>) {
     let sent: Value = serde_json::from_slice(&request.body).unwrap();
     assert_eq!(sent.get("stop"), None);
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
-    exchange.handle_response_body(&piece("Hello END and"), NOW, &mut body);
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.piece(&piece("Hello END and"), NOW, &mut body);
     assert!(!exchange.is_ended());
     (exchange, body)
 }
@@ -44,10 +44,10 @@ fn an_upstream_that_goes_on_behind_a_cut_is_left_at_once() {
         let mut now = NOW;
         while !exchange.is_ended() {
             now += 10;
-            exchange.handle_response_body(&piece(" more"), now, &mut body);
+            exchange.piece(&piece(" more"), now, &mut body);
             assert!(now <= NOW + 200, "{pings:?} reads on");
         }
-        assert!(exchange.leaves_upstream(), "{pings:?}");
+        assert!(exchange.poll_cancel() == Some(Cancel::Cut), "{pings:?}");
         // What is estimated is what came until the cut.
         assert_eq!(last_counts(&body).1, 4);
         assert_eq!(exchange.report().cause(), "stop_sequence");
@@ -55,9 +55,9 @@ fn an_upstream_that_goes_on_behind_a_cut_is_left_at_once() {
         assert!(warnings.iter().any(|warning| warning.code == "usage_estimated"));
         // Nothing that still comes changes that.
         let length = body.len();
-        exchange.handle_response_body(&piece(" more"), now + 10, &mut body);
-        exchange.handle_response_end(End::Aborted, now + 20, &mut body);
-        assert_eq!((body.len(), exchange.leaves_upstream()), (length, true));
+        exchange.piece(&piece(" more"), now + 10, &mut body);
+        exchange.end(End::Aborted, now + 20, &mut body);
+        assert_eq!((body.len(), exchange.poll_cancel()), (length, Some(Cancel::Cut)));
     }
 }
 
@@ -66,10 +66,10 @@ fn an_upstream_that_is_silent_behind_a_cut_is_left_by_the_timer_where_the_host_c
     for (pings, end) in [(Pings::Sent, 200), (Pings::AfterHead, 200), (Pings::No, 10_000)] {
         let (mut exchange, mut body) = cut(pings);
         assert_eq!(exchange.poll_timeout(), Some(NOW + end), "{pings:?}");
-        exchange.handle_timeout(NOW + end - 1, &mut body);
+        exchange.timeout(NOW + end - 1, &mut body);
         assert!(!exchange.is_ended());
-        exchange.handle_timeout(NOW + end, &mut body);
-        assert!(exchange.is_ended() && exchange.leaves_upstream());
+        exchange.timeout(NOW + end, &mut body);
+        assert!(exchange.is_ended() && exchange.poll_cancel() == Some(Cancel::Cut));
         last_counts(&body);
     }
 }
@@ -77,12 +77,12 @@ fn an_upstream_that_is_silent_behind_a_cut_is_left_by_the_timer_where_the_host_c
 #[test]
 fn counts_that_come_at_once_behind_a_cut_are_taken() {
     let (mut exchange, mut body) = cut(Pings::Sent);
-    exchange.handle_response_body(&piece(" so on"), NOW + 50, &mut body);
+    exchange.piece(&piece(" so on"), NOW + 50, &mut body);
     let usage = json!({"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 30}});
     let stop = json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]});
     let last = format!("data: {stop}\n\ndata: {usage}\n\ndata: [DONE]\n\n");
-    exchange.handle_response_body(last.as_bytes(), NOW + 199, &mut body);
-    assert!(exchange.is_ended() && !exchange.leaves_upstream());
+    exchange.piece(last.as_bytes(), NOW + 199, &mut body);
+    assert!(exchange.is_ended() && exchange.poll_cancel() != Some(Cancel::Cut));
     assert_eq!(last_counts(&body), (70, 30));
 }
 
@@ -90,10 +90,10 @@ fn counts_that_come_at_once_behind_a_cut_are_taken() {
 fn a_message_that_is_collected_ends_at_its_cut_too() {
     let (mut exchange, _) = started(&drive::config(UNTOLD), Pings::Sent, &stopping(false));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
-    assert_eq!(exchange.handle_response_body(&piece("Hello END"), NOW, &mut body), None);
-    let head = exchange.handle_response_body(&piece(" more"), NOW + 300, &mut body).unwrap();
-    assert_eq!((head.status, exchange.leaves_upstream()), (200, true));
+    exchange.handle_call_head(200, &[], NOW);
+    assert_eq!(exchange.piece(&piece("Hello END"), NOW, &mut body), None);
+    let head = exchange.piece(&piece(" more"), NOW + 300, &mut body).unwrap();
+    assert_eq!((head.status, exchange.poll_cancel()), (200, Some(Cancel::Cut)));
     let message: Value = serde_json::from_slice(&body).unwrap();
     assert_eq!(message["content"][0]["text"], "Hello ");
     assert_eq!(message["stop_sequence"], "END");
@@ -103,12 +103,12 @@ fn a_message_that_is_collected_ends_at_its_cut_too() {
 fn an_answer_that_ends_by_itself_leaves_no_upstream() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
-    exchange.handle_response_body(&stopped("Hi"), NOW, &mut body);
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.piece(&stopped("Hi"), NOW, &mut body);
     let mut now = NOW;
     while !exchange.is_ended() {
         now = exchange.poll_timeout().unwrap();
-        exchange.handle_timeout(now, &mut body);
+        exchange.timeout(now, &mut body);
     }
-    assert!(now >= NOW + 10_000 && !exchange.leaves_upstream());
+    assert!(now >= NOW + 10_000 && exchange.poll_cancel() != Some(Cancel::Cut));
 }

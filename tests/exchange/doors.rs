@@ -8,9 +8,9 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
     let own =
         r#"{"upstreams":{"default":{"url":"http://u","key":{"secret":"K"},"base_path":"/x"}}}"#;
     let begin = |config: &str, sent: &[(&str, &str)]| {
-        let mut exchange = Exchange::new(drive::config(config), SEED, Pings::Sent);
-        exchange.ask_for_models();
-        let head = exchange.handle_request_head("GET", "/v1/models?limit=1000", &headers(sent));
+        let host = HostCan { list_models: true, ..can(Pings::Sent) };
+        let mut exchange = Exchange::new(drive::config(config), SEED, host);
+        let head = exchange.decide("GET", "/v1/models?limit=1000", &headers(sent));
         (exchange, head)
     };
     let list = br#"{"object":"list","data":[{"id":"qwen","object":"model"}]}"#;
@@ -21,8 +21,8 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
         (401, br#"{"error":{"message":"no"}}"#, json!([])),
     ] {
         let (mut exchange, head) = begin(own, &[version]);
-        assert_eq!(head, RequestHead::Translate);
-        let sent = exchange.handle_request(b"", NOW).unwrap();
+        assert_eq!(head, Decision::Translate);
+        let sent = exchange.request(b"", NOW).unwrap();
         assert_eq!((sent.method(), sent.path.as_str()), ("GET", "/x/models"));
         assert!(
             sent.headers.contains(&("authorization".to_owned(), "Bearer secret-of-K".to_owned()))
@@ -39,14 +39,14 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
     // One that is not there, or silent, has no names.
     for silent in [true, false] {
         let (mut exchange, _) = begin(own, &[version]);
-        exchange.handle_request(b"", NOW).unwrap();
+        exchange.request(b"", NOW).unwrap();
         let mut out = Vec::new();
         let head = if silent {
             let at = exchange.poll_timeout().unwrap();
             assert!(at <= NOW + 3000, "Claude Code waits no longer");
-            exchange.handle_timeout(at, &mut out)
+            exchange.timeout(at, &mut out)
         } else {
-            exchange.handle_failure(Failure::Unreachable(Unreachable::Refused), NOW, &mut out)
+            exchange.failed(Failure::Unreachable(Unreachable::Refused), NOW, &mut out)
         };
         assert_eq!(head.unwrap().status, 200);
         assert!(String::from_utf8(out).unwrap().starts_with(r#"{"data":[],"#));
@@ -54,12 +54,12 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
     }
     // A client without a key, where the upstream has none either.
     let (mut exchange, _) = begin("{}", &[version]);
-    assert_eq!(exchange.handle_request(b"", NOW).unwrap_err().head.status, 200);
+    assert_eq!(exchange.request(b"", NOW).unwrap_err().head.status, 200);
     // A client of Chat Completions gets what the upstream says, and so does one of Messages from an upstream of its
     // kind.
-    assert_eq!(begin(own, &[]).1, RequestHead::PassThrough);
+    assert_eq!(begin(own, &[]).1, Decision::PassThrough);
     let native = r#"{"upstreams":{"default":{"url":"http://u","protocol":"anthropic"}}}"#;
-    assert_eq!(begin(native, &[version]).1, RequestHead::PassThrough);
+    assert_eq!(begin(native, &[version]).1, Decision::PassThrough);
     // A map is what clients may use.
     let mapped = r#"{"models":{"a":{}}}"#;
     assert_eq!(refused(begin(mapped, &[version]).1).head.status, 200);
@@ -68,12 +68,12 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
 /// An upstream that was asked for its models and has sent its head.
 fn listing() -> Exchange {
     let config = drive::config(r#"{"upstreams":{"default":{"url":"http://u","key":"none"}}}"#);
-    let mut exchange = Exchange::new(config, SEED, Pings::Sent);
-    exchange.ask_for_models();
+    let host = HostCan { list_models: true, ..can(Pings::Sent) };
+    let mut exchange = Exchange::new(config, SEED, host);
     let sent = headers(&[("anthropic-version", "2023-06-01")]);
-    assert_eq!(exchange.handle_request_head("GET", "/v1/models", &sent), RequestHead::Translate);
-    exchange.handle_request(b"", NOW).unwrap();
-    exchange.handle_response_head(200, &[], NOW + 2400);
+    assert_eq!(exchange.decide("GET", "/v1/models", &sent), Decision::Translate);
+    exchange.request(b"", NOW).unwrap();
+    exchange.handle_call_head(200, &[], NOW + 2400);
     exchange
 }
 
@@ -82,10 +82,10 @@ fn a_list_of_models_counts_towards_what_is_held() {
     let mut exchange = listing();
     let piece = format!(r#"{{"data":[{}"#, " ".repeat(50_000));
     for count in 1..4 {
-        exchange.handle_response_body(piece.as_bytes(), NOW + 2400, &mut Vec::new());
+        exchange.piece(piece.as_bytes(), NOW + 2400, &mut Vec::new());
         assert_eq!(exchange.held_bytes(), piece.len() * count);
     }
-    exchange.handle_response_end(End::Complete, NOW + 2401, &mut Vec::new());
+    exchange.end(End::Complete, NOW + 2401, &mut Vec::new());
     assert_eq!(exchange.held_bytes(), 0);
 }
 
@@ -96,20 +96,23 @@ fn one_time_is_for_the_whole_list_of_models() {
         for (fails, is_sent) in [(false, false), (false, true), (true, false)] {
             let mut exchange = listing();
             let mut out = Vec::new();
-            let early = is_sent.then(|| exchange.take_head().unwrap());
+            let early = is_sent.then(|| {
+                exchange.release_head();
+                exchange.poll_head().unwrap()
+            });
             // Each byte is a sign of life, and gives it no more time.
             for (number, byte) in came.bytes().enumerate() {
                 let now = NOW + 2400 + number as u64;
-                assert_eq!(exchange.handle_response_body(&[byte], now, &mut out), None);
+                assert_eq!(exchange.piece(&[byte], now, &mut out), None);
             }
             assert_eq!(exchange.poll_timeout(), Some(NOW + 2500));
-            assert_eq!(exchange.handle_timeout(NOW + 2499, &mut out), None);
+            assert_eq!(exchange.timeout(NOW + 2499, &mut out), None);
             assert!(!exchange.is_ended() && out.is_empty());
             let head = if fails {
                 let failure = Failure::Unreachable(Unreachable::Closed);
-                exchange.handle_failure(failure, NOW + 2499, &mut out)
+                exchange.failed(failure, NOW + 2499, &mut out)
             } else {
-                exchange.handle_timeout(NOW + 2500, &mut out)
+                exchange.timeout(NOW + 2500, &mut out)
             };
             assert_eq!(early.or(head).unwrap().status, 200, "{came}");
             let told: Value = serde_json::from_slice(&out).unwrap();
@@ -121,14 +124,14 @@ fn one_time_is_for_the_whole_list_of_models() {
 }
 
 /// What an exchange makes of a head.
-fn head_of(config: &str, method: &str, path: &str, sent: &[(&str, &str)]) -> RequestHead {
-    let mut exchange = Exchange::new(drive::config(config), SEED, Pings::No);
-    exchange.handle_request_head(method, path, &headers(sent))
+fn head_of(config: &str, method: &str, path: &str, sent: &[(&str, &str)]) -> Decision {
+    let mut exchange = Exchange::new(drive::config(config), SEED, can(Pings::No));
+    exchange.decide(method, path, &headers(sent))
 }
 
-fn refused(head: RequestHead) -> creole::Reply {
+fn refused(head: Decision) -> creole::Reply {
     match head {
-        RequestHead::Reply(reply) => reply,
+        Decision::Reply(reply) => reply,
         other => panic!("it was not refused: {other:?}"),
     }
 }
@@ -136,7 +139,7 @@ fn refused(head: RequestHead) -> creole::Reply {
 #[test]
 fn only_known_methods_go_to_an_upstream() {
     for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] {
-        assert_eq!(head_of("{}", method, "/v1/files", &[]), RequestHead::PassThrough, "{method}");
+        assert_eq!(head_of("{}", method, "/v1/files", &[]), Decision::PassThrough, "{method}");
     }
     for method in ["TRACE", "TRACK", "CONNECT", "DEBUG", "PRI", "PURGE", "get", "GET, TRACE", ""] {
         for path in ["/v1/files", "/", "/elsewhere", "/v1/models"] {
@@ -153,10 +156,10 @@ fn only_known_methods_go_to_an_upstream() {
 
 #[test]
 fn the_methods_of_other_services_are_left_to_them() {
-    let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-    exchange.leave_others();
-    let head = exchange.handle_request_head("PROPFIND", "/files", &[]);
-    assert_eq!(head, RequestHead::PassThrough);
+    let host = HostCan { serve_others: true, ..HostCan::default() };
+    let mut exchange = Exchange::new(drive::config("{}"), SEED, host);
+    let head = exchange.decide("PROPFIND", "/files", &[]);
+    assert_eq!(head, Decision::PassThrough);
 }
 
 const KEYS: &str = r#"{"client_keys":[{"secret":"TEAM_A","name":"a"},{"secret":"TEAM_B"}],
@@ -201,7 +204,7 @@ fn where_clients_have_keys_nobody_else_comes_in() {
             ("authorization", "Bearer secret-of-TEAM_A"),
             ("authorization", "bearer  secret-of-TEAM_B"),
         ] {
-            if let RequestHead::Reply(reply) = head_of(KEYS, method, path, &[key]) {
+            if let Decision::Reply(reply) = head_of(KEYS, method, path, &[key]) {
                 assert_ne!(reply.head.status, 401, "{method} {path} {key:?}");
             }
         }
@@ -218,12 +221,12 @@ fn the_key_of_a_client_is_named_in_the_report_and_sent_to_no_upstream() {
         for protocol in ["openai", "anthropic"] {
             let config = KEYS.replace(r#"{"secret":"K"}"#, key);
             let config = config.replace(r#""url""#, &format!(r#""protocol":"{protocol}","url""#));
-            let mut exchange = Exchange::new(drive::config(&config), SEED, Pings::Sent);
-            let head = exchange.handle_request_head("POST", "/v1/messages", &headers(&both));
-            assert_eq!(head, RequestHead::Translate);
+            let mut exchange = Exchange::new(drive::config(&config), SEED, can(Pings::Sent));
+            let head = exchange.decide("POST", "/v1/messages", &headers(&both));
+            assert_eq!(head, Decision::Translate);
             assert_eq!(exchange.report().client_key.as_deref(), Some("a"));
             // Hosts refuse a configuration that would send it on.
-            let Ok(sent) = exchange.handle_request(&ask(true), NOW) else {
+            let Ok(sent) = exchange.request(&ask(true), NOW) else {
                 assert_eq!(key, r#""client""#);
                 continue;
             };
@@ -245,10 +248,10 @@ fn the_key_of_a_client_is_named_in_the_report_and_sent_to_no_upstream() {
 #[test]
 fn a_filter_asks_for_keys_on_its_own_paths_alone() {
     let status = |path: &str| {
-        let mut exchange = Exchange::new(drive::config(KEYS), SEED, Pings::No);
-        exchange.leave_others();
-        match exchange.handle_request_head("POST", path, &[]) {
-            RequestHead::Reply(reply) => reply.head.status,
+        let host = HostCan { serve_others: true, ..HostCan::default() };
+        let mut exchange = Exchange::new(drive::config(KEYS), SEED, host);
+        match exchange.decide("POST", path, &[]) {
+            Decision::Reply(reply) => reply.head.status,
             _ => 0,
         }
     };
@@ -261,18 +264,18 @@ fn gateways_that_lead_to_each_other_end_after_a_few_rounds() {
     for round in 0..4 {
         let mut sent = headers(&[("x-api-key", "k")]);
         sent.extend(hops.map(|hops| ("x-creole-hops".to_owned(), hops)));
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-        let head = exchange.handle_request_head("POST", "/v1/messages", &sent);
-        assert_eq!(head, RequestHead::Translate, "round {round}");
-        let up = exchange.handle_request(&ask(true), NOW).unwrap();
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+        let head = exchange.decide("POST", "/v1/messages", &sent);
+        assert_eq!(head, Decision::Translate, "round {round}");
+        let up = exchange.request(&ask(true), NOW).unwrap();
         hops = up.headers.iter().find(|(name, _)| name == "x-creole-hops").map(|it| it.1.clone());
     }
     assert_eq!(hops.as_deref(), Some("4"));
     for path in ["/v1/messages", "/v1/messages/count_tokens", "/v1/files", "/v1/models"] {
         for hops in ["4", "5", "4294967295"] {
-            let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
+            let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
             let sent = headers(&[("x-api-key", "k"), ("x-creole-hops", hops)]);
-            let reply = refused(exchange.handle_request_head("POST", path, &sent));
+            let reply = refused(exchange.decide("POST", path, &sent));
             assert_eq!(reply.head.status, 508, "{path} {hops}");
             assert_eq!(header(&reply.head, "x-should-retry"), Some("false"));
             let message = error_of(&reply.body)["message"].as_str().unwrap().to_owned();
@@ -287,9 +290,9 @@ fn a_key_that_cannot_be_sent_is_told_so_and_a_long_one_is_sent() {
     // As an Entra token with groups is.
     let long = format!("Bearer {}", "a".repeat(10_455));
     let sent = |name: &str, value: &str| {
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[(name, value)]));
-        exchange.handle_request(&ask(true), NOW)
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+        exchange.decide("POST", "/v1/messages", &headers(&[(name, value)]));
+        exchange.request(&ask(true), NOW)
     };
     for name in ["authorization", "x-api-key"] {
         let up = sent(name, &long).unwrap();
@@ -311,9 +314,9 @@ fn headers_of_the_operator_go_with_every_request_and_are_never_shown() {
         "profile_overrides":{"tokenizer":"messages"}}}}"#;
     let client = headers(&[("x-api-key", "k"), ("traceparent", "00-1-2-01"), ("x-team", "b")]);
     for path in ["/v1/messages", "/v1/messages/count_tokens"] {
-        let mut exchange = Exchange::new(drive::config(config), SEED, Pings::No);
-        exchange.handle_request_head("POST", path, &client);
-        let up = exchange.handle_request(&ask(false), NOW).unwrap();
+        let mut exchange = Exchange::new(drive::config(config), SEED, can(Pings::No));
+        exchange.decide("POST", path, &client);
+        let up = exchange.request(&ask(false), NOW).unwrap();
         for (name, value) in [
             ("cf-access-client-id", "secret-of-ACCESS"),
             ("x-team", "a"),
@@ -366,7 +369,7 @@ fn a_base_url_with_the_path_that_others_have_is_understood() {
 fn a_slash_at_the_end_of_a_path_is_no_other_path() {
     let sent = [("x-api-key", "k")];
     for path in ["/v1/messages/", "/v1/messages//", "/v1/messages/count_tokens/?beta=true"] {
-        assert_eq!(head_of("{}", "POST", path, &sent), RequestHead::Translate, "{path}");
+        assert_eq!(head_of("{}", "POST", path, &sent), Decision::Translate, "{path}");
     }
     let listed = refused(head_of(r#"{"models":{"a":{}}}"#, "GET", "/v1/models/", &[]));
     assert_eq!(listed.head.status, 200);
@@ -378,9 +381,9 @@ fn a_slash_at_the_end_of_a_path_is_no_other_path() {
 
 #[test]
 fn a_path_that_is_not_served_is_told_the_right_one() {
-    let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-    let head = exchange.handle_request_head("POST", "/x/v1/messages", &[]);
-    assert_eq!(head, RequestHead::PassThrough);
+    let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+    let head = exchange.decide("POST", "/x/v1/messages", &[]);
+    assert_eq!(head, Decision::PassThrough);
     let reply = exchange.reply_to(Failure::NoRoute, NOW);
     assert_eq!(reply.head.status, 404);
     let message = error_of(&reply.body)["message"].as_str().unwrap().to_owned();

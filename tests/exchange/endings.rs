@@ -24,10 +24,10 @@ fn a_connection_that_breaks_off_ends_no_answer_whose_chunks_all_say_that_it_is_o
     for (upstream, whole) in cut.into_iter().chain(done.map(|upstream| (upstream, true))) {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.handle_response_body(&upstream, NOW, &mut body);
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.piece(&upstream, NOW, &mut body);
         let end = if whole { End::Complete } else { End::Aborted };
-        exchange.handle_response_end(end, NOW, &mut body);
+        exchange.end(end, NOW, &mut body);
         let events = grammar::check_stream(&body, Rules::default()).unwrap();
         let last = if whole { "message_stop" } else { "error" };
         assert_eq!(events.last().unwrap().name, last, "{}", String::from_utf8_lossy(&upstream));
@@ -54,9 +54,9 @@ fn a_finish_reason_that_comes_twice_is_believed_where_the_connection_ends_as_it_
     ] {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.handle_response_body(upstream.as_bytes(), NOW, &mut body);
-        exchange.handle_response_end(end, NOW, &mut body);
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.piece(upstream.as_bytes(), NOW, &mut body);
+        exchange.end(end, NOW, &mut body);
         let events = grammar::check_stream(&body, Rules::default()).unwrap();
         assert_eq!(events.last().unwrap().name, last, "{upstream}");
     }

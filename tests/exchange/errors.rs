@@ -35,7 +35,7 @@ fn failures_without_an_answer_have_their_own_status_and_cause() {
     for (failure, status, kind, cause) in cases {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();
-        let head = exchange.handle_failure(failure.clone(), NOW, &mut body).unwrap();
+        let head = exchange.failed(failure.clone(), NOW, &mut body).unwrap();
         assert_eq!(head.status, status, "{failure:?}");
         assert_eq!(error_of(&body)["type"], kind, "{failure:?}");
         assert_eq!(exchange.report().cause(), cause, "{failure:?}");
@@ -56,11 +56,11 @@ fn a_rejected_key_of_the_gateway_is_not_retried_and_the_log_alone_says_why() {
         let mut body = Vec::new();
         // What an upstream says of retries is of the client's no more than its text.
         let head = headers(&[("content-type", "application/json"), ("x-should-retry", "true")]);
-        exchange.handle_response_head(status, &head, NOW);
+        exchange.handle_call_head(status, &head, NOW);
         let said =
             br#"{"error":{"message":"Project p-1 has no access to model m with secret-of-KEY"}}"#;
-        exchange.handle_response_body(said, NOW, &mut body);
-        let head = exchange.handle_response_end(End::Complete, NOW, &mut body).unwrap();
+        exchange.piece(said, NOW, &mut body);
+        let head = exchange.end(End::Complete, NOW, &mut body).unwrap();
         assert_eq!((head.status, header(&head, "x-should-retry")), (500, Some("false")));
         assert!(!String::from_utf8_lossy(&body).contains("p-1"));
         let known = creole::observe::log::Request::default();
@@ -188,7 +188,7 @@ fn an_upstream_that_speaks_messages_refuses_what_the_client_sent() {
 #[test]
 fn what_only_the_operator_can_mend_is_not_retried() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
-    let head = exchange.handle_failure(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();
+    let head = exchange.failed(Failure::Misconfigured, NOW, &mut Vec::new()).unwrap();
     assert_eq!(header(&head, "x-should-retry"), Some("false"));
 }
 
@@ -210,15 +210,13 @@ fn a_prompt_that_was_filtered_has_no_counts() {
 #[test]
 fn a_host_that_must_send_the_head_early_still_tells_of_errors() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
-    exchange.handle_response_head(200, &[], NOW);
-    assert_eq!(exchange.take_head().unwrap().status, 200);
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.release_head();
+    assert_eq!(exchange.poll_head().unwrap().status, 200);
     let mut body = Vec::new();
-    let late = exchange.handle_response_body(
-        b"data: {\"error\":{\"message\":\"no\",\"code\":429}}\n\n",
-        NOW,
-        &mut body,
-    );
-    let end = exchange.handle_response_end(End::Complete, NOW, &mut body);
+    let late =
+        exchange.piece(b"data: {\"error\":{\"message\":\"no\",\"code\":429}}\n\n", NOW, &mut body);
+    let end = exchange.end(End::Complete, NOW, &mut body);
     assert_eq!((late, end), (None, None));
     let rules = Rules { head_sent_early: true, ..Rules::default() };
     let events = grammar::check_stream(&body, rules).unwrap();
@@ -235,10 +233,10 @@ fn a_credential_that_the_upstream_quotes_does_not_reach_the_client() {
         for (status, body) in
             [(400, &body), (404, &body), (429, &body), (500, &body), (200, &event)]
         {
-            let mut exchange = Exchange::new(drive::config(config), SEED, Pings::Sent);
+            let mut exchange = Exchange::new(drive::config(config), SEED, can(Pings::Sent));
             let client = headers(&[("x-api-key", "correct horse battery staple")]);
-            exchange.handle_request_head("POST", "/v1/messages", &client);
-            exchange.handle_request(&ask(true), NOW).unwrap();
+            exchange.decide("POST", "/v1/messages", &client);
+            exchange.request(&ask(true), NOW).unwrap();
             let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
             let text = String::from_utf8(answer.body).unwrap();
             assert!(text.contains("user *** is over quota, ***!"), "{status}: {text}");
@@ -370,11 +368,11 @@ fn white_space_without_end_is_an_answer_that_is_too_large() {
     let config = drive::config(r#"{"response_bytes_max": 1024}"#);
     for begin in ["", "\u{feff}"] {
         let (mut exchange, _) = started(&config, Pings::Sent, &ask(true));
-        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_call_head(200, &[], NOW);
         let mut body = Vec::new();
-        let mut head = exchange.handle_response_body(begin.as_bytes(), NOW, &mut body);
+        let mut head = exchange.piece(begin.as_bytes(), NOW, &mut body);
         for _ in 0..600 {
-            let next = exchange.handle_response_body(b"\n ", NOW, &mut body);
+            let next = exchange.piece(b"\n ", NOW, &mut body);
             head = head.or(next);
         }
         assert_eq!(head.map(|head| head.status), Some(502));

@@ -30,10 +30,14 @@ impl<'h, M: AsRef<str>> Host<'h, M> {
 
     pub(super) fn ask(&self, body: &Value, now: u64) -> Got {
         let body = body.to_string().into_bytes();
-        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, Pings::No);
+        let mut exchange = Exchange::new(
+            Arc::clone(&self.config),
+            SEED,
+            HostCan { ask_again: self.asks_again, ..HostCan::default() },
+        );
         exchange.remember(Arc::clone(&self.refusals));
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-        let mut request = exchange.handle_request(&body, now).unwrap();
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let mut request = exchange.request(&body, now).unwrap();
         let (mut asked, mut out) = (Vec::new(), Vec::new());
         loop {
             let sent = serde_json::from_slice(&request.body).unwrap();
@@ -47,19 +51,15 @@ impl<'h, M: AsRef<str>> Host<'h, M> {
                         "usage": {"prompt_tokens": 1, "completion_tokens": 1}}),
                 ),
             };
-            exchange.handle_response_head(status, &[], now);
-            if self.asks_again {
-                exchange.expect_retry();
+            exchange.handle_call_head(status, &[], now);
+            exchange.piece(answer.to_string().as_bytes(), now, &mut out);
+            let mut head = exchange.end(End::Complete, now, &mut out);
+            if let Some(again) = exchange.poll_call(now) {
+                request = again;
+                continue;
             }
-            exchange.handle_response_body(answer.to_string().as_bytes(), now, &mut out);
-            let mut head = exchange.handle_response_end(End::Complete, now, &mut out);
-            if exchange.wants_retry() {
-                if let Some(again) = exchange.handle_retry(&body, now) {
-                    request = again;
-                    continue;
-                }
-                head = exchange.handle_response_end(End::Complete, now, &mut out);
-            }
+            head = head.or_else(|| exchange.poll_head());
+            exchange.poll_body(&mut out);
             return Got { head: head.unwrap(), body: out, asked };
         }
     }

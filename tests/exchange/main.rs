@@ -26,13 +26,10 @@ mod windows;
 use std::sync::Arc;
 
 use creole::config::Log;
-use creole::{
-    Config, End, Exchange, Failure, Head, Pings, RequestHead, ResponseHead, Unreachable,
-    UpstreamRequest,
-};
+use creole::{Call, Cancel, Config, End, Exchange, Failure, Head, HostCan, Pings, Unreachable};
 use serde_json::{Value, json};
 
-use support::drive::{self, NOW, SEED, headers};
+use support::drive::{self, Decision, NOW, SEED, Steps as _, can, headers};
 use support::grammar::{self, Rules};
 
 fn ask(stream: bool) -> Vec<u8> {
@@ -44,15 +41,15 @@ fn ask(stream: bool) -> Vec<u8> {
     .into_bytes()
 }
 
-fn started(config: &Arc<Config>, pings: Pings, body: &[u8]) -> (Exchange, UpstreamRequest) {
-    let mut exchange = Exchange::new(Arc::clone(config), SEED, pings);
-    let head = exchange.handle_request_head(
-        "POST",
-        "/v1/messages?beta=true",
-        &headers(&[("x-api-key", "k")]),
-    );
-    assert_eq!(head, RequestHead::Translate);
-    let upstream = exchange.handle_request(body, NOW).unwrap();
+fn started(config: &Arc<Config>, pings: Pings, body: &[u8]) -> (Exchange, Call) {
+    started_by(can(pings), config, body)
+}
+
+fn started_by(host: HostCan, config: &Arc<Config>, body: &[u8]) -> (Exchange, Call) {
+    let mut exchange = Exchange::new(Arc::clone(config), SEED, host);
+    let head = exchange.decide("POST", "/v1/messages?beta=true", &headers(&[("x-api-key", "k")]));
+    assert_eq!(head, Decision::Translate);
+    let upstream = exchange.request(body, NOW).unwrap();
     (exchange, upstream)
 }
 
@@ -76,9 +73,9 @@ fn stopped(text: &str) -> Vec<u8> {
 fn the_same_seed_gives_the_same_bytes_and_another_seed_other_ids() {
     let upstream = br#"{"id":"c","choices":[{"index":0,"finish_reason":"tool_calls","message":{"tool_calls":[{"function":{"name":"w","arguments":"{}"}}]}}]}"#;
     let run = |seed| {
-        let mut exchange = Exchange::new(drive::config("{}"), seed, Pings::No);
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-        exchange.handle_request(&ask(false), NOW).unwrap();
+        let mut exchange = Exchange::new(drive::config("{}"), seed, can(Pings::No));
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        exchange.request(&ask(false), NOW).unwrap();
         let answer = drive::respond(exchange, 200, &[], [&upstream[..]], End::Complete);
         let message: Value = serde_json::from_slice(&answer.body).unwrap();
         (answer.body, message["id"].clone(), message["content"][0]["id"].clone())

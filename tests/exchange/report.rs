@@ -49,20 +49,16 @@ fn what_was_learnt_of_an_answer_is_told_where_no_second_request_follows() {
     let told = |retries: bool| {
         // Strict mode drops no image.
         let strict = drive::config(r#"{"strict": true}"#);
-        let (mut exchange, _) = started(&strict, Pings::No, &body);
+        let host = HostCan { ask_again: retries, ..HostCan::default() };
+        let (mut exchange, _) = started_by(host, &strict, &body);
         let mut out = Vec::new();
-        exchange.handle_response_head(200, &[], NOW);
-        if retries {
-            exchange.expect_retry();
-        }
+        exchange.handle_call_head(200, &[], NOW);
         let events = b"data: {\"id\":\"up-1\",\"foo\":1}\n\n\
             data: {\"error\":{\"message\":\"this model does not support image input\"}}\n\n";
-        let mut head = exchange.handle_response_body(events, NOW, &mut out);
-        assert_eq!(exchange.wants_retry(), retries);
-        if retries {
-            assert!(exchange.handle_retry(&body, NOW).is_none());
-        }
-        head = head.or_else(|| exchange.handle_response_end(End::Complete, NOW, &mut out));
+        let mut head = exchange.piece(events, NOW, &mut out);
+        assert_eq!(exchange.is_call_due(), retries);
+        assert!(exchange.poll_call(NOW).is_none());
+        head = head.or_else(|| exchange.end(End::Complete, NOW, &mut out));
         let report = exchange.report();
         (head, report.answer.clone(), report.warnings.header(), report.cause())
     };
@@ -93,9 +89,9 @@ fn an_error_that_was_told_before_the_end_is_the_cause() {
     ] {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(true));
         let mut out = Vec::new();
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.handle_response_body(body.as_bytes(), NOW, &mut out);
-        exchange.handle_response_end(end, NOW, &mut out);
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.piece(body.as_bytes(), NOW, &mut out);
+        exchange.end(end, NOW, &mut out);
         assert_eq!(exchange.report().cause(), cause, "{body:?} {end:?}");
     }
 }
@@ -103,16 +99,16 @@ fn an_error_that_was_told_before_the_end_is_the_cause() {
 #[test]
 fn the_report_of_a_stream_after_a_second_request_is_complete() {
     let body = ask(true);
-    let (mut exchange, first) = started(&drive::config("{}"), Pings::Sent, &body);
+    let host = HostCan { ask_again: true, ..can(Pings::Sent) };
+    let (mut exchange, first) = started_by(host, &drive::config("{}"), &body);
     exchange.add_translation_us(3);
     let mut out = Vec::new();
     let refusal = br#"{"error":{"message":"stream_options: Extra inputs are not permitted"}}"#;
-    exchange.handle_response_head(400, &headers(&[("x-request-id", "first")]), NOW + 5);
-    exchange.expect_retry();
-    exchange.handle_response_body(refusal, NOW + 6, &mut out);
-    assert_eq!(exchange.handle_response_end(End::Complete, NOW + 7, &mut out), None);
-    let second = exchange.handle_retry(&body, NOW + 10).unwrap();
-    exchange.handle_response_head(200, &headers(&[("x-request-id", "second")]), NOW + 20);
+    exchange.handle_call_head(400, &headers(&[("x-request-id", "first")]), NOW + 5);
+    exchange.piece(refusal, NOW + 6, &mut out);
+    assert_eq!(exchange.end(End::Complete, NOW + 7, &mut out), None);
+    let second = exchange.poll_call(NOW + 10).unwrap();
+    exchange.handle_call_head(200, &headers(&[("x-request-id", "second")]), NOW + 20);
     let usage = json!({"prompt_tokens": 40, "completion_tokens": 7,
         "prompt_tokens_details": {"cached_tokens": 30},
         "completion_tokens_details": {"reasoning_tokens": 2}});
@@ -124,9 +120,9 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         chunk("c-1", &json!({"delta": {}, "finish_reason": "tool_calls"}), &usage),
     ];
     for (piece, at) in pieces.iter().zip([30, 40, 50, 60]) {
-        exchange.handle_response_body(piece, NOW + at, &mut out);
+        exchange.piece(piece, NOW + at, &mut out);
     }
-    exchange.handle_response_end(End::Complete, NOW + 70, &mut out);
+    exchange.end(End::Complete, NOW + 70, &mut out);
     exchange.add_translation_us(4);
     let mut warnings = Warnings::new(false);
     warnings.add("stream_options_refused");
@@ -177,18 +173,14 @@ type Ending = fn(&mut Exchange, u64, &mut Vec<u8>);
 #[test]
 fn however_an_exchange_ends_its_report_tells_when() {
     fn piece(exchange: &mut Exchange, piece: &[u8], now: u64, out: &mut Vec<u8>) {
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.handle_response_body(piece, now, out);
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.piece(piece, now, out);
     }
     let endings: [(&str, Ending); 7] = [
         ("reply", |exchange, now, out| {
-            exchange.handle_response_head(200, &[], NOW);
-            exchange.handle_response_body(
-                b"{\"choices\":[{\"finish_reason\":\"stop\"}]}",
-                NOW,
-                out,
-            );
-            exchange.handle_response_end(End::Complete, now, out);
+            exchange.handle_call_head(200, &[], NOW);
+            exchange.piece(b"{\"choices\":[{\"finish_reason\":\"stop\"}]}", NOW, out);
+            exchange.end(End::Complete, now, out);
         }),
         ("done", |exchange, now, out| {
             piece(exchange, &[&stopped("Hi")[..], b"data: [DONE]\n\n"].concat(), now, out);
@@ -197,14 +189,14 @@ fn however_an_exchange_ends_its_report_tells_when() {
             piece(exchange, b"data: {\"error\":{\"message\":\"no\"}}\n\n", now, out);
         }),
         ("refusal", |exchange, now, out| {
-            exchange.handle_response_head(500, &[], NOW);
-            exchange.handle_response_end(End::Complete, now, out);
+            exchange.handle_call_head(500, &[], NOW);
+            exchange.end(End::Complete, now, out);
         }),
         ("failure", |exchange, now, out| {
-            exchange.handle_failure(Failure::Timeout, now, out);
+            exchange.failed(Failure::Timeout, now, out);
         }),
         ("silence", |exchange, now, out| {
-            exchange.handle_timeout(now, out);
+            exchange.timeout(now, out);
         }),
         ("nobody there", |exchange, now, _| exchange.handle_client_gone(now)),
     ];
@@ -214,7 +206,7 @@ fn however_an_exchange_ends_its_report_tells_when() {
         let (now, mut out) = (NOW + 1_000_000, Vec::new());
         end(&mut exchange, now, &mut out);
         // A host may say so too, later.
-        exchange.handle_response_end(End::Aborted, now + 1, &mut out);
+        exchange.end(End::Aborted, now + 1, &mut out);
         assert!(exchange.is_ended(), "{name}");
         assert_eq!(exchange.report().ended_at, Some(now), "{name}");
     }

@@ -22,11 +22,11 @@ fn a_base_url_that_ends_in_v1_is_understood() {
         ("POST", "/v1/v1/messages/count_tokens", true),
         ("GET", "/v1/v1/models", false),
     ] {
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-        match exchange.handle_request_head(method, path, &headers(&[("x-api-key", "k")])) {
-            RequestHead::Translate => assert!(translated, "{path}"),
-            RequestHead::Reply(reply) => assert!(!translated && reply.head.status == 200, "{path}"),
-            RequestHead::PassThrough => panic!("{path} passed"),
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+        match exchange.decide(method, path, &headers(&[("x-api-key", "k")])) {
+            Decision::Translate => assert!(translated, "{path}"),
+            Decision::Reply(reply) => assert!(!translated && reply.head.status == 200, "{path}"),
+            Decision::PassThrough => panic!("{path} passed"),
         }
     }
 }
@@ -51,8 +51,8 @@ fn a_base_url_that_lacks_v1_is_understood_where_a_host_wants_that() {
 #[test]
 fn a_body_that_head_does_not_get_is_not_counted() {
     for path in ["/", "/v1/models", "/v1/models/none", "/v1/messages"] {
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-        let RequestHead::Reply(reply) = exchange.handle_request_head("HEAD", path, &[]) else {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+        let Decision::Reply(reply) = exchange.decide("HEAD", path, &[]) else {
             panic!("{path} was taken");
         };
         assert_eq!((reply.body.len(), exchange.report().response_bytes), (0, 0), "{path}");
@@ -62,9 +62,8 @@ fn a_body_that_head_does_not_get_is_not_counted() {
 #[test]
 fn another_method_is_told_which_one_there_is() {
     for (method, has_body) in [("GET", true), ("PUT", true), ("HEAD", false)] {
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-        let RequestHead::Reply(reply) = exchange.handle_request_head(method, "/v1/messages", &[])
-        else {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+        let Decision::Reply(reply) = exchange.decide(method, "/v1/messages", &[]) else {
             panic!("{method} was taken");
         };
         assert_eq!((reply.head.status, header(&reply.head, "allow")), (405, Some("POST")));
@@ -80,13 +79,10 @@ fn what_is_not_ours_passes_through_both_ways() {
         ("POST", "/v1/embeddings"),
         ("POST", "/v1/v1/embeddings"),
     ] {
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::No);
-        assert_eq!(
-            exchange.handle_request_head(method, path, &[]),
-            RequestHead::PassThrough,
-            "{path}"
-        );
-        assert_eq!(exchange.handle_response_head(200, &[], NOW), ResponseHead::PassThrough);
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::No));
+        assert_eq!(exchange.decide(method, path, &[]), Decision::PassThrough, "{path}");
+        exchange.handle_call_head(200, &[], NOW);
+        assert_eq!(exchange.piece(b"{}", NOW, &mut Vec::new()), None);
         assert_eq!(exchange.poll_timeout(), None);
     }
 }
@@ -97,8 +93,8 @@ fn a_path_that_cannot_pass_names_the_upstream_that_it_did_not_reach() {
         let config =
             r#"{"upstreams": {"first": {"url": "http://a"}, "second": {"url": "http://b"}}}"#;
         let config = Arc::new(Config::from_json(config, |_| None).unwrap());
-        let mut exchange = Exchange::new(config, SEED, Pings::Sent);
-        assert_eq!(exchange.handle_request_head("GET", path, &[]), RequestHead::PassThrough);
+        let mut exchange = Exchange::new(config, SEED, can(Pings::Sent));
+        assert_eq!(exchange.decide("GET", path, &[]), Decision::PassThrough);
         let reply = exchange.reply_to(Failure::Unreachable(Unreachable::Refused), NOW);
         assert_eq!(reply.head.status, 502);
         assert_eq!(exchange.report().upstream, upstream, "{path}");
@@ -139,10 +135,9 @@ fn bodies_that_cannot_be_read_are_refused_with_their_reason() {
 #[test]
 fn bodies_that_are_too_large_are_refused_before_they_are_read() {
     let config = drive::config(r#"{"request_bytes_max": 2048}"#);
-    let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::No);
+    let mut exchange = Exchange::new(Arc::clone(&config), SEED, can(Pings::No));
     let head = headers(&[("x-api-key", "k"), ("content-length", "4096")]);
-    let RequestHead::Reply(reply) = exchange.handle_request_head("POST", "/v1/messages", &head)
-    else {
+    let Decision::Reply(reply) = exchange.decide("POST", "/v1/messages", &head) else {
         panic!("not answered by its length");
     };
     assert_eq!(reply.head.status, 413);
@@ -165,9 +160,9 @@ fn an_answer_of_creoles_own_is_counted_with_its_upstream() {
         {"role": "assistant", "content": [{"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "toolu_1", "content": "a"}]},
     ]});
-    let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-    let reply = exchange.handle_request(body.to_string().as_bytes(), NOW).unwrap_err();
+    let mut exchange = Exchange::new(Arc::clone(&config), SEED, can(Pings::Sent));
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let reply = exchange.request(body.to_string().as_bytes(), NOW).unwrap_err();
     assert_eq!((reply.head.status, exchange.report().upstream.as_str()), (200, "big"));
 }
 
@@ -200,9 +195,9 @@ fn what_is_known_of_a_refused_request_is_reported() {
         (400, json!({"messages": [], "model": {"not": "a name"}}), "", ""),
         (400, json!({"messages": [], "model": "x".repeat(300)}), "", ""),
     ] {
-        let mut exchange = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-        let reply = exchange.handle_request(body.to_string().as_bytes(), NOW).unwrap_err();
+        let mut exchange = Exchange::new(Arc::clone(&config), SEED, can(Pings::Sent));
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let reply = exchange.request(body.to_string().as_bytes(), NOW).unwrap_err();
         let report = exchange.report();
         assert_eq!(
             (reply.head.status, report.model.as_str(), report.upstream.as_str()),
@@ -215,23 +210,23 @@ fn what_is_known_of_a_refused_request_is_reported() {
 #[test]
 fn a_request_may_have_a_byte_order_mark_and_call_no_encoding_what_it_likes() {
     for name in ["identity", "IDENTITY", " Identity ", ""] {
-        let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::Sent);
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::Sent));
         let sent = headers(&[("x-api-key", "k"), ("content-encoding", name)]);
-        let head = exchange.handle_request_head("POST", "/v1/messages", &sent);
-        assert_eq!(head, RequestHead::Translate, "{name:?}");
+        let head = exchange.decide("POST", "/v1/messages", &sent);
+        assert_eq!(head, Decision::Translate, "{name:?}");
         let body = [&b"\xef\xbb\xbf"[..], &ask(true)].concat();
-        assert!(exchange.handle_request(&body, NOW).is_ok());
+        assert!(exchange.request(&body, NOW).is_ok());
     }
 }
 
 #[test]
 fn a_body_over_the_limit_has_one_cause_however_it_is_found_out() {
     let config = drive::config(r#"{"request_bytes_max": 1024}"#);
-    let mut by_head = Exchange::new(Arc::clone(&config), SEED, Pings::Sent);
-    by_head.handle_request_head("POST", "/v1/messages", &headers(&[("content-length", "2000")]));
-    let mut by_body = Exchange::new(config, SEED, Pings::Sent);
-    by_body.handle_request_head("POST", "/v1/messages", &[]);
-    by_body.handle_request(&[b' '; 2000], NOW).unwrap_err();
+    let mut by_head = Exchange::new(Arc::clone(&config), SEED, can(Pings::Sent));
+    by_head.decide("POST", "/v1/messages", &headers(&[("content-length", "2000")]));
+    let mut by_body = Exchange::new(config, SEED, can(Pings::Sent));
+    by_body.decide("POST", "/v1/messages", &[]);
+    by_body.request(&[b' '; 2000], NOW).unwrap_err();
     for exchange in [by_head, by_body] {
         assert_eq!(exchange.report().cause(), "request_too_large");
     }

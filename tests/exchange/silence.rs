@@ -6,9 +6,9 @@ use super::*;
 fn silence_brings_pings_and_at_last_an_error() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_call_head(200, &[], NOW);
     let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"}}]}\n\n";
-    let head = exchange.handle_response_body(piece, NOW, &mut body);
+    let head = exchange.piece(piece, NOW, &mut body);
     assert_eq!(head.unwrap().status, 200);
     let mut now = NOW;
     let mut pings = 0;
@@ -17,7 +17,7 @@ fn silence_brings_pings_and_at_last_an_error() {
         assert!(due > now, "time stands still at {now}");
         now = due;
         let before = body.len();
-        assert_eq!(exchange.handle_timeout(now, &mut body), None);
+        assert_eq!(exchange.timeout(now, &mut body), None);
         pings += usize::from(body[before..].starts_with(b"event: ping"));
         assert!(now < NOW + 300_000, "no end of silence");
     }
@@ -34,22 +34,22 @@ fn silence_brings_pings_and_at_last_an_error() {
 fn silence_behind_a_role_begins_the_message() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_call_head(200, &[], NOW);
     let piece = b"data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n";
-    assert_eq!(exchange.handle_response_body(piece, NOW, &mut body), None);
+    assert_eq!(exchange.piece(piece, NOW, &mut body), None);
     let due = exchange.poll_timeout().unwrap();
     assert_eq!(due, NOW + 15_000);
-    assert_eq!(exchange.handle_timeout(due, &mut body).unwrap().status, 200);
-    exchange.handle_response_body(&stopped("Hi"), due, &mut body);
-    exchange.handle_response_end(End::Complete, due, &mut body);
+    assert_eq!(exchange.timeout(due, &mut body).unwrap().status, 200);
+    exchange.piece(&stopped("Hi"), due, &mut body);
+    exchange.end(End::Complete, due, &mut body);
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
     // A host that cannot begin it in silence does so at once.
     let (mut exchange, _) = started(&drive::config("{}"), Pings::AfterHead, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
-    assert_eq!(exchange.handle_response_body(piece, NOW, &mut body).unwrap().status, 200);
-    assert_eq!(exchange.handle_timeout(due, &mut body), None);
+    exchange.handle_call_head(200, &[], NOW);
+    assert_eq!(exchange.piece(piece, NOW, &mut body).unwrap().status, 200);
+    assert_eq!(exchange.timeout(due, &mut body), None);
     assert!(body.ends_with(b"event: ping\ndata: {\"type\":\"ping\"}\n\n"));
 }
 
@@ -57,13 +57,13 @@ fn silence_behind_a_role_begins_the_message() {
 fn given_up_after(piece: impl Fn(u64) -> Value) -> Option<u64> {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
+    exchange.handle_call_head(200, &[], NOW);
     for second in 0..900 {
         let now = NOW + second * 1000;
         let chunk = json!({"choices": [{"index": 0, "delta": piece(second)}]});
         let chunk = format!("data: {chunk}\n\n");
-        exchange.handle_response_body(chunk.as_bytes(), now, &mut body);
-        exchange.handle_timeout(now, &mut body);
+        exchange.piece(chunk.as_bytes(), now, &mut body);
+        exchange.timeout(now, &mut body);
         if exchange.is_ended() {
             let events = grammar::check_stream(&body, Rules::default()).unwrap();
             let why = "Stream timed out: Upstream sends signs of life, but no content.";
@@ -98,21 +98,21 @@ fn white_space_without_end_is_no_content() {
 fn a_complete_answer_whose_connection_stays_open_ends_after_ten_seconds() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
-    exchange.handle_response_body(&stopped("Hi"), NOW, &mut body);
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.piece(&stopped("Hi"), NOW, &mut body);
     // Without the counts it may be one that calls a tool after that word.
     assert!(exchange.poll_timeout().unwrap() > NOW + 10_000);
     let counts =
         b"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n\n";
-    exchange.handle_response_body(counts, NOW, &mut body);
+    exchange.piece(counts, NOW, &mut body);
     let due = exchange.poll_timeout().unwrap();
     assert!(due <= NOW + 10_000);
     // Signs of life are no reason to wait.
-    exchange.handle_response_body(b": still here\n\n", NOW + 9_000, &mut body);
+    exchange.piece(b": still here\n\n", NOW + 9_000, &mut body);
     while !exchange.is_ended() {
         let now = exchange.poll_timeout().unwrap();
         assert!(now <= NOW + 10_000, "{}", now - NOW);
-        exchange.handle_timeout(now, &mut body);
+        exchange.timeout(now, &mut body);
     }
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
@@ -143,9 +143,9 @@ fn counts_beside_the_finish_reason_are_the_end_where_they_are_the_first() {
         for size in [1, 7, bytes.len()] {
             let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(true));
             let mut body = Vec::new();
-            exchange.handle_response_head(200, &[], NOW);
+            exchange.handle_call_head(200, &[], NOW);
             for piece in bytes.as_bytes().chunks(size) {
-                exchange.handle_response_body(piece, NOW, &mut body);
+                exchange.piece(piece, NOW, &mut body);
             }
             assert_eq!(exchange.poll_timeout(), Some(NOW + waits), "{bytes}");
         }
@@ -172,14 +172,14 @@ fn a_word_of_the_end_ends_no_answer_that_goes_on_later() {
     for start in starts {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.handle_response_body(&start, NOW, &mut body);
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.piece(&start, NOW, &mut body);
         let mut now = NOW;
         while now < NOW + 50_000 {
-            exchange.handle_timeout(now, &mut body);
+            exchange.timeout(now, &mut body);
             now = exchange.poll_timeout().unwrap().min(NOW + 50_000);
         }
-        exchange.handle_response_body(&call, now, &mut body);
+        exchange.piece(&call, now, &mut body);
         let events = grammar::check_stream(&body, Rules::default()).unwrap();
         let calls = events.iter().filter(|event| event.data["content_block"]["type"] == "tool_use");
         assert_eq!(calls.count(), 1, "{}", String::from_utf8_lossy(&start));
@@ -198,11 +198,11 @@ fn an_answer_that_could_end_there_is_no_stall_either() {
     {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.handle_response_body(&upstream, NOW, &mut body);
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.piece(&upstream, NOW, &mut body);
         while !exchange.is_ended() {
             let now = exchange.poll_timeout().unwrap();
-            exchange.handle_timeout(now, &mut body);
+            exchange.timeout(now, &mut body);
         }
         let events = grammar::check_stream(&body, Rules::default()).unwrap();
         let delta = &events[events.len() - 2].data["delta"];
@@ -214,38 +214,38 @@ fn an_answer_that_could_end_there_is_no_stall_either() {
 fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
-    exchange.handle_response_head(200, &[], NOW);
-    exchange.handle_response_body(b": in the queue\n\n", NOW, &mut body);
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.piece(b": in the queue\n\n", NOW, &mut body);
     let due = exchange.poll_timeout().unwrap();
     assert_eq!(due, NOW + 15_000);
-    let head = exchange.handle_timeout(due, &mut body).unwrap();
+    let head = exchange.timeout(due, &mut body).unwrap();
     let begun = String::from_utf8(body.clone()).unwrap();
     assert_eq!(head.status, 200);
     assert!(begun.contains("message_start") && begun.contains("event: ping"), "{begun}");
-    assert_eq!(exchange.handle_response_body(&stopped("Hi"), due, &mut body), None);
-    exchange.handle_response_end(End::Complete, due, &mut body);
+    assert_eq!(exchange.piece(&stopped("Hi"), due, &mut body), None);
+    exchange.end(End::Complete, due, &mut body);
     let events = grammar::check_stream(&body, Rules::default()).unwrap();
     assert_eq!(events.last().unwrap().name, "message_stop");
     // What follows may be a whole answer, which is collected.
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
-    exchange.handle_response_head(200, &[], NOW);
-    exchange.handle_response_body(b" \n", NOW, &mut Vec::new());
-    assert!(exchange.handle_timeout(due, &mut Vec::new()).is_some());
-    exchange.handle_response_body(b"{\"choices\":", due, &mut Vec::new());
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.piece(b" \n", NOW, &mut Vec::new());
+    assert!(exchange.timeout(due, &mut Vec::new()).is_some());
+    exchange.piece(b"{\"choices\":", due, &mut Vec::new());
     let mut ping = Vec::new();
     assert_eq!(exchange.poll_timeout(), Some(due + 15_000));
-    exchange.handle_timeout(due + 15_000, &mut ping);
+    exchange.timeout(due + 15_000, &mut ping);
     assert!(ping.starts_with(b"event: ping"), "{}", String::from_utf8_lossy(&ping));
     // A host that writes only when the upstream does begins with the next sign of life.
     for pings in [Pings::AfterHead, Pings::No] {
         let (mut exchange, _) = started(&drive::config("{}"), pings, &ask(true));
-        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_call_head(200, &[], NOW);
         let mut body = Vec::new();
-        exchange.handle_response_body(b": in the queue\n\n", NOW, &mut body);
+        exchange.piece(b": in the queue\n\n", NOW, &mut body);
         assert!(exchange.poll_timeout().unwrap() > due);
-        assert_eq!(exchange.handle_timeout(due, &mut body), None);
-        assert_eq!(exchange.handle_response_body(b": 1\n\n", due + 14_999, &mut body), None);
-        let head = exchange.handle_response_body(b": 2\n\n", due + 15_000, &mut body).unwrap();
+        assert_eq!(exchange.timeout(due, &mut body), None);
+        assert_eq!(exchange.piece(b": 1\n\n", due + 14_999, &mut body), None);
+        let head = exchange.piece(b": 2\n\n", due + 15_000, &mut body).unwrap();
         assert_eq!(head.status, 200);
         assert!(body.starts_with(b"event: message_start"));
         let pinged = exchange.poll_timeout() == Some(due + 30_000);
@@ -254,10 +254,10 @@ fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
     // One that wants one message gets no event, and a whole answer is not promised before it is known.
     for (stream, piece) in [(false, &b": in the queue\n\n"[..]), (true, b"{\"choices\":")] {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
-        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_call_head(200, &[], NOW);
         let mut body = Vec::new();
-        exchange.handle_response_body(piece, NOW, &mut body);
-        assert_eq!(exchange.handle_timeout(NOW + 15_000, &mut body), None);
+        exchange.piece(piece, NOW, &mut body);
+        assert_eq!(exchange.timeout(NOW + 15_000, &mut body), None);
         assert_eq!(body, b"");
     }
 }
@@ -267,7 +267,7 @@ fn an_upstream_that_never_answers_is_a_504() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::No, &ask(false));
     let mut body = Vec::new();
     let due = exchange.poll_timeout().unwrap();
-    let head = exchange.handle_timeout(due, &mut body).unwrap();
+    let head = exchange.timeout(due, &mut body).unwrap();
     let said = json!({"type": "timeout_error", "message": "Upstream did not answer in time."});
     assert_eq!((head.status, error_of(&body)), (504, said));
 }
@@ -276,16 +276,16 @@ fn an_upstream_that_never_answers_is_a_504() {
 fn silent_after(status: u16, pieces: &[&str], config: &str) -> (Head, String, u64) {
     let (mut exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
     let (mut out, mut now) = (Vec::new(), NOW);
-    exchange.handle_response_head(status, &headers(&[("retry-after", "7")]), now);
+    exchange.handle_call_head(status, &headers(&[("retry-after", "7")]), now);
     for piece in pieces {
         now += 2000;
-        assert_eq!(exchange.handle_response_body(piece.as_bytes(), now, &mut out), None);
+        assert_eq!(exchange.piece(piece.as_bytes(), now, &mut out), None);
     }
     loop {
         let due = exchange.poll_timeout().unwrap();
         assert!(due >= now && due < NOW + 1_000_000, "time stands still at {now}");
         now = due;
-        if let Some(head) = exchange.handle_timeout(now, &mut out) {
+        if let Some(head) = exchange.timeout(now, &mut out) {
             return (head, String::from_utf8(out).unwrap(), now - NOW);
         }
     }
@@ -330,11 +330,11 @@ fn a_refusal_whose_connection_stays_open_is_told_after_ten_seconds() {
 #[test]
 fn a_refusal_whose_body_does_not_end_is_told_and_not_read_on() {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
-    exchange.handle_response_head(500, &[], NOW);
+    exchange.handle_call_head(500, &[], NOW);
     let (mut out, mut read) = (Vec::new(), 0);
     let mut piece = b"no memory ".repeat(100);
     let head = loop {
-        let head = exchange.handle_response_body(&piece, NOW, &mut out);
+        let head = exchange.piece(&piece, NOW, &mut out);
         read += piece.len();
         if let Some(head) = head {
             break head;
@@ -345,7 +345,7 @@ fn a_refusal_whose_body_does_not_end_is_told_and_not_read_on() {
     assert!(exchange.is_ended() && read > 200_000, "{read}");
     assert_eq!(head.status, 500);
     assert!(error_of(&out)["message"].as_str().unwrap().contains("no memory"));
-    assert_eq!(exchange.handle_response_end(End::Aborted, NOW, &mut out), None);
+    assert_eq!(exchange.end(End::Aborted, NOW, &mut out), None);
 }
 
 #[test]
@@ -356,13 +356,13 @@ fn a_count_that_does_not_end_is_estimated() {
         let sent =
             drive::request(&drive::config(text), "/v1/messages/count_tokens", &[], &ask(false));
         let (mut exchange, _) = sent.unwrap();
-        exchange.handle_response_head(200, &[], NOW);
+        exchange.handle_call_head(200, &[], NOW);
         let (mut out, mut now, mut read) = (Vec::new(), NOW, 0);
         let head = loop {
             now += millis;
             read += piece.len();
-            let head = exchange.handle_response_body(piece.as_bytes(), now, &mut out);
-            if let Some(head) = head.or_else(|| exchange.handle_timeout(now, &mut out)) {
+            let head = exchange.piece(piece.as_bytes(), now, &mut out);
+            if let Some(head) = head.or_else(|| exchange.timeout(now, &mut out)) {
                 break head;
             }
             assert!(read < 3000, "{read} bytes are not enough");
@@ -400,11 +400,11 @@ fn kept_waiting(
     for second in 0..until {
         let now = NOW + second * 1000;
         if second == head_after {
-            exchange.handle_response_head(200, &[], now);
+            exchange.handle_call_head(200, &[], now);
         } else if second > head_after && second % 10 == 0 {
-            exchange.handle_response_body(piece, now, &mut body);
+            exchange.piece(piece, now, &mut body);
         }
-        exchange.handle_timeout(now, &mut body);
+        exchange.timeout(now, &mut body);
     }
     (exchange, body)
 }
@@ -417,16 +417,16 @@ fn the_time_before_a_late_head_is_no_silence_after_it() {
         assert!(!exchange.is_ended() && body.is_empty(), "{}", String::from_utf8_lossy(&body));
         let now = NOW + 510_000;
         let whole = br#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
-        exchange.handle_response_body(whole, now, &mut body);
-        let head = exchange.handle_response_end(End::Complete, now, &mut body);
+        exchange.piece(whole, now, &mut body);
+        let head = exchange.end(End::Complete, now, &mut body);
         assert_eq!(head.unwrap().status, 200);
     }
     // An error that is told late is that error.
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(false));
-    exchange.handle_response_head(429, &[], NOW + 400_000);
+    exchange.handle_call_head(429, &[], NOW + 400_000);
     let mut body = Vec::new();
-    assert_eq!(exchange.handle_timeout(NOW + 401_000, &mut body), None);
-    let head = exchange.handle_response_end(End::Complete, NOW + 401_000, &mut body);
+    assert_eq!(exchange.timeout(NOW + 401_000, &mut body), None);
+    let head = exchange.end(End::Complete, NOW + 401_000, &mut body);
     assert_eq!(head.unwrap().status, 429);
 }
 
@@ -438,10 +438,10 @@ fn a_whole_answer_that_is_kept_alive_by_line_ends_is_waited_for_as_long_as_its_h
         assert_eq!(exchange.poll_timeout(), Some(NOW + 590_000));
         let now = NOW + 580_000;
         let whole = br#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
-        exchange.handle_response_body(whole, now, &mut body);
+        exchange.piece(whole, now, &mut body);
         // What it had begun to say is cut off as in any other answer.
         assert_eq!(exchange.poll_timeout(), Some(now + 10_000));
-        let head = exchange.handle_response_end(End::Complete, now, &mut body);
+        let head = exchange.end(End::Complete, now, &mut body);
         assert_eq!(head.unwrap().status, 200);
 
         let (exchange, body) = kept_waiting(false, "{}", 1, piece, 600);

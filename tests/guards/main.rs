@@ -28,11 +28,11 @@ mod turns;
 use std::sync::Arc;
 
 use creole::observe::report::{Cause, Report};
-use creole::{Config, End, Exchange, Head, Pings};
+use creole::{Config, End, Exchange, Head, HostCan, Pings};
 use serde_json::{Value, json};
 
 use support::chat;
-use support::drive::{self, NOW, SEED, headers};
+use support::drive::{self, NOW, SEED, Steps as _, can, headers};
 
 /// What a client got for one request, and what the upstream was sent last.
 struct Turn {
@@ -74,8 +74,12 @@ type Upstream<'u> = &'u dyn Fn(&Value) -> (u16, Value);
 /// One request through an exchange. The host asks again where it is told to, if it `retries`.
 fn ask(config: &Arc<Config>, body: &Value, upstream: Upstream<'_>, retries: bool) -> Turn {
     let body = body.to_string();
-    let mut exchange = Exchange::new(Arc::clone(config), SEED, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let mut exchange = Exchange::new(
+        Arc::clone(config),
+        SEED,
+        HostCan { ping: Pings::Sent, ask_again: retries, ..HostCan::default() },
+    );
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
     let mut turn = Turn {
         head: Head::default(),
         body: Value::Null,
@@ -84,26 +88,22 @@ fn ask(config: &Arc<Config>, body: &Value, upstream: Upstream<'_>, retries: bool
         report: Report::default(),
     };
     let mut out = Vec::new();
-    match exchange.handle_request(body.as_bytes(), NOW) {
+    match exchange.request(body.as_bytes(), NOW) {
         Err(reply) => (turn.head, out) = (reply.head, reply.body),
         Ok(mut request) => loop {
             turn.asked += 1;
             turn.sent = serde_json::from_slice(&request.body).unwrap();
             let (status, answer) = upstream(&turn.sent);
-            exchange.handle_response_head(status, &[], NOW);
-            if retries {
-                exchange.expect_retry();
-            }
+            exchange.handle_call_head(status, &[], NOW);
             let piece = answer.to_string();
-            assert_eq!(exchange.handle_response_body(piece.as_bytes(), NOW, &mut out), None);
-            let mut head = exchange.handle_response_end(End::Complete, NOW, &mut out);
-            if exchange.wants_retry() {
-                if let Some(again) = exchange.handle_retry(body.as_bytes(), NOW) {
-                    request = again;
-                    continue;
-                }
-                head = exchange.handle_response_end(End::Complete, NOW, &mut out);
+            assert_eq!(exchange.piece(piece.as_bytes(), NOW, &mut out), None);
+            let mut head = exchange.end(End::Complete, NOW, &mut out);
+            if let Some(again) = exchange.poll_call(NOW) {
+                request = again;
+                continue;
             }
+            head = head.or_else(|| exchange.poll_head());
+            exchange.poll_body(&mut out);
             turn.head = head.unwrap();
             break;
         },

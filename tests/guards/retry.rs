@@ -135,16 +135,19 @@ fn other_errors_and_other_settings_are_not_tried_again() {
 #[test]
 fn a_second_try_that_fails_is_reported_without_the_head_of_the_first() {
     let body = request(&history(), &[tool("look", &[])]).to_string();
-    let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-    exchange.handle_request(body.as_bytes(), NOW).unwrap();
-    exchange.handle_response_head(400, &headers(&[("x-request-id", "first")]), NOW);
+    let mut exchange = Exchange::new(
+        config(json!({})),
+        SEED,
+        HostCan { ping: Pings::Sent, ask_again: true, ..HostCan::default() },
+    );
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    exchange.request(body.as_bytes(), NOW).unwrap();
+    exchange.handle_call_head(400, &headers(&[("x-request-id", "first")]), NOW);
     let mut out = Vec::new();
-    exchange.expect_retry();
-    exchange.handle_response_body(MISTRAL.as_bytes(), NOW, &mut out);
-    assert_eq!(exchange.handle_response_end(End::Complete, NOW, &mut out), None);
-    exchange.handle_retry(body.as_bytes(), NOW).unwrap();
-    let head = exchange.handle_response_end(End::Aborted, NOW, &mut out).unwrap();
+    exchange.piece(MISTRAL.as_bytes(), NOW, &mut out);
+    assert_eq!(exchange.end(End::Complete, NOW, &mut out), None);
+    exchange.poll_call(NOW).unwrap();
+    let head = exchange.end(End::Aborted, NOW, &mut out).unwrap();
     let report = exchange.report();
     assert_eq!((head.status, report.failed_by), (502, Some(Cause::Unreachable)));
     assert_eq!((report.upstream_status, report.head_at), (None, None));
@@ -154,17 +157,20 @@ fn a_second_try_that_fails_is_reported_without_the_head_of_the_first() {
 #[test]
 fn a_second_request_may_take_as_long_as_the_first() {
     let body = request(&history(), &[tool("look", &[])]).to_string();
-    let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-    exchange.handle_request(body.as_bytes(), NOW).unwrap();
+    let mut exchange = Exchange::new(
+        config(json!({})),
+        SEED,
+        HostCan { ping: Pings::Sent, ask_again: true, ..HostCan::default() },
+    );
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    exchange.request(body.as_bytes(), NOW).unwrap();
     let first = exchange.poll_timeout().unwrap() - NOW;
-    exchange.handle_response_head(400, &[], NOW + 1000);
-    exchange.expect_retry();
-    exchange.handle_response_body(MISTRAL.as_bytes(), NOW + 1000, &mut Vec::new());
+    exchange.handle_call_head(400, &[], NOW + 1000);
+    exchange.piece(MISTRAL.as_bytes(), NOW + 1000, &mut Vec::new());
     // A refusal is not waited for long.
     assert!(exchange.poll_timeout().unwrap() < NOW + 1000 + first);
-    exchange.handle_response_end(End::Complete, NOW + 2000, &mut Vec::new());
-    exchange.handle_retry(body.as_bytes(), NOW + 2000).unwrap();
+    exchange.end(End::Complete, NOW + 2000, &mut Vec::new());
+    exchange.poll_call(NOW + 2000).unwrap();
     assert_eq!(exchange.poll_timeout(), Some(NOW + 2000 + first));
 }
 
@@ -293,36 +299,37 @@ fn refused_inside(body: &str, stream: bool, retries: bool) -> (Option<Value>, Op
 
 /// A turn that an upstream refuses with `body`, which comes byte by byte.
 fn refused_by(body: &str, stream: bool, retries: bool, end: End) -> (Option<Value>, Option<Head>) {
-    let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let mut exchange = Exchange::new(
+        config(json!({})),
+        SEED,
+        HostCan { ping: Pings::Sent, ask_again: retries, ..HostCan::default() },
+    );
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
     let mut request = request(&screenshot(), &[tool("look", &[])]);
     request["stream"] = json!(stream);
     let request = request.to_string();
-    exchange.handle_request(request.as_bytes(), NOW).unwrap();
-    exchange.handle_response_head(200, &[], NOW);
-    if retries {
-        assert!(exchange.may_retry());
-        exchange.expect_retry();
-    }
+    exchange.request(request.as_bytes(), NOW).unwrap();
+    exchange.handle_call_head(200, &[], NOW);
+    assert_eq!(exchange.held_bytes() > 0, retries);
     let mut out = Vec::new();
     for piece in body.as_bytes().chunks(1) {
-        let head = exchange.handle_response_body(piece, NOW, &mut out);
+        let head = exchange.piece(piece, NOW, &mut out);
         if head.is_some() {
             return (None, head);
         }
     }
-    if !exchange.wants_retry() {
-        let head = exchange.handle_response_end(end, NOW, &mut out);
+    if !exchange.is_call_due() {
+        let head = exchange.end(end, NOW, &mut out);
         if head.is_some() {
             return (None, head);
         }
     }
-    assert!(exchange.wants_retry() && retries && out.is_empty());
-    let again = exchange.handle_retry(request.as_bytes(), NOW).unwrap();
-    exchange.handle_response_head(200, &[], NOW);
-    exchange.handle_response_body(says("fine").to_string().as_bytes(), NOW, &mut out);
-    assert!(!exchange.wants_retry());
-    let head = exchange.handle_response_end(End::Complete, NOW, &mut out).unwrap();
+    assert!(exchange.is_call_due() && retries && out.is_empty());
+    let again = exchange.poll_call(NOW).unwrap();
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.piece(says("fine").to_string().as_bytes(), NOW, &mut out);
+    assert!(!exchange.is_call_due());
+    let head = exchange.end(End::Complete, NOW, &mut out).unwrap();
     assert_eq!(head.status, 200);
     (Some(serde_json::from_slice(&again.body).unwrap()), None)
 }
@@ -335,17 +342,20 @@ fn an_answer_that_has_begun_is_not_asked_for_again_however_it_is_cut() {
     let mut request = request(&screenshot(), &[tool("look", &[])]);
     request["stream"] = json!(true);
     for cut in [1, 40, body.len()] {
-        let mut exchange = Exchange::new(config(json!({})), SEED, Pings::Sent);
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-        exchange.handle_request(request.to_string().as_bytes(), NOW).unwrap();
-        exchange.handle_response_head(200, &[], NOW);
-        exchange.expect_retry();
+        let mut exchange = Exchange::new(
+            config(json!({})),
+            SEED,
+            HostCan { ping: Pings::Sent, ask_again: true, ..HostCan::default() },
+        );
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        exchange.request(request.to_string().as_bytes(), NOW).unwrap();
+        exchange.handle_call_head(200, &[], NOW);
         let (mut out, mut status) = (Vec::new(), None);
         for piece in body.as_bytes().chunks(cut) {
-            let head = exchange.handle_response_body(piece, NOW, &mut out);
+            let head = exchange.piece(piece, NOW, &mut out);
             status = head.map(|head| head.status).or(status);
         }
-        assert!(!exchange.wants_retry() && exchange.is_ended());
+        assert!(!exchange.is_call_due() && exchange.is_ended());
         let text = String::from_utf8(out).unwrap();
         assert_eq!(status, Some(200), "{text}");
         assert!(text.contains("Hello") && text.contains("event: error"), "{text}");
@@ -484,18 +494,21 @@ fn a_server_that_knows_no_stream_options_is_asked_once_more_without_them() {
     let native =
         drive::config(r#"{"upstreams": {"u": {"url": "http://u", "protocol": "anthropic"}}}"#);
     let tried = |config: &Arc<Config>, stream: bool, status: u16, message: &str| {
-        let mut exchange = Exchange::new(Arc::clone(config), SEED, Pings::Sent);
-        exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let mut exchange = Exchange::new(
+            Arc::clone(config),
+            SEED,
+            HostCan { ping: Pings::Sent, ask_again: true, ..HostCan::default() },
+        );
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
         let mut body = request(&[user("q")], &[]);
         body["stream"] = json!(stream);
         let body = body.to_string();
-        exchange.handle_request(body.as_bytes(), NOW).unwrap();
-        exchange.handle_response_head(status, &[], NOW);
+        exchange.request(body.as_bytes(), NOW).unwrap();
+        exchange.handle_call_head(status, &[], NOW);
         let refusal = json!({"error": {"message": message}}).to_string();
-        exchange.expect_retry();
-        exchange.handle_response_body(refusal.as_bytes(), NOW, &mut Vec::new());
-        exchange.handle_response_end(End::Complete, NOW, &mut Vec::new());
-        let again = exchange.handle_retry(body.as_bytes(), NOW)?;
+        exchange.piece(refusal.as_bytes(), NOW, &mut Vec::new());
+        exchange.end(End::Complete, NOW, &mut Vec::new());
+        let again = exchange.poll_call(NOW)?;
         let warnings = exchange.report().warnings.header();
         Some((serde_json::from_slice::<Value>(&again.body).unwrap(), warnings))
     };

@@ -97,12 +97,12 @@ fn held() -> String {
 
 fn stalled() -> String {
     let body = request(&[user("q")], &[]).to_string();
-    let mut exchange = Exchange::new(drive::config("{}"), SEED, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
-    exchange.handle_request(body.as_bytes(), NOW).unwrap();
+    let mut exchange = Exchange::new(drive::config("{}"), SEED, can(Pings::Sent));
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    exchange.request(body.as_bytes(), NOW).unwrap();
     let at = exchange.poll_timeout().unwrap();
     let mut out = Vec::new();
-    let head = exchange.handle_timeout(at, &mut out).unwrap();
+    let head = exchange.timeout(at, &mut out).unwrap();
     let turn = Turn {
         head,
         body: serde_json::from_slice(&out).unwrap(),

@@ -22,7 +22,7 @@ mod whole;
 
 use std::sync::Arc;
 
-use creole::{Config, End, UpstreamRequest};
+use creole::{Call, Config, End};
 use serde_json::{Value, json};
 use support::drive::{self, Answer};
 use support::fold;
@@ -45,7 +45,7 @@ fn config() -> Arc<Config> {
 
 /// What goes up.
 #[track_caller]
-fn sent(config: &Arc<Config>, body: &str) -> UpstreamRequest {
+fn sent(config: &Arc<Config>, body: &str) -> Call {
     match drive::request(config, "/v1/messages", &[], body.as_bytes()) {
         Ok((_, request)) => request,
         Err(answer) => panic!("{}", String::from_utf8_lossy(&answer.body)),

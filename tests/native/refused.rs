@@ -1,6 +1,8 @@
 //! What an upstream refuses of a request that went up as it came.
 
-use creole::{Exchange, Pings};
+use creole::{Exchange, HostCan, Pings};
+
+use super::support::drive::{Steps as _, can};
 
 use super::*;
 
@@ -13,16 +15,16 @@ fn again(
 ) -> Option<(Value, String)> {
     // However it is written.
     let body = serde_json::to_string_pretty(body).unwrap();
-    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::Sent);
-    exchange.handle_request_head("POST", "/v1/messages", &drive::headers(&[("x-api-key", "k")]));
-    exchange.handle_request(body.as_bytes(), 1).unwrap();
-    exchange.handle_response_head(status, &[], 1);
-    exchange.expect_retry();
+    let host = HostCan { ask_again: true, ..can(Pings::Sent) };
+    let mut exchange = Exchange::new(Arc::clone(config), 7, host);
+    exchange.decide("POST", "/v1/messages", &drive::headers(&[("x-api-key", "k")]));
+    exchange.request(body.as_bytes(), 1).unwrap();
+    exchange.handle_call_head(status, &[], 1);
     let error =
         json!({"type": "error", "error": {"type": "invalid_request_error", "message": message}});
-    exchange.handle_response_body(error.to_string().as_bytes(), 1, &mut Vec::new());
-    exchange.handle_response_end(End::Complete, 1, &mut Vec::new());
-    let again = exchange.wants_retry().then(|| exchange.handle_retry(body.as_bytes(), 1))??;
+    exchange.piece(error.to_string().as_bytes(), 1, &mut Vec::new());
+    exchange.end(End::Complete, 1, &mut Vec::new());
+    let again = exchange.poll_call(1)?;
     let warnings = exchange.report().warnings.header().unwrap_or_default();
     Some((serde_json::from_slice(&again.body).unwrap(), warnings))
 }
@@ -215,10 +217,10 @@ fn a_member_that_decides_something_stands_once() {
         let body = format!(
             r#"{{{members},"max_tokens":9,"messages":[{{"role":"user","content":"hi"}}]}}"#
         );
-        let mut exchange = Exchange::new(Arc::clone(&config), 7, Pings::Sent);
+        let mut exchange = Exchange::new(Arc::clone(&config), 7, can(Pings::Sent));
         let key = drive::headers(&[("x-api-key", "k")]);
-        exchange.handle_request_head("POST", "/v1/messages", &key);
-        exchange.handle_request(body.as_bytes(), 1)
+        exchange.decide("POST", "/v1/messages", &key);
+        exchange.request(body.as_bytes(), 1)
     };
     for (members, name) in [
         (r#""model":"dear","model":"cheap""#, "model"),

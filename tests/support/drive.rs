@@ -3,13 +3,94 @@
 use std::sync::Arc;
 
 use creole::observe::report::Report;
-use creole::{Config, End, Exchange, Head, Header, Pings, Reply, RequestHead, UpstreamRequest};
+use creole::{
+    Call, Config, End, Exchange, Failure, Head, Header, HostCan, Pings, Reply, RequestHead,
+};
 
 /// The time of every call, so that no split changes what is sent.
 pub const NOW: u64 = 1_790_000_000_000;
 
 /// The seed of every exchange, so that ids can be compared.
 pub const SEED: u128 = 0x5eed;
+
+/// A host that can do no more than this.
+pub fn can(ping: Pings) -> HostCan {
+    HostCan { ping, ..HostCan::default() }
+}
+
+/// What to do with a request, by its head.
+#[derive(Debug, PartialEq)]
+pub enum Decision {
+    /// Collect the body.
+    Translate,
+    /// Not ours.
+    PassThrough,
+    /// Answer at once.
+    Reply(Reply),
+}
+
+/// One event for an [`Exchange`], and what a host then polls.
+pub trait Steps {
+    /// The client's head.
+    fn decide(&mut self, method: &str, path: &str, headers: &[Header]) -> Decision;
+    /// The client's body.
+    fn request(&mut self, body: &[u8], now: u64) -> Result<Call, Box<Reply>>;
+    /// A piece of the upstream's body.
+    fn piece(&mut self, piece: &[u8], now: u64, out: &mut Vec<u8>) -> Option<Head>;
+    /// The end of the upstream's body.
+    fn end(&mut self, end: End, now: u64, out: &mut Vec<u8>) -> Option<Head>;
+    /// No upstream answers.
+    fn failed(&mut self, failure: Failure, now: u64, out: &mut Vec<u8>) -> Option<Head>;
+    /// No upstream answers, and nothing was sent.
+    fn reply_to(&mut self, failure: Failure, now: u64) -> Reply;
+    /// Time passes.
+    fn timeout(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Head>;
+}
+
+impl Steps for Exchange {
+    fn decide(&mut self, method: &str, path: &str, headers: &[Header]) -> Decision {
+        match self.handle_request_head(method, path, headers) {
+            RequestHead::Translate => Decision::Translate,
+            RequestHead::PassThrough => Decision::PassThrough,
+            RequestHead::Answered => Decision::Reply(self.poll_reply().unwrap()),
+        }
+    }
+
+    fn request(&mut self, body: &[u8], now: u64) -> Result<Call, Box<Reply>> {
+        self.handle_request_body(body.to_vec(), now);
+        self.poll_call(now).ok_or_else(|| Box::new(self.poll_reply().unwrap()))
+    }
+
+    fn piece(&mut self, piece: &[u8], now: u64, out: &mut Vec<u8>) -> Option<Head> {
+        self.handle_call_body(piece, now);
+        polled(self, out)
+    }
+
+    fn end(&mut self, end: End, now: u64, out: &mut Vec<u8>) -> Option<Head> {
+        self.handle_call_end(end, now);
+        polled(self, out)
+    }
+
+    fn failed(&mut self, failure: Failure, now: u64, out: &mut Vec<u8>) -> Option<Head> {
+        self.handle_failure(failure, now);
+        polled(self, out)
+    }
+
+    fn reply_to(&mut self, failure: Failure, now: u64) -> Reply {
+        self.handle_failure(failure, now);
+        self.poll_reply().unwrap()
+    }
+
+    fn timeout(&mut self, now: u64, out: &mut Vec<u8>) -> Option<Head> {
+        self.handle_timeout(now);
+        polled(self, out)
+    }
+}
+
+fn polled(exchange: &mut Exchange, out: &mut Vec<u8>) -> Option<Head> {
+    exchange.poll_body(out);
+    exchange.poll_head()
+}
 
 /// What a client got.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,20 +122,20 @@ pub fn request(
     path: &str,
     extra_headers: &[(&str, &str)],
     body: &[u8],
-) -> Result<(Exchange, UpstreamRequest), Box<Answer>> {
-    let mut exchange = Exchange::new(Arc::clone(config), SEED, Pings::No);
+) -> Result<(Exchange, Call), Box<Answer>> {
+    let mut exchange = Exchange::new(Arc::clone(config), SEED, HostCan::default());
     let mut all = headers(&[
         ("content-type", "application/json"),
         ("anthropic-version", "2023-06-01"),
         ("x-api-key", "sk-test"),
     ]);
     all.extend(headers(extra_headers));
-    match exchange.handle_request_head("POST", path, &all) {
-        RequestHead::Translate => {}
-        RequestHead::Reply(reply) => return Err(answer(reply, &exchange)),
-        RequestHead::PassThrough => panic!("{path} is not translated"),
+    match exchange.decide("POST", path, &all) {
+        Decision::Translate => {}
+        Decision::Reply(reply) => return Err(answer(reply, &exchange)),
+        Decision::PassThrough => panic!("{path} is not translated"),
     }
-    match exchange.handle_request(body, NOW) {
+    match exchange.request(body, NOW) {
         Ok(upstream) => Ok((exchange, upstream)),
         Err(reply) => Err(answer(*reply, &exchange)),
     }
@@ -74,11 +155,11 @@ pub fn respond<'a>(
 ) -> Answer {
     let mut body = Vec::new();
     let mut heads = Vec::new();
-    exchange.handle_response_head(status, headers, NOW);
+    exchange.handle_call_head(status, headers, NOW);
     for piece in pieces {
-        heads.extend(exchange.handle_response_body(piece, NOW, &mut body));
+        heads.extend(exchange.piece(piece, NOW, &mut body));
     }
-    heads.extend(exchange.handle_response_end(end, NOW, &mut body));
+    heads.extend(exchange.end(end, NOW, &mut body));
     assert_eq!(heads.len(), 1, "one head: {heads:?} with {:?}", String::from_utf8_lossy(&body));
     Answer { head: heads.remove(0), body, report: exchange.report() }
 }

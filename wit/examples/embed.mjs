@@ -25,22 +25,26 @@ const now = () => BigInt(Date.now());
 
 function* translate({ Exchange }, config, body, pieces) {
   const seed = crypto.getRandomValues(new BigUint64Array(2));
-  const exchange = new Exchange(config, [seed[0], seed[1]], false);
+  const exchange = new Exchange(config, [seed[0], seed[1]], {});
   try {
     const head = exchange.handleRequestHead("POST", "/v1/messages", [["x-api-key", "local"]]);
-    if (head.tag !== "translate") throw new Error(head.tag);
-    let request;
-    try {
-      request = exchange.handleRequest(body, now());
-    } catch (refused) {
-      if (!refused.head) throw refused;
-      yield refused.body;
+    if (head !== "translate") throw new Error(head);
+    exchange.handleRequestBody(body, now());
+    const request = exchange.pollCall(now());
+    if (!request) {
+      yield exchange.pollOutput().body;
       return;
     }
     console.log("POST", request.url + request.path, request.body.length, "bytes");
-    exchange.handleResponseHead(200, [["content-type", "text/event-stream"]], now());
-    for (const piece of pieces) yield exchange.handleResponseBody(piece, now()).body;
-    if (!exchange.isEnded()) yield exchange.handleResponseEnd("complete", now()).body;
+    exchange.handleCallHead(200, [["content-type", "text/event-stream"]], now());
+    for (const piece of pieces) {
+      exchange.handleCallBody(piece, now());
+      yield exchange.pollOutput().body;
+    }
+    if (!exchange.isEnded()) {
+      exchange.handleCallEnd("complete", now());
+      yield exchange.pollOutput().body;
+    }
   } finally {
     exchange[Symbol.dispose ?? Symbol.for("dispose")]();
   }

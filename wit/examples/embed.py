@@ -22,7 +22,7 @@ class Creole:
         # It asks for nothing, so the linker stays empty.
         self.instance = Linker(engine).instantiate(self.store, Component.from_file(engine, path))
         self.exchanges = self.instance.get_export_index(
-            self.store, "creole:translate/exchanges@0.1.0"
+            self.store, "creole:translate/exchanges@0.2.0"
         )
 
     def call(self, name, *arguments):
@@ -40,27 +40,27 @@ def now():
 def translate(creole, config, body, pieces):
     """Yields what the client gets; `pieces` are what the upstream answers."""
     seed = (secrets.randbits(64), secrets.randbits(64))
-    exchange = creole.call("[constructor]exchange", config, seed, False)
+    exchange = creole.call("[constructor]exchange", config, seed, set())
     try:
         headers = [("x-api-key", "local")]
         head = creole.call(
             "[method]exchange.handle-request-head", exchange, "POST", "/v1/messages", headers
         )
-        assert head.tag == "translate", head.tag
-        sent = creole.call("[method]exchange.handle-request", exchange, body, now())
-        if sent.tag == "err":
-            yield sent.payload.body
+        assert head == "translate", head
+        creole.call("[method]exchange.handle-request-body", exchange, body, now())
+        request = creole.call("[method]exchange.poll-call", exchange, now())
+        if request is None:
+            yield creole.call("[method]exchange.poll-output", exchange).body
             return
-        request = sent.payload
         print("POST", request.url + request.path, len(request.body), "bytes")
         headers = [("content-type", "text/event-stream")]
-        creole.call("[method]exchange.handle-response-head", exchange, 200, headers, now())
+        creole.call("[method]exchange.handle-call-head", exchange, 200, headers, now())
         for piece in pieces:
-            yield creole.call("[method]exchange.handle-response-body", exchange, piece, now()).body
+            creole.call("[method]exchange.handle-call-body", exchange, piece, now())
+            yield creole.call("[method]exchange.poll-output", exchange).body
         if not creole.call("[method]exchange.is-ended", exchange):
-            yield creole.call(
-                "[method]exchange.handle-response-end", exchange, "complete", now()
-            ).body
+            creole.call("[method]exchange.handle-call-end", exchange, "complete", now())
+            yield creole.call("[method]exchange.poll-output", exchange).body
     finally:
         exchange.drop(creole.store)
 

@@ -41,11 +41,17 @@ impl wit::GuestConfig for Config {
 }
 
 impl wit::GuestExchange for Exchange {
-    fn new(config: wit::ConfigBorrow<'_>, seed: (u64, u64), pings: bool) -> Self {
+    fn new(config: wit::ConfigBorrow<'_>, seed: (u64, u64), can: wit::HostCan) -> Self {
         let Config { config, refusals } = config.get::<Config>();
         let seed = (u128::from(seed.0) << 64) | u128::from(seed.1);
-        let pings = if pings { creole::Pings::Sent } else { creole::Pings::No };
-        let mut exchange = creole::Exchange::new(Arc::clone(config), seed, pings);
+        let pings = can.contains(wit::HostCan::PING);
+        let can = creole::HostCan {
+            ping: if pings { creole::Pings::Sent } else { creole::Pings::No },
+            ask_again: can.contains(wit::HostCan::ASK_AGAIN),
+            list_models: can.contains(wit::HostCan::LIST_MODELS),
+            serve_others: false,
+        };
+        let mut exchange = creole::Exchange::new(Arc::clone(config), seed, can);
         exchange.remember(Arc::clone(refusals));
         Self(RefCell::new(exchange))
     }
@@ -59,56 +65,31 @@ impl wit::GuestExchange for Exchange {
         match self.0.borrow_mut().handle_request_head(&method, &path, &headers) {
             creole::RequestHead::Translate => wit::RequestHead::Translate,
             creole::RequestHead::PassThrough => wit::RequestHead::PassThrough,
-            creole::RequestHead::Reply(reply) => wit::RequestHead::Reply(reply.into()),
+            creole::RequestHead::Answered => wit::RequestHead::Answered,
         }
     }
 
-    fn handle_request(
-        &self,
-        body: Vec<u8>,
-        now: wit::Millis,
-    ) -> Result<wit::UpstreamRequest, wit::Reply> {
-        let mut exchange = self.0.borrow_mut();
-        match exchange.handle_request(&body, now) {
-            Ok(request) => {
-                let upstream = exchange.config().upstreams.get(&request.upstream);
-                Ok(wit::UpstreamRequest {
-                    url: upstream.map(|upstream| upstream.url.clone()).unwrap_or_default(),
-                    upstream: request.upstream,
-                    path: request.path,
-                    headers: request.headers,
-                    body: request.body,
-                })
-            }
-            Err(reply) => Err((*reply).into()),
-        }
+    fn handle_request_body(&self, body: Vec<u8>, now: wit::Millis) {
+        self.0.borrow_mut().handle_request_body(body, now);
     }
 
-    fn handle_response_head(
-        &self,
-        status: u16,
-        headers: Vec<wit::Header>,
-        now: wit::Millis,
-    ) -> wit::ResponseHead {
-        match self.0.borrow_mut().handle_response_head(status, &headers, now) {
-            creole::ResponseHead::Translate => wit::ResponseHead::Translate,
-            creole::ResponseHead::PassThrough => wit::ResponseHead::PassThrough,
-        }
+    fn handle_call_head(&self, status: u16, headers: Vec<wit::Header>, now: wit::Millis) {
+        self.0.borrow_mut().handle_call_head(status, &headers, now);
     }
 
-    fn handle_response_body(&self, piece: Vec<u8>, now: wit::Millis) -> wit::Output {
-        self.output(|exchange, out| exchange.handle_response_body(&piece, now, out))
+    fn handle_call_body(&self, piece: Vec<u8>, now: wit::Millis) {
+        self.0.borrow_mut().handle_call_body(&piece, now);
     }
 
-    fn handle_response_end(&self, how: wit::End, now: wit::Millis) -> wit::Output {
+    fn handle_call_end(&self, how: wit::End, now: wit::Millis) {
         let end = match how {
             wit::End::Complete => creole::End::Complete,
             wit::End::Aborted => creole::End::Aborted,
         };
-        self.output(|exchange, out| exchange.handle_response_end(end, now, out))
+        self.0.borrow_mut().handle_call_end(end, now);
     }
 
-    fn handle_failure(&self, what: wit::Failure, now: wit::Millis) -> wit::Output {
+    fn handle_failure(&self, what: wit::Failure, now: wit::Millis) {
         let failure = match what {
             wit::Failure::RequestTooLarge => creole::Failure::RequestTooLarge,
             wit::Failure::RequestIncomplete => creole::Failure::RequestIncomplete,
@@ -120,11 +101,41 @@ impl wit::GuestExchange for Exchange {
             wit::Failure::Timeout => creole::Failure::Timeout,
             wit::Failure::NoRoute => creole::Failure::NoRoute,
         };
-        self.output(|exchange, out| exchange.handle_failure(failure, now, out))
+        self.0.borrow_mut().handle_failure(failure, now);
     }
 
-    fn handle_timeout(&self, now: wit::Millis) -> wit::Output {
-        self.output(|exchange, out| exchange.handle_timeout(now, out))
+    fn handle_timeout(&self, now: wit::Millis) {
+        self.0.borrow_mut().handle_timeout(now);
+    }
+
+    fn poll_call(&self, now: wit::Millis) -> Option<wit::Call> {
+        let mut exchange = self.0.borrow_mut();
+        let call = exchange.poll_call(now)?;
+        let upstream = exchange.config().upstreams.get(&call.upstream);
+        Some(wit::Call {
+            method: call.method().to_owned(),
+            url: upstream.map(|upstream| upstream.url.clone()).unwrap_or_default(),
+            upstream: call.upstream,
+            path: call.path,
+            headers: call.headers,
+            body: call.body,
+        })
+    }
+
+    fn poll_output(&self) -> wit::Output {
+        let mut exchange = self.0.borrow_mut();
+        let head = exchange.poll_head();
+        let head = head.map(|head| wit::Head { status: head.status, headers: head.headers });
+        let mut body = Vec::new();
+        exchange.poll_body(&mut body);
+        wit::Output { head, body }
+    }
+
+    fn poll_cancel(&self) -> Option<wit::Cancel> {
+        Some(match self.0.borrow().poll_cancel()? {
+            creole::Cancel::ReadOut => wit::Cancel::ReadOut,
+            creole::Cancel::Cut => wit::Cancel::Cut,
+        })
     }
 
     fn handle_client_gone(&self, now: wit::Millis) {
@@ -165,29 +176,6 @@ impl wit::GuestExchange for Exchange {
                 .collect(),
             guards: report.warnings.guards().iter().map(|&guard| guard.to_owned()).collect(),
         }
-    }
-}
-
-impl Exchange {
-    fn output(
-        &self,
-        call: impl FnOnce(&mut creole::Exchange, &mut Vec<u8>) -> Option<creole::Head>,
-    ) -> wit::Output {
-        let mut body = Vec::new();
-        let head = call(&mut self.0.borrow_mut(), &mut body).map(wit::Head::from);
-        wit::Output { head, body }
-    }
-}
-
-impl From<creole::Head> for wit::Head {
-    fn from(head: creole::Head) -> Self {
-        Self { status: head.status, headers: head.headers }
-    }
-}
-
-impl From<creole::Reply> for wit::Reply {
-    fn from(reply: creole::Reply) -> Self {
-        Self { head: reply.head.into(), body: reply.body }
     }
 }
 

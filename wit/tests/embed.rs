@@ -26,7 +26,7 @@ mod bindings {
 }
 
 use bindings::Translator;
-use bindings::exports::creole::translate::exchanges::{End, RequestHead};
+use bindings::exports::creole::translate::exchanges::{End, HostCan, RequestHead};
 
 const CONFIG: &str =
     r#"{"upstreams": {"local": {"url": "http://localhost:11434", "profile": "ollama"}}}"#;
@@ -49,26 +49,29 @@ fn exchange(
     let calls = exchanges.exchange();
     let now = 1_790_000_000_000; // your clock
     let seed = (17, 4); // 128 random bits
-    let exchange = calls.call_constructor(&mut store, config, seed, true)?;
+    let exchange = calls.call_constructor(&mut store, config, seed, HostCan::PING)?;
     let headers = [("x-api-key".to_owned(), "local".to_owned())];
     let head =
         calls.call_handle_request_head(&mut store, exchange, "POST", "/v1/messages", &headers)?;
     assert!(matches!(head, RequestHead::Translate));
-    let sent = match calls.call_handle_request(&mut store, exchange, body, now)? {
-        Ok(sent) => sent, // POST it to sent.url + sent.path with sent.headers
-        Err(reply) => return Ok((Vec::new(), reply.body)),
+    calls.call_handle_request_body(&mut store, exchange, body, now)?;
+    let Some(sent) = calls.call_poll_call(&mut store, exchange, now)? else {
+        let out = calls.call_poll_output(&mut store, exchange)?;
+        return Ok((Vec::new(), out.body));
     };
+    // POST sent.body to sent.url + sent.path with sent.headers
     let answered = [("content-type".to_owned(), "text/event-stream".to_owned())];
-    calls.call_handle_response_head(&mut store, exchange, 200, &answered, now)?;
+    calls.call_handle_call_head(&mut store, exchange, 200, &answered, now)?;
     let mut client = Vec::new();
     for piece in pieces {
-        let out = calls.call_handle_response_body(&mut store, exchange, piece, now)?;
+        calls.call_handle_call_body(&mut store, exchange, piece, now)?;
+        let out = calls.call_poll_output(&mut store, exchange)?;
         // out.head is there once: send it before out.body
         client.extend(out.body);
     }
     if !calls.call_is_ended(&mut store, exchange)? {
-        let out = calls.call_handle_response_end(&mut store, exchange, End::Complete, now)?;
-        client.extend(out.body);
+        calls.call_handle_call_end(&mut store, exchange, End::Complete, now)?;
+        client.extend(calls.call_poll_output(&mut store, exchange)?.body);
     }
     exchange.resource_drop(&mut store)?;
     Ok((sent.body, client))
@@ -93,13 +96,14 @@ fn the_report_says_what_the_upstream_said_of_our_key() {
     let secrets = [("K".to_owned(), "sk-own".to_owned())];
     let config = exchanges.config().call_parse(&mut store, OWN_KEY, &secrets).unwrap().unwrap();
     let calls = exchanges.exchange();
-    let exchange = calls.call_constructor(&mut store, config, (17, 4), true).unwrap();
+    let exchange = calls.call_constructor(&mut store, config, (17, 4), HostCan::PING).unwrap();
     calls.call_handle_request_head(&mut store, exchange, "POST", "/v1/messages", &[]).unwrap();
-    calls.call_handle_request(&mut store, exchange, REQUEST.as_bytes(), 1).unwrap().unwrap();
+    calls.call_handle_request_body(&mut store, exchange, REQUEST.as_bytes(), 1).unwrap();
+    calls.call_poll_call(&mut store, exchange, 1).unwrap().unwrap();
     let headers = [("x-request-id".to_owned(), "up_1".to_owned())];
-    calls.call_handle_response_head(&mut store, exchange, 401, &headers, 2).unwrap();
-    calls.call_handle_response_body(&mut store, exchange, SAID, 3).unwrap();
-    calls.call_handle_response_end(&mut store, exchange, End::Complete, 4).unwrap();
+    calls.call_handle_call_head(&mut store, exchange, 401, &headers, 2).unwrap();
+    calls.call_handle_call_body(&mut store, exchange, SAID, 3).unwrap();
+    calls.call_handle_call_end(&mut store, exchange, End::Complete, 4).unwrap();
     let report = calls.call_report(&mut store, exchange).unwrap();
     assert_eq!(report.upstream_message.as_deref(), Some("The project is disabled"));
     assert_eq!(report.cause, "upstream_refused");

@@ -7,10 +7,7 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
 use crate::workspace::{self, step};
-use crate::{component, setup, worker};
-
-/// The cargo profile that artefacts are built with.
-const PROFILE: &str = "wasm";
+use crate::{component, setup, shrink, worker};
 
 /// One file in `dist/`.
 pub(crate) struct Artefact {
@@ -20,12 +17,25 @@ pub(crate) struct Artefact {
     pub(crate) package: &'static str,
     /// The target that it is built for.
     pub(crate) target: &'static str,
+    /// The cargo profile that it is built with.
+    pub(crate) profile: &'static str,
     /// The variable that names a finished one: see [`ready`].
     pub(crate) variable: &'static str,
-    /// Whether cargo makes a module that holds the type of a component, which is still to be made of it.
-    pub(crate) encoded: bool,
+    /// What is done with cargo's file.
+    pub(crate) finish: Finish,
     /// Its budget, in bytes. `cargo xtask test sizes` fails above it.
     pub(crate) bytes_max: usize,
+}
+
+/// How cargo's file becomes the artefact.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Finish {
+    /// It is the artefact.
+    Copy,
+    /// It is a module, and is made smaller.
+    Shrink,
+    /// It is a module that holds the type of a component: it is made smaller and then a component.
+    Component,
 }
 
 /// The filter for Envoy. Not built for WASI, of which it needs three functions only (`envoy/src/wasi.rs`).
@@ -33,8 +43,9 @@ pub(crate) const FILTER: Artefact = Artefact {
     name: "creole.wasm",
     package: "creole-envoy",
     target: "wasm32-unknown-unknown",
+    profile: "wasm",
     variable: "CREOLE_WASM",
-    encoded: false,
+    finish: Finish::Shrink,
     bytes_max: 1_200_000,
 };
 
@@ -43,8 +54,9 @@ pub(crate) const COMPONENT: Artefact = Artefact {
     name: "creole.component.wasm",
     package: "creole-wit",
     target: "wasm32-unknown-unknown",
+    profile: "wasm",
     variable: "CREOLE_COMPONENT",
-    encoded: true,
+    finish: Finish::Component,
     bytes_max: 1_500_000,
 };
 
@@ -53,8 +65,9 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
     name: "creole-http.component.wasm",
     package: "creole-wasi-http",
     target: "wasm32-wasip2",
+    profile: "component",
     variable: "CREOLE_WASI_HTTP",
-    encoded: false,
+    finish: Finish::Copy,
     bytes_max: 1_500_000,
 };
 
@@ -83,33 +96,37 @@ pub(crate) fn all() -> Result<()> {
 pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
     for part in chosen {
         match part {
-            Part::Filter => one(&FILTER),
-            Part::Worker => worker::shipped(),
-            Part::Component => one(&COMPONENT),
-            Part::WasiHttp => one(&WASI_HTTP),
+            Part::Filter => one(&FILTER).map(drop),
+            Part::Worker => worker::shipped().map(drop),
+            Part::Component => one(&COMPONENT).map(drop),
+            Part::WasiHttp => one(&WASI_HTTP).map(drop),
         }?;
     }
     Ok(())
 }
 
-/// What cargo makes for an artefact.
-pub(crate) fn unfinished(artefact: &Artefact, arguments: &[&str]) -> Result<PathBuf> {
+/// What cargo makes for an artefact, with the names of functions.
+pub(crate) fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     setup::target(artefact.target)?;
-    workspace::module(artefact.package, PROFILE, artefact.target, arguments)
+    let arguments = ["--profile", artefact.profile, "--target", artefact.target];
+    workspace::module(artefact.package, &arguments)
 }
 
-/// A finished artefact: the one that its variable names, else a new one.
+/// A finished artefact: the one that its variable names, else a new one. Tests that run side by side
+/// must not build the files that the others use.
 pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
-    workspace::ready(artefact.variable, || one(artefact))
+    std::env::var_os(artefact.variable).map_or_else(|| one(artefact), |path| Ok(path.into()))
 }
 
 /// The filter with what its tests need: a request can make its VM trap. Never in `dist`.
 /// `CREOLE_WASM_HOOKS` if that is set.
 pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
-    workspace::ready("CREOLE_WASM_HOOKS", || {
-        setup::target(FILTER.target)?;
-        workspace::module_with_hooks(FILTER.package, PROFILE, FILTER.target)
-    })
+    if let Some(chosen) = std::env::var_os("CREOLE_WASM_HOOKS") {
+        return Ok(chosen.into());
+    }
+    setup::target(FILTER.target)?;
+    let Artefact { package, target, profile, .. } = FILTER;
+    workspace::module_with_hooks(package, &["--profile", profile, "--target", target])
 }
 
 /// Where an artefact is, once it is built.
@@ -120,13 +137,15 @@ pub(crate) fn path(artefact: &Artefact) -> PathBuf {
 /// Builds one artefact and gives its path.
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     step(&format!("building dist/{}", artefact.name), || {
-        let built = unfinished(artefact, &[])?;
+        let built = unfinished(artefact)?;
         let path = path(artefact);
         fs::create_dir_all(workspace::root().join("dist"))?;
-        if artefact.encoded {
-            component::encode(&fs::read(&built)?, &path)?;
-        } else {
-            fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
+        match artefact.finish {
+            Finish::Copy => {
+                fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
+            }
+            Finish::Shrink => fs::write(&path, shrink::module(&built)?)?,
+            Finish::Component => component::encode(&shrink::module(&built)?, &path)?,
         }
         Ok(path)
     })

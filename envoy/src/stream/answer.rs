@@ -2,7 +2,7 @@
 
 use creole::observe::log::Level;
 use creole::observe::report::Outcome;
-use creole::{End, Failure, Header, Millis, Reply, ResponseHead, Unreachable, json};
+use creole::{Cancel, End, Failure, Head, Header, Millis, Reply, Unreachable, json};
 
 use super::{
     CLOSE_DELAY_MS, CUT_LINGER_MS, Delivered, HOLD_MS, Held, LINGER_MS, Route, Stream, StreamState,
@@ -86,12 +86,13 @@ impl Stream {
                 if end_of_stream || collecting || !self.config.settings.pause_headers {
                     return self.fail(failure, When::Now, now, actions);
                 }
-                let reply = self.exchange.reply_to(failure, now);
+                self.exchange.handle_failure(failure, now);
                 self.state = StreamState::Answering {
                     sent: Delivered::Nothing,
                     length: heads::length(head),
                     received: 0,
                 };
+                let reply = self.exchange.poll_reply().unwrap_or_default();
                 return self.hold(reply, now, actions);
             }
             Origin::Upstream if collecting => {
@@ -105,24 +106,21 @@ impl Stream {
             }
             Origin::Upstream => {}
         }
-        if self.exchange.handle_response_head(status, head, now) == ResponseHead::PassThrough {
-            self.state = StreamState::HandsOff;
-            return Decision::pass();
-        }
+        self.exchange.handle_call_head(status, head, now);
         self.state = StreamState::Answering {
             sent: Delivered::Nothing,
             length: heads::length(head),
             received: 0,
         };
         if end_of_stream {
-            let mut out = Vec::new();
-            let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
-            return self.reply_with(head, out, Vec::new());
+            self.exchange.handle_call_end(End::Complete, now);
+            return self.reply(When::Now, Vec::new());
         }
         if self.config.settings.pause_headers {
             return Decision::stop(Vec::new());
         }
-        let Some(head) = self.exchange.take_head() else { return Decision::pass() };
+        self.exchange.release_head();
+        let Some(head) = self.exchange.poll_head() else { return Decision::pass() };
         self.set_sent(Delivered::Head);
         let head = heads::for_client(head, None);
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
@@ -145,8 +143,8 @@ impl Stream {
             return self.go_on_held(piece, complete);
         }
         let head_sent = !matches!(sent, Delivered::Nothing);
-        let mut out = Vec::new();
-        let mut head = self.exchange.handle_response_body(piece, now, &mut out);
+        self.exchange.handle_call_body(piece, now);
+        let mut head = self.exchange.poll_head();
         let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
         self.collected_bytes = if collects {
             self.collected_bytes.saturating_add(piece.len())
@@ -157,12 +155,12 @@ impl Stream {
         };
         let is_overloaded = self.held_bytes() > room_bytes;
         if is_overloaded {
-            let late = self.exchange.handle_failure(Failure::Overloaded, now, &mut out);
-            head = head.or(late);
+            self.exchange.handle_failure(Failure::Overloaded, now);
         } else if complete {
-            let late = self.exchange.handle_response_end(End::Complete, now, &mut out);
-            head = head.or(late);
+            self.exchange.handle_call_end(End::Complete, now);
         }
+        head = head.or_else(|| self.exchange.poll_head());
+        let out = self.polled();
         let cut = self.exchange.is_ended() && !complete;
         if self.exchange.is_ended() {
             self.collected_bytes = 0;
@@ -174,40 +172,37 @@ impl Stream {
             }
             return self.go_on(piece, end_of_stream, out);
         }
-        match head {
-            Some(head) if cut && self.is_answered() => {
-                // With its length it is complete for the client, who need not wait for the upstream.
-                self.close_at = Some(now.saturating_add(self.linger_ms()));
-                self.set_sent(Delivered::Head);
-                let length = Some(out.len());
-                Decision::go_on(vec![
-                    Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
-                    Action::ReplaceBody(Side::Response, out),
-                ])
-            }
-            Some(head) if !cut => {
-                if self.config.settings.deferred_flush && !complete {
-                    return self.defer(heads::for_client(head, None), &out);
-                }
-                self.set_sent(Delivered::Head);
-                let length = complete.then_some(out.len());
-                Decision::go_on(vec![
-                    Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
-                    Action::ReplaceBody(Side::Response, out),
-                ])
-            }
-            None if !complete && !cut => Decision::stop(drain(Side::Response, piece)),
-            head if cut && !is_overloaded => {
-                let reply = self.exchange.whole_reply(head, out);
-                self.hold(reply, now, drain(Side::Response, piece))
-            }
-            head => self.reply_with(head, out, drain(Side::Response, piece)),
+        let Some(head) = head else { return Decision::stop(drain(Side::Response, piece)) };
+        if !cut && self.config.settings.deferred_flush && !complete {
+            return self.defer(heads::for_client(head, None), &out);
         }
+        if cut && !self.is_answered() {
+            let (reply, drained) = (Reply { head, body: out }, drain(Side::Response, piece));
+            if is_overloaded {
+                return self.reply_with(reply, When::Now, drained);
+            }
+            return self.hold(reply, now, drained);
+        }
+        if cut {
+            // With its length it is complete for the client, who need not wait for the upstream.
+            self.close_at = Some(now.saturating_add(self.linger_ms()));
+        }
+        let length = (cut || complete).then_some(out.len());
+        self.give(head, length, out)
+    }
+
+    /// Gives the head with the first bytes.
+    fn give(&mut self, head: Head, length: Option<usize>, out: Vec<u8>) -> Decision {
+        self.set_sent(Delivered::Head);
+        Decision::go_on(vec![
+            Action::ReplaceHeaders(Side::Response, heads::for_client(head, length)),
+            Action::ReplaceBody(Side::Response, out),
+        ])
     }
 
     /// How long an upstream has after a whole message.
     fn linger_ms(&self) -> u64 {
-        if self.exchange.leaves_upstream() { CUT_LINGER_MS } else { LINGER_MS }
+        if self.exchange.poll_cancel() == Some(Cancel::Cut) { CUT_LINGER_MS } else { LINGER_MS }
     }
 
     fn is_answered(&self) -> bool {
@@ -226,12 +221,7 @@ impl Stream {
         let held = if complete { self.take_held(None) } else { None };
         let Some(reply) = held else { return Decision::stop(drain(Side::Response, piece)) };
         self.collected_bytes = 0;
-        self.set_sent(Delivered::Head);
-        let head = heads::for_client(reply.head, Some(reply.body.len()));
-        Decision::go_on(vec![
-            Action::ReplaceHeaders(Side::Response, head),
-            Action::ReplaceBody(Side::Response, reply.body),
-        ])
+        self.give(reply.head, Some(reply.body.len()), reply.body)
     }
 
     /// The answer that waits. `now`: only if it has waited for too long.
@@ -261,26 +251,28 @@ impl Stream {
     /// Trailers of a response whose body has not ended otherwise.
     pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
         if let Some(reply) = self.take_held(None) {
-            return self.reply(reply, When::Now, Vec::new());
+            return self.reply_with(reply, When::Now, Vec::new());
         }
-        let StreamState::Answering { sent, .. } = &mut self.state else { return Decision::pass() };
-        let mut out = Vec::new();
-        let head = self.exchange.handle_response_end(End::Complete, now, &mut out);
+        if !matches!(self.state, StreamState::Answering { .. }) {
+            return Decision::pass();
+        }
+        self.exchange.handle_call_end(End::Complete, now);
         self.collected_bytes = 0;
-        match sent {
-            Delivered::Nothing | Delivered::Held(_) => self.reply_with(head, out, Vec::new()),
-            Delivered::Deferred(deferred) => {
-                deferred.push(&out, true);
-                Decision::stop(Vec::new())
-            }
-            Delivered::Head if out.is_empty() => Decision::pass(),
-            Delivered::Head => {
-                // What is missing cannot be written any more. A stream that breaks is retried; one that
-                // ends early is believed.
-                self.state = StreamState::HandsOff;
-                Decision::stop(vec![Action::CloseStream])
-            }
+        if matches!(self.state, StreamState::Answering { sent: Delivered::Nothing, .. }) {
+            return self.reply(When::Now, Vec::new());
         }
+        let out = self.polled();
+        if let Some(deferred) = self.deferred_mut() {
+            deferred.push(&out, true);
+            return Decision::stop(Vec::new());
+        }
+        if out.is_empty() {
+            return Decision::pass();
+        }
+        // What is missing cannot be written any more. A stream that breaks is retried; one that
+        // ends early is believed.
+        self.state = StreamState::HandsOff;
+        Decision::stop(vec![Action::CloseStream])
     }
 
     /// From here on the timer writes.

@@ -18,7 +18,6 @@ impl Stream {
         }
         if !self.exchange.is_ended() {
             // Nothing can be sent any more.
-            let mut unsent = Vec::new();
             let complete = !matches!(self.state, StreamState::Collecting { .. });
             match details::broken_by(details, complete) {
                 Break::Client => self.exchange.handle_client_gone(now),
@@ -29,15 +28,15 @@ impl Stream {
                     ) =>
                 {
                     // Envoy gives up an answer of which nothing was sent, even one that is complete.
-                    self.exchange.handle_failure(Failure::BrokeOff, now, &mut unsent);
+                    self.exchange.handle_failure(Failure::BrokeOff, now);
                 }
                 Break::Upstream => {
-                    self.exchange.handle_response_end(End::Aborted, now, &mut unsent);
+                    self.exchange.handle_call_end(End::Aborted, now);
                 }
                 Break::Timeout => {
                     let failure =
                         if complete { Failure::Timeout } else { Failure::RequestIncomplete };
-                    self.exchange.handle_failure(failure, now, &mut unsent);
+                    self.exchange.handle_failure(failure, now);
                 }
             }
         }

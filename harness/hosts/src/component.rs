@@ -2,13 +2,13 @@
 
 use std::sync::{Mutex, OnceLock};
 
-use creole::{End, Head, Millis, Reply, RequestHead, ResponseHead};
+use creole::{Call, End, Head, Millis, RequestHead};
 use serde_json::Value;
 use wasmtime::component::{Component as Compiled, Linker, ResourceAny};
 use wasmtime::{Engine, Store};
 
 use crate::process::file_of;
-use crate::seam::{self, Seam, Sent};
+use crate::seam::{self, Seam};
 use crate::{Got, Header, Host, Trial};
 
 mod bindings {
@@ -66,7 +66,8 @@ impl Host for Component {
         let mut inner = self.inner.lock().unwrap();
         let (store, translator, config) = &mut *inner;
         let calls = translator.creole_translate_exchanges().exchange();
-        let exchange = calls.call_constructor(&mut *store, *config, (0, 0x5eed), false).unwrap();
+        let can = wit::HostCan::empty();
+        let exchange = calls.call_constructor(&mut *store, *config, (0, 0x5eed), can).unwrap();
         let got = seam::send(&mut Exchange { store, calls, exchange }, trial);
         exchange.resource_drop(store).unwrap();
         got
@@ -86,53 +87,52 @@ impl Seam for Exchange<'_> {
         let head = calls.call_handle_request_head(store, *exchange, method, path, headers);
         match head.unwrap() {
             wit::RequestHead::Translate => RequestHead::Translate,
-            wit::RequestHead::Reply(it) => RequestHead::Reply(reply(it)),
+            wit::RequestHead::Answered => RequestHead::Answered,
             wit::RequestHead::PassThrough => RequestHead::PassThrough,
         }
     }
 
-    fn handle_request(&mut self, body: &[u8], now: Millis) -> Result<Sent, Reply> {
+    fn handle_request_body(&mut self, body: &[u8], now: Millis) {
         let Self { store, calls, exchange } = self;
-        let sent = calls.call_handle_request(store, *exchange, body, now).unwrap();
-        let sent = sent.map_err(reply)?;
-        Ok(Sent { path: sent.path, headers: sent.headers, body: sent.body })
+        calls.call_handle_request_body(store, *exchange, body, now).unwrap();
     }
 
-    fn handle_response_head(
-        &mut self,
-        status: u16,
-        headers: &[Header],
-        now: Millis,
-    ) -> ResponseHead {
+    fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
         let Self { store, calls, exchange } = self;
-        match calls.call_handle_response_head(store, *exchange, status, headers, now).unwrap() {
-            wit::ResponseHead::Translate => ResponseHead::Translate,
-            wit::ResponseHead::PassThrough => ResponseHead::PassThrough,
-        }
+        calls.call_handle_call_head(store, *exchange, status, headers, now).unwrap();
     }
 
-    fn handle_response_body(
-        &mut self,
-        piece: &[u8],
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head> {
+    fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
         let Self { store, calls, exchange } = self;
-        output(calls.call_handle_response_body(store, *exchange, piece, now).unwrap(), out)
+        calls.call_handle_call_body(store, *exchange, piece, now).unwrap();
     }
 
-    fn handle_response_end(&mut self, how: End, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+    fn handle_call_end(&mut self, how: End, now: Millis) {
         let Self { store, calls, exchange } = self;
         let how = match how {
             End::Complete => wit::End::Complete,
             End::Aborted => wit::End::Aborted,
         };
-        output(calls.call_handle_response_end(store, *exchange, how, now).unwrap(), out)
+        calls.call_handle_call_end(store, *exchange, how, now).unwrap();
     }
 
-    fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
+    fn handle_timeout(&mut self, now: Millis) {
         let Self { store, calls, exchange } = self;
-        output(calls.call_handle_timeout(store, *exchange, now).unwrap(), out)
+        calls.call_handle_timeout(store, *exchange, now).unwrap();
+    }
+
+    fn poll_call(&mut self, now: Millis) -> Option<Call> {
+        let Self { store, calls, exchange } = self;
+        let call = calls.call_poll_call(store, *exchange, now).unwrap()?;
+        let wit::Call { upstream, path, headers, body, .. } = call;
+        Some(Call { upstream, path, headers, body })
+    }
+
+    fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head> {
+        let Self { store, calls, exchange } = self;
+        let output = calls.call_poll_output(store, *exchange).unwrap();
+        out.extend(output.body);
+        output.head.map(|head| Head { status: head.status, headers: head.headers })
     }
 
     fn poll_timeout(&mut self) -> Option<Millis> {
@@ -142,17 +142,4 @@ impl Seam for Exchange<'_> {
     fn is_ended(&mut self) -> bool {
         self.calls.call_is_ended(&mut *self.store, self.exchange).unwrap()
     }
-}
-
-fn output(output: wit::Output, out: &mut Vec<u8>) -> Option<Head> {
-    out.extend(output.body);
-    output.head.map(head)
-}
-
-fn head(head: wit::Head) -> Head {
-    Head { status: head.status, headers: head.headers }
-}
-
-fn reply(reply: wit::Reply) -> Reply {
-    Reply { head: head(reply.head), body: reply.body }
 }

@@ -2,12 +2,10 @@
 
 use std::sync::Arc;
 
-use creole::{
-    Config, End, Exchange, Head, Millis, Pings, Refusals, Reply, RequestHead, ResponseHead,
-};
+use creole::{Call, Config, End, Exchange, Head, HostCan, Millis, Refusals, RequestHead};
 use serde_json::Value;
 
-use crate::seam::{self, Seam, Sent};
+use crate::seam::{self, Seam};
 use crate::{Got, Header, Host, Trial};
 
 /// [`Exchange`] with nothing around it.
@@ -33,7 +31,7 @@ impl Host for Core {
     }
 
     fn send(&self, trial: &Trial) -> Got {
-        let mut exchange = Exchange::new(Arc::clone(&self.config), 0x5eed, Pings::No);
+        let mut exchange = Exchange::new(Arc::clone(&self.config), 0x5eed, HostCan::default());
         exchange.remember(Arc::clone(&self.refusals));
         seam::send(&mut exchange, trial)
     }
@@ -44,35 +42,33 @@ impl Seam for Exchange {
         Self::handle_request_head(self, method, path, headers)
     }
 
-    fn handle_request(&mut self, body: &[u8], now: Millis) -> Result<Sent, Reply> {
-        let sent = Self::handle_request(self, body, now).map_err(|reply| *reply)?;
-        Ok(Sent { path: sent.path, headers: sent.headers, body: sent.body })
+    fn handle_request_body(&mut self, body: &[u8], now: Millis) {
+        Self::handle_request_body(self, body.to_vec(), now);
     }
 
-    fn handle_response_head(
-        &mut self,
-        status: u16,
-        headers: &[Header],
-        now: Millis,
-    ) -> ResponseHead {
-        Self::handle_response_head(self, status, headers, now)
+    fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
+        Self::handle_call_head(self, status, headers, now);
     }
 
-    fn handle_response_body(
-        &mut self,
-        piece: &[u8],
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head> {
-        Self::handle_response_body(self, piece, now, out)
+    fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
+        Self::handle_call_body(self, piece, now);
     }
 
-    fn handle_response_end(&mut self, how: End, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        Self::handle_response_end(self, how, now, out)
+    fn handle_call_end(&mut self, how: End, now: Millis) {
+        Self::handle_call_end(self, how, now);
     }
 
-    fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head> {
-        Self::handle_timeout(self, now, out)
+    fn handle_timeout(&mut self, now: Millis) {
+        Self::handle_timeout(self, now);
+    }
+
+    fn poll_call(&mut self, now: Millis) -> Option<Call> {
+        Self::poll_call(self, now)
+    }
+
+    fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head> {
+        self.poll_body(out);
+        self.poll_head()
     }
 
     fn poll_timeout(&mut self) -> Option<Millis> {

@@ -1,52 +1,30 @@
 //! A trial through the seam itself, where the harness is the host: its clock, its pieces, its ends.
 
-use creole::{Head, Millis, Reply, RequestHead, ResponseHead};
+use creole::{Call, Head, Millis, RequestHead};
 
 use crate::{Answer, End, Got, Header, Seen, Trial};
 
 /// When every trial begins.
 const BEGIN: Millis = 1_790_000_000_000;
 
-/// What goes to the upstream.
-#[derive(Debug)]
-pub struct Sent {
-    /// The path.
-    pub path: String,
-    /// The headers.
-    pub headers: Vec<Header>,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
 /// One exchange, wherever it runs.
 pub trait Seam {
     /// The client's head.
     fn handle_request_head(&mut self, method: &str, path: &str, headers: &[Header]) -> RequestHead;
     /// The client's body.
-    fn handle_request(&mut self, body: &[u8], now: Millis) -> Result<Sent, Reply>;
+    fn handle_request_body(&mut self, body: &[u8], now: Millis);
     /// The upstream's head.
-    fn handle_response_head(
-        &mut self,
-        status: u16,
-        headers: &[Header],
-        now: Millis,
-    ) -> ResponseHead;
+    fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis);
     /// A piece of the upstream's body.
-    fn handle_response_body(
-        &mut self,
-        piece: &[u8],
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head>;
+    fn handle_call_body(&mut self, piece: &[u8], now: Millis);
     /// The end of the upstream's body.
-    fn handle_response_end(
-        &mut self,
-        how: creole::End,
-        now: Millis,
-        out: &mut Vec<u8>,
-    ) -> Option<Head>;
+    fn handle_call_end(&mut self, how: creole::End, now: Millis);
     /// Time has passed.
-    fn handle_timeout(&mut self, now: Millis, out: &mut Vec<u8>) -> Option<Head>;
+    fn handle_timeout(&mut self, now: Millis);
+    /// A request for the upstream that is due.
+    fn poll_call(&mut self, now: Millis) -> Option<Call>;
+    /// What is there for the client.
+    fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head>;
     /// When time matters next.
     fn poll_timeout(&mut self) -> Option<Millis>;
     /// Whether the client has everything.
@@ -61,7 +39,8 @@ struct Client {
 }
 
 impl Client {
-    fn take(&mut self, head: Option<Head>) {
+    fn poll(&mut self, seam: &mut impl Seam) {
+        let head = seam.poll_output(&mut self.body);
         assert!(self.head.is_none() || head.is_none(), "two heads: {:?}, {head:?}", self.head);
         if head.is_some() {
             self.head = head;
@@ -73,65 +52,58 @@ impl Client {
         while let Some(at) = seam.poll_timeout().filter(|at| until.is_none_or(|until| *at <= until))
         {
             self.now = self.now.max(at);
-            let head = seam.handle_timeout(self.now, &mut self.body);
-            self.take(head);
+            seam.handle_timeout(self.now);
+            self.poll(seam);
         }
         self.now = until.unwrap_or(self.now);
+    }
+
+    fn replied(self, upstream: Vec<Seen>) -> Got {
+        let Head { status, headers } = self.head.expect("a head");
+        Got { status, headers, body: self.body, end: End::Complete, upstream }
     }
 }
 
 /// Sends the request of a trial and lets its upstream answer.
 pub fn send(seam: &mut impl Seam, trial: &Trial) -> Got {
     let Trial { request, answer, .. } = trial;
+    let mut client = Client { head: None, body: Vec::new(), now: BEGIN };
     match seam.handle_request_head(&request.method, &request.path, &request.headers) {
-        RequestHead::Translate => {}
-        RequestHead::Reply(reply) => return replied(reply, Vec::new()),
+        RequestHead::Translate => seam.handle_request_body(&request.body, BEGIN),
+        RequestHead::Answered => {}
         RequestHead::PassThrough => return passed(answer),
     }
-    let sent = match seam.handle_request(&request.body, BEGIN) {
-        Ok(sent) => sent,
-        Err(reply) => return replied(reply, Vec::new()),
+    let Some(call) = seam.poll_call(BEGIN) else {
+        client.poll(seam);
+        return client.replied(Vec::new());
     };
-    let Sent { path, headers, body } = sent;
+    let Call { path, headers, body, .. } = call;
     let bytes = body.len();
     let seen = Seen { method: "POST".to_owned(), path, headers, bytes, body: body.into() };
-    let mut client = Client { head: None, body: Vec::new(), now: BEGIN };
     let delay = u64::try_from(answer.delay.as_millis()).unwrap();
     client.wait(seam, Some(BEGIN + delay));
-    if !seam.is_ended() && respond(seam, answer, &mut client) == ResponseHead::PassThrough {
-        return passed(answer);
+    if !seam.is_ended() {
+        respond(seam, answer, &mut client);
     }
-    replied(Reply { head: client.head.expect("a head"), body: client.body }, vec![seen])
+    client.replied(vec![seen])
 }
 
-fn respond(seam: &mut impl Seam, answer: &Answer, client: &mut Client) -> ResponseHead {
-    let decided = seam.handle_response_head(answer.status, &answer.headers, client.now);
-    if decided == ResponseHead::PassThrough {
-        return decided;
-    }
+fn respond(seam: &mut impl Seam, answer: &Answer, client: &mut Client) {
+    seam.handle_call_head(answer.status, &answer.headers, client.now);
     for piece in answer.pieces.iter().filter(|piece| !piece.is_empty()) {
-        let head = seam.handle_response_body(piece, client.now, &mut client.body);
-        client.take(head);
+        seam.handle_call_body(piece, client.now);
+        client.poll(seam);
         if seam.is_ended() {
-            return decided;
+            return;
         }
     }
     let how = match answer.end {
         End::Complete => creole::End::Complete,
         End::Aborted => creole::End::Aborted,
-        End::Silent => {
-            client.wait(seam, None);
-            return decided;
-        }
+        End::Silent => return client.wait(seam, None),
     };
-    let head = seam.handle_response_end(how, client.now, &mut client.body);
-    client.take(head);
-    decided
-}
-
-fn replied(reply: Reply, upstream: Vec<Seen>) -> Got {
-    let Reply { head: Head { status, headers }, body } = reply;
-    Got { status, headers, body, end: End::Complete, upstream }
+    seam.handle_call_end(how, client.now);
+    client.poll(seam);
 }
 
 fn passed(answer: &Answer) -> Got {

@@ -1,7 +1,7 @@
 //! An exchange while it lives: its clock, its waits, and its line in the log.
 
 use creole::observe::log::Request;
-use creole::{Exchange, Failure, Head};
+use creole::{Exchange, Failure};
 use wasip2::http::types::ResponseOutparam;
 use wasip2::io::poll::{self, Pollable};
 
@@ -37,14 +37,20 @@ impl Live {
         if poll::poll(&[what, &timer]).contains(&0) { Woken::Ready } else { Woken::Timeout }
     }
 
-    /// Tells the exchange the time; gives the head and adds the bytes that the client must get.
-    pub(crate) fn handle_timeout(&mut self, out: &mut Vec<u8>) -> Option<Head> {
-        self.exchange.handle_timeout(self.clock.now(), out)
+    /// Tells the exchange the time. It may have ended then.
+    pub(crate) fn handle_timeout(&mut self) {
+        self.exchange.handle_timeout(self.clock.now());
     }
 
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure, out: ResponseOutparam) {
-        let reply = self.exchange.reply_to(failure, self.clock.now());
+        self.exchange.handle_failure(failure, self.clock.now());
+        self.reply(out);
+    }
+
+    /// The answer of an exchange that has ended.
+    pub(crate) fn reply(&mut self, out: ResponseOutparam) {
+        let reply = self.exchange.poll_reply().unwrap_or_default();
         answer::whole(out, &reply.head, &reply.body);
     }
 

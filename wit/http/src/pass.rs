@@ -5,7 +5,7 @@ use creole::{Failure, Head, Header, PassedHead};
 use wasip2::http::types::{IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 
-use crate::answer::{self, Answer};
+use crate::answer::Answer;
 use crate::headers;
 use crate::live::Live;
 use crate::upstream::{self, Asked, Body, Piece};
@@ -45,7 +45,7 @@ pub(crate) fn pass(
             give(&response, out);
         }
         Asked::Failed(failure) => live.fail(failure, out),
-        Asked::GivenUp(head, body) => answer::whole(out, &head, &body),
+        Asked::GivenUp => live.reply(out),
     }
 }
 

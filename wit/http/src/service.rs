@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use creole::json::Writer;
 use creole::observe::log::Request;
-use creole::{Config, Exchange, Failure, Head, Header, Pings, Reply, RequestHead, Unreachable};
+use creole::{Config, Exchange, Failure, Header, HostCan, Pings, Reply, RequestHead, Unreachable};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
@@ -27,8 +27,8 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     };
     let method = method_text(&request.method());
     let path = request.path_with_query().unwrap_or_else(|| "/".to_owned());
-    let mut exchange = Exchange::new(config, seed, Pings::Sent);
-    exchange.ask_for_models();
+    let can = HostCan { ping: Pings::Sent, list_models: true, ..HostCan::default() };
+    let exchange = Exchange::new(config, seed, can);
     let began = clock.now();
     let known = Request { method, path, began, ..Request::default() };
     let mut live = Live { exchange, clock, request: known };
@@ -40,9 +40,9 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     match live.exchange.handle_request_head(&live.request.method, &path, &head) {
         RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream, out),
         RequestHead::Translate => translate(&mut live, &stream, out),
-        RequestHead::Reply(reply) => {
+        RequestHead::Answered => {
             discard_sent(&live, &head, &stream);
-            answer::whole(out, &reply.head, &reply.body);
+            live.reply(out);
         }
     }
     live.exchange.handle_client_gone(live.clock.now());
@@ -67,17 +67,14 @@ fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
             return live.fail(failure, out);
         }
     };
-    let translated = live.exchange.handle_request(&collected, live.clock.now());
-    drop(collected);
-    let request = match translated {
-        Ok(request) => request,
-        Err(reply) => return answer::whole(out, &reply.head, &reply.body),
-    };
-    let Some(target) = live.exchange.config().upstreams.get(&request.upstream).cloned() else {
+    let now = live.clock.now();
+    live.exchange.handle_request_body(collected, now);
+    let Some(call) = live.exchange.poll_call(now) else { return live.reply(out) };
+    let Some(target) = live.exchange.config().upstreams.get(&call.upstream).cloned() else {
         return live.fail(Failure::NoRoute, out);
     };
-    let mut list = request.headers;
-    let (method, body) = match request.body.as_slice() {
+    let mut list = call.headers;
+    let (method, body) = match call.body.as_slice() {
         [] => (Method::Get, Body::None),
         body => {
             // Some model servers read no chunked requests.
@@ -85,12 +82,12 @@ fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
             (Method::Post, Body::Bytes(body))
         }
     };
-    let asked = upstream::ask(live, &target, &method, &request.path, &list, &body);
-    drop(request.body);
+    let asked = upstream::ask(live, &target, &method, &call.path, &list, &body);
+    drop(call.body);
     match asked {
         Asked::Answered(response) => respond(live, &response, out),
         Asked::Failed(failure) => live.fail(failure, out),
-        Asked::GivenUp(head, body) => answer::whole(out, &head, &body),
+        Asked::GivenUp => live.reply(out),
     }
 }
 
@@ -143,81 +140,55 @@ fn discard(live: &Live, stream: &InputStream) {
 fn respond(live: &mut Live, response: &IncomingResponse, out: ResponseOutparam) {
     let list = headers::list(&response.headers());
     let now = live.clock.now();
-    live.exchange.handle_response_head(response.status(), &list, now);
+    live.exchange.handle_call_head(response.status(), &list, now);
     let body = response.consume();
     let stream = body.as_ref().ok().and_then(|body| body.stream().ok());
     let Some(stream) = stream else {
         return live.fail(Failure::Unreachable(Unreachable::NoBody), out);
     };
-    let mut answer = Answering::Held(out);
+    // The head is held until the exchange gives it.
+    let mut held = Some(out);
+    let mut started = None;
     while !live.exchange.is_ended() {
-        let mut bytes = Vec::new();
-        let head = next(live, &stream, &mut bytes);
-        answer = match answer.take(head, &bytes, live.exchange.is_ended()) {
-            Ok(answer) => answer,
-            Err(answer::Gone) => return,
-        };
+        next(live, &stream);
+        if live.exchange.is_ended() && held.is_some() {
+            break;
+        }
+        if let Some(head) = live.exchange.poll_head()
+            && let Some(out) = held.take()
+        {
+            let Ok(answer) = Answer::start(out, &head) else { return };
+            started = Some(answer);
+        }
+        if let Some(answer) = &started {
+            let mut bytes = Vec::new();
+            live.exchange.poll_body(&mut bytes);
+            if answer.write(&bytes).is_err() {
+                return;
+            }
+        }
     }
     // The upstream goes first, so that nothing of it is kept while a slow client reads the end.
     drop(stream);
     drop(body);
-    answer.finish(&live.exchange);
+    match (held, started) {
+        (Some(out), _) => live.reply(out),
+        (None, Some(answer)) => answer.finish(),
+        (None, None) => {}
+    }
 }
 
 /// One thing happens: a piece of the upstream, its end, or a timeout.
-fn next(live: &mut Live, stream: &InputStream, out: &mut Vec<u8>) -> Option<Head> {
+fn next(live: &mut Live, stream: &InputStream) {
     loop {
+        let now = live.clock.now();
         match upstream::read(stream) {
-            Piece::Bytes(piece) => {
-                let now = live.clock.now();
-                return live.exchange.handle_response_body(&piece, now, out);
-            }
-            Piece::End(end) => {
-                return live.exchange.handle_response_end(end, live.clock.now(), out);
-            }
+            Piece::Bytes(piece) => return live.exchange.handle_call_body(&piece, now),
+            Piece::End(end) => return live.exchange.handle_call_end(end, now),
             Piece::NotYet => {}
         }
         if live.wait(&stream.subscribe()) == Woken::Timeout {
-            return live.handle_timeout(out);
-        }
-    }
-}
-
-/// The head is held until the exchange says what it is.
-enum Answering {
-    Held(ResponseOutparam),
-    Started(Answer),
-    Sent,
-}
-
-impl Answering {
-    fn take(self, head: Option<Head>, bytes: &[u8], ended: bool) -> Result<Self, answer::Gone> {
-        match (self, head) {
-            (Self::Held(out), Some(head)) if ended => {
-                answer::whole(out, &head, bytes);
-                Ok(Self::Sent)
-            }
-            (Self::Held(out), Some(head)) => {
-                let answer = Answer::start(out, &head)?;
-                answer.write(bytes)?;
-                Ok(Self::Started(answer))
-            }
-            (Self::Started(answer), _) => {
-                answer.write(bytes)?;
-                Ok(Self::Started(answer))
-            }
-            (held, _) => Ok(held),
-        }
-    }
-
-    fn finish(self, exchange: &Exchange) {
-        match self {
-            Self::Held(out) => {
-                let reply = exchange.reply_without_head();
-                answer::whole(out, &reply.head, &reply.body);
-            }
-            Self::Started(answer) => answer.finish(),
-            Self::Sent => {}
+            return live.handle_timeout();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Requests to upstreams.
 
 use creole::config::{Address, Upstream};
-use creole::{Failure, Head, Header, Unreachable};
+use creole::{Failure, Header, Unreachable};
 use wasip2::http::outgoing_handler;
 use wasip2::http::types::{
     ErrorCode, FutureIncomingResponse, IncomingResponse, Method, OutgoingBody, OutgoingRequest,
@@ -28,8 +28,8 @@ pub(crate) enum Asked {
     Answered(IncomingResponse),
     /// No answer: what the client gets.
     Failed(Failure),
-    /// The exchange gave up.
-    GivenUp(Head, Vec<u8>),
+    /// The exchange gave up, and has what the client gets.
+    GivenUp,
 }
 
 /// The body of a request.
@@ -71,7 +71,7 @@ pub(crate) fn ask(
         };
         match written {
             Ok(()) => drop(OutgoingBody::finish(sent, None)),
-            Err(Unsent::GivenUp(head, out)) => return Asked::GivenUp(head, out),
+            Err(Unsent::GivenUp) => return Asked::GivenUp,
             Err(Unsent::Incomplete) => return Asked::Failed(Failure::RequestIncomplete),
             // An upstream may refuse a body that it has not read, and its answer says why.
             Err(Unsent::Broken) => drop(sent),
@@ -99,8 +99,8 @@ enum Unsent {
     Incomplete,
     /// The upstream takes no more.
     Broken,
-    /// The exchange gave up; this is what the client gets.
-    GivenUp(Head, Vec<u8>),
+    /// The exchange gave up.
+    GivenUp,
 }
 
 /// Writes a body.
@@ -113,9 +113,9 @@ fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), U
     while !bytes.is_empty() {
         let later = streams::write_some(stream, bytes).map_err(|_| Unsent::Broken)?;
         if later.len() == bytes.len() && live.wait(&stream.subscribe()) == Woken::Timeout {
-            let mut out = Vec::new();
-            if let Some(head) = live.handle_timeout(&mut out) {
-                return Err(Unsent::GivenUp(head, out));
+            live.handle_timeout();
+            if live.exchange.is_ended() {
+                return Err(Unsent::GivenUp);
             }
         }
         bytes = later;
@@ -140,9 +140,9 @@ fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
             None => {}
         }
         if live.wait(&ready) == Woken::Timeout {
-            let mut out = Vec::new();
-            if let Some(head) = live.handle_timeout(&mut out) {
-                return Asked::GivenUp(head, out);
+            live.handle_timeout();
+            if live.exchange.is_ended() {
+                return Asked::GivenUp;
             }
         }
     }

@@ -12,7 +12,7 @@ mod bindings {
 }
 
 use bindings::Translator;
-use bindings::exports::creole::translate::exchanges::{End, RequestHead};
+use bindings::exports::creole::translate::exchanges::{End, HostCan, RequestHead};
 
 const SMALL: &str = r#"{"model":"m","max_tokens":9,"stream":true,"thinking":{"type":"adaptive"},"messages":[{"role":"user","content":"x"}],"tools":[{"name":"Tool0","input_schema":{"type":"object"}},{"name":"Tool1","input_schema":{"type":"object"}},{"name":"Tool2","input_schema":{"type":"object"}},{"name":"Tool3","input_schema":{"type":"object"}}]}"#;
 
@@ -76,16 +76,12 @@ impl Instance {
         Self { store, creole, config }
     }
 
-    /// The fuel that it has used, of which [`Self::new`] used the first: to start, and to read a configuration.
-    pub(super) fn used(&self) -> u64 {
-        u64::MAX - self.store.get_fuel().unwrap()
-    }
-
     /// An exchange whose body is due.
     pub(super) fn exchange(&mut self) -> ResourceAny {
         let calls = self.creole.creole_translate_exchanges().exchange();
         let store = &mut self.store;
-        let exchange = calls.call_constructor(&mut *store, self.config, (17, 4), true).unwrap();
+        let exchange =
+            calls.call_constructor(&mut *store, self.config, (17, 4), HostCan::PING).unwrap();
         let headers = [("x-api-key".to_owned(), "local".to_owned())];
         let head = calls
             .call_handle_request_head(&mut *store, exchange, "POST", "/v1/messages", &headers)
@@ -97,7 +93,8 @@ impl Instance {
     /// What an exchange does with a body.
     pub(super) fn send(&mut self, exchange: ResourceAny, body: &[u8]) {
         let calls = self.creole.creole_translate_exchanges().exchange();
-        let sent = calls.call_handle_request(&mut self.store, exchange, body, 0).unwrap();
+        calls.call_handle_request_body(&mut self.store, exchange, body, 0).unwrap();
+        let sent = calls.call_poll_call(&mut self.store, exchange, 0).unwrap();
         assert!(sent.unwrap().body.len() * 2 > body.len(), "the request is translated");
     }
 
@@ -108,16 +105,16 @@ impl Instance {
         let calls = self.creole.creole_translate_exchanges().exchange();
         let store = &mut self.store;
         let headers = [("content-type".to_owned(), content_type.to_owned())];
-        calls.call_handle_response_head(&mut *store, exchange, 200, &headers, 0).unwrap();
+        calls.call_handle_call_head(&mut *store, exchange, 200, &headers, 0).unwrap();
         let before = store.get_fuel().unwrap();
         let mut written = Vec::new();
         for piece in pieces {
-            let out = calls.call_handle_response_body(&mut *store, exchange, piece, 0).unwrap();
-            written.extend(out.body);
+            calls.call_handle_call_body(&mut *store, exchange, piece, 0).unwrap();
+            written.extend(calls.call_poll_output(&mut *store, exchange).unwrap().body);
         }
         if end {
-            let out = calls.call_handle_response_end(&mut *store, exchange, End::Complete, 0);
-            written.extend(out.unwrap().body);
+            calls.call_handle_call_end(&mut *store, exchange, End::Complete, 0).unwrap();
+            written.extend(calls.call_poll_output(&mut *store, exchange).unwrap().body);
         }
         let used = before - store.get_fuel().unwrap();
         let written = String::from_utf8(written).unwrap();

@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::{Client, Outcome};
-use crate::catalog;
 use crate::hosts::Host;
 use crate::workspace;
 
@@ -31,7 +30,7 @@ fn kept(client: &Client, host: Host) -> Option<Value> {
 
 /// Writes both pages.
 pub(super) fn write() -> Result<()> {
-    let mut clients = catalog::all::<Client>()?;
+    let mut clients = super::all()?;
     clients.sort_by_key(|client| client.tier);
     let mut rows = String::new();
     let mut lists = String::new();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Pings, RequestHead};
+use creole::{Config, End, Exchange, HostCan, RequestHead};
 
 use crate::meter::{BYTES_MIN, assert_ratio, processor_time_of};
 
@@ -19,15 +19,18 @@ fn cost(config: &Arc<Config>, status: u16, body: &str) -> f64 {
     let mut out = Vec::new();
     let time = processor_time_of(|| {
         for _ in 0..runs {
-            let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+            let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
             let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
             assert!(matches!(head, RequestHead::Translate));
-            exchange.handle_request(REQUEST, 0).expect("it is a right request");
-            exchange.handle_response_head(status, &[], 1);
+            exchange.handle_request_body(REQUEST.to_vec(), 0);
+            exchange.poll_call(0).expect("it is a right request");
+            exchange.handle_call_head(status, &[], 1);
             for piece in body.as_bytes().chunks(64) {
-                exchange.handle_response_body(piece, 2, &mut out);
+                exchange.handle_call_body(piece, 2);
+                exchange.poll_body(&mut out);
             }
-            exchange.handle_response_end(End::Complete, 3, &mut out);
+            exchange.handle_call_end(End::Complete, 3);
+            exchange.poll_body(&mut out);
             assert!(!out.is_empty());
             out.clear();
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use creole::{Config, Exchange, Pings, RequestHead};
+use creole::{Config, Exchange, HostCan, RequestHead};
 
 use crate::hostile::{BODIES, choices_around_a_long_list};
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
@@ -55,11 +55,12 @@ fn configs() -> Vec<(&'static str, Arc<Config>)> {
 
 /// The size of the upstream's request; nothing where the client's is refused.
 fn translate(config: &Arc<Config>, body: &[u8]) -> Option<usize> {
-    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];
     let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
     assert!(matches!(head, RequestHead::Translate));
-    exchange.handle_request(body, 0).map(|request| request.body.len()).ok()
+    exchange.handle_request_body(body.to_vec(), 0);
+    exchange.poll_call(0).map(|call| call.body.len())
 }
 
 /// Nanoseconds for each byte.

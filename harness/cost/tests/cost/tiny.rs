@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use creole::{Config, End, Exchange, Pings, RequestHead};
+use creole::{Config, End, Exchange, HostCan, RequestHead};
 
 use crate::meter::{assert_ratio, most_held_by, processor_time_of};
 use crate::smallest::{self, Hole};
@@ -103,13 +103,17 @@ fn measure(name: &str, holes: &[Hole], work: &dyn Fn(&str) -> (u16, usize)) {
 
 /// The upstream's request, or the reply: its status and size.
 fn request(config: &Arc<Config>, path: &str, body: &str) -> (u16, usize) {
-    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];
     let head = exchange.handle_request_head("POST", path, &headers);
     assert!(matches!(head, RequestHead::Translate));
-    match exchange.handle_request(body.as_bytes(), 0) {
-        Ok(request) => (200, request.body.len()),
-        Err(reply) => (reply.head.status, reply.body.len()),
+    exchange.handle_request_body(body.as_bytes().to_vec(), 0);
+    match exchange.poll_call(0) {
+        Some(call) => (200, call.body.len()),
+        None => {
+            let reply = exchange.poll_reply().expect("it is refused");
+            (reply.head.status, reply.body.len())
+        }
     }
 }
 
@@ -137,20 +141,23 @@ fn measure_answers(name: &str, json: &str, holes: &[Hole], body_of: impl Fn(&str
 
 /// The client's answer: its status and size.
 fn answer(config: &Arc<Config>, asked: &str, body: &str) -> (u16, usize) {
-    let mut exchange = Exchange::new(Arc::clone(config), 7, Pings::No);
+    let mut exchange = Exchange::new(Arc::clone(config), 7, HostCan::default());
     let headers = [("x-api-key".to_owned(), "k".to_owned())];
     exchange.handle_request_head("POST", "/v1/messages", &headers);
-    exchange.handle_request(asked.as_bytes(), 0).expect("it is a right request");
-    exchange.handle_response_head(200, &[], 1);
+    exchange.handle_request_body(asked.as_bytes().to_vec(), 0);
+    exchange.poll_call(0).expect("it is a right request");
+    exchange.handle_call_head(200, &[], 1);
     let (mut out, mut sent, mut status) = (Vec::new(), 0, 0);
     for piece in body.as_bytes().chunks(16 << 10) {
-        let head = exchange.handle_response_body(piece, 2, &mut out);
-        status = head.map_or(status, |head| head.status);
+        exchange.handle_call_body(piece, 2);
+        exchange.poll_body(&mut out);
+        status = exchange.poll_head().map_or(status, |head| head.status);
         sent += out.len();
         out.clear();
     }
-    let head = exchange.handle_response_end(End::Complete, 3, &mut out);
-    (head.map_or(status, |head| head.status), sent + out.len())
+    exchange.handle_call_end(End::Complete, 3);
+    exchange.poll_body(&mut out);
+    (exchange.poll_head().map_or(status, |head| head.status), sent + out.len())
 }
 
 fn event(data: &str) -> String {

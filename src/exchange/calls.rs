@@ -1,0 +1,175 @@
+//! The calls of upstreams: one for each round.
+
+use super::count::{self, Count};
+use super::models::LIST_TIMEOUT_MS;
+use super::retry::Refusal;
+use super::round::{Purpose, Round, RoundRequest};
+use super::seam::{Call, request_too_large};
+use super::{Exchange, Path, Pings};
+use crate::Millis;
+use crate::error::{Error, ErrorKind, Fault};
+use crate::observe::report::{Cause, Outcome};
+use crate::protocols::messages::models;
+use crate::protocols::{self, CountRequest, Translated};
+use crate::stream::Answer;
+use crate::text::words::BYTE_ORDER_MARK;
+
+impl Exchange {
+    /// A request for an upstream that is due: the first, or another one without what the upstream refused.
+    pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
+        let refusal = self.state.take_due()?;
+        let body = std::mem::take(&mut self.client.body);
+        let call = match refusal {
+            None => self.first_call(&body, now).unwrap_or_else(|error| {
+                self.refuse(&error);
+                None
+            }),
+            Some(refusal) => self.next_call(*refusal, &body, now),
+        };
+        if call.is_some() && self.may_call_again() {
+            self.client.body = body;
+        }
+        call
+    }
+
+    fn first_call(&mut self, body: &[u8], now: Millis) -> Result<Option<Call>, Error> {
+        if body.len() > self.config.settings.request_bytes_max {
+            return Err(request_too_large());
+        }
+        if self.client.path == Path::Models {
+            return Ok(self.list_models(now));
+        }
+        let Some(text) = text_of(body) else {
+            let message = "The request body is not valid JSON: it is not UTF-8";
+            return Err(Error::invalid(message));
+        };
+        if self.client.path == Path::CountTokens {
+            return self.count_tokens(text, now);
+        }
+        let mut warnings = std::mem::take(&mut self.report.warnings);
+        let translated =
+            protocols::request(text, &self.config, &self.client.headers, &mut warnings);
+        self.report.warnings = warnings;
+        match translated {
+            Ok(Translated::Send { upstream, body, context }) => {
+                let request = RoundRequest { upstream, body, context };
+                let request = self.without_remembered(text, request, now);
+                self.note(&request.context);
+                self.report.upstream.clone_from(&request.upstream);
+                self.call(request, None, now).map(Some)
+            }
+            Ok(Translated::Answer { context, text, stop_reason }) => {
+                self.note(&context);
+                self.note_upstream(&context.model);
+                let mut answer = Answer::new(context, &self.config.settings, self.ids);
+                let mut body = Vec::new();
+                answer.write_own(&text, stop_reason, &mut body);
+                if answer.is_stream() {
+                    self.begin_stream()
+                } else {
+                    self.begin_message(None)
+                }
+                self.report.answer = answer.report().clone();
+                self.answer_json(&body);
+                self.end(Outcome::Answered, 200);
+                Ok(None)
+            }
+            Err(error) => {
+                self.note_refused(text);
+                Err(error)
+            }
+        }
+    }
+
+    /// The call after a refusal. Where there is no other request, the client is told of the refusal.
+    fn next_call(&mut self, refusal: Refusal, body: &[u8], now: Millis) -> Option<Call> {
+        if let Some(request) = text_of(body).and_then(|text| self.without_refused(&refusal, text)) {
+            return self.call(request, None, now).map_err(|error| self.refuse(&error)).ok();
+        }
+        if self.report.upstream_status.is_some_and(|status| status >= 400) {
+            self.report.failed_by.get_or_insert(Cause::UpstreamRefused);
+        }
+        self.settle(Err(refusal.error), self.output.body.len(), now);
+        None
+    }
+
+    /// A round begins with this request.
+    fn call(
+        &mut self,
+        request: RoundRequest,
+        count: Option<Count>,
+        now: Millis,
+    ) -> Result<Call, Error> {
+        let RoundRequest { upstream, body, context } = request;
+        let Some(target) = self.config.upstreams.get(&upstream) else {
+            let message = "No such upstream is configured.";
+            return Err(Error::new(Fault::Operator, ErrorKind::Api, message));
+        };
+        let path = self.upstream_path(target);
+        let headers = self.upstream_headers(target, context.stream)?;
+        let bytes = &mut self.report.upstream_request_bytes;
+        *bytes = bytes.saturating_add(body.len());
+        // A count is made at once, and can be estimated.
+        let at_once = context.stream || count.is_some();
+        let pings = self.can.ping != Pings::No;
+        let timeout_ms = self.config.settings.first_byte_after_ms(pings, at_once);
+        let purpose = match count {
+            Some(count) => Purpose::Count(count, context),
+            None => Purpose::Answer(context),
+        };
+        self.begin_round(purpose, timeout_ms, now);
+        Ok(Call { upstream, path, headers, body })
+    }
+
+    fn begin_round(&mut self, purpose: Purpose, timeout_ms: u64, now: Millis) {
+        self.watchdog.start(timeout_ms, now);
+        let round = Round::new(self.config.clone(), self.ids, self.can.ping, purpose);
+        self.state.call(round);
+    }
+
+    /// Gives the question for the upstream's tokenizer, or answers with an estimate.
+    fn count_tokens(&mut self, text: &str, now: Millis) -> Result<Option<Call>, Error> {
+        let estimate = match protocols::count_tokens(text, &self.config) {
+            Ok(estimate) => estimate,
+            Err(error) => {
+                self.note_refused(text);
+                return Err(error);
+            }
+        };
+        let question = protocols::count_request(text, &self.config, &self.client.headers);
+        if let Some(CountRequest { upstream, body, beside, may_be_older, context }) = question {
+            self.note(&context);
+            // They come with the request that is counted.
+            self.report.counts.new_results = 0;
+            self.report.upstream.clone_from(&upstream);
+            let count = Count { estimate, beside, may_be_older };
+            return self.call(RoundRequest { upstream, body, context }, Some(count), now).map(Some);
+        }
+        self.report.warnings.add("count_estimated");
+        self.end(Outcome::Answered, 200);
+        self.answer_json(&count::body_of(estimate));
+        Ok(None)
+    }
+
+    /// Gives the question for the upstream's models; the list is empty where it cannot be asked.
+    fn list_models(&mut self, now: Millis) -> Option<Call> {
+        let upstream = self.config.first_upstream();
+        let headers = upstream.and_then(|upstream| self.upstream_headers(upstream, false).ok());
+        let (Some(upstream), Some(mut headers)) = (upstream, headers) else {
+            self.answer_json(&models::list(&self.config));
+            self.end(Outcome::Answered, 200);
+            return None;
+        };
+        let (path, upstream) = (self.upstream_path(upstream), upstream.name.clone());
+        // There is no content.
+        headers.retain(|(name, _)| name != "content-type");
+        self.report.upstream.clone_from(&upstream);
+        self.begin_round(Purpose::Models, LIST_TIMEOUT_MS, now);
+        Some(Call { upstream, path, headers, body: Vec::new() })
+    }
+}
+
+/// A body without the mark before it.
+fn text_of(body: &[u8]) -> Option<&str> {
+    simdutf8::basic::from_utf8(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
+}

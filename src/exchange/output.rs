@@ -1,0 +1,303 @@
+//! What the client gets, and how an exchange ends.
+
+use std::borrow::Cow;
+use std::mem;
+
+use super::seam::Head;
+use super::{Exchange, JSON};
+use crate::Millis;
+use crate::error::{Error, ErrorKind, Rejection};
+use crate::headers::{self, Header};
+use crate::observe::report::{Cause, Outcome};
+use crate::stream;
+use crate::text::words;
+use crate::upstream_error;
+
+/// Status, headers and bytes for the client, until the host takes them.
+#[derive(Debug)]
+pub(super) struct Output {
+    head: HeadState,
+    pub(super) body: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum HeadState {
+    /// Not known; these are the headers that the upstream's head gave.
+    Held(Vec<Header>),
+    /// Known, and not taken.
+    Due(Head, Body),
+    /// The client was promised such a body.
+    Sent(Body),
+}
+
+/// What a client can be promised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    Json,
+    Events,
+}
+
+impl Body {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => JSON,
+            Self::Events => "text/event-stream; charset=utf-8",
+        }
+    }
+}
+
+impl Output {
+    pub(super) fn new() -> Self {
+        Self { head: HeadState::Held(Vec::new()), body: Vec::new() }
+    }
+
+    /// Whether nothing is known yet of what the client gets.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.head, HeadState::Held(_))
+    }
+
+    /// What the client was promised.
+    pub(super) fn promised(&self) -> Option<Body> {
+        match self.head {
+            HeadState::Held(_) => None,
+            HeadState::Due(_, body) | HeadState::Sent(body) => Some(body),
+        }
+    }
+
+    /// The headers of an upstream's head.
+    pub(super) fn hold(&mut self, headers: Vec<Header>) {
+        if self.is_held() {
+            self.head = HeadState::Held(headers);
+        }
+    }
+
+    pub(super) fn take_head(&mut self) -> Option<Head> {
+        let HeadState::Due(head, body) = &mut self.head else { return None };
+        let (head, body) = (mem::take(head), *body);
+        self.head = HeadState::Sent(body);
+        Some(head)
+    }
+
+    /// Moves the bytes; they are copied only if `out` has some.
+    pub(super) fn take_body(&mut self, out: &mut Vec<u8>) {
+        if out.is_empty() {
+            mem::swap(out, &mut self.body);
+        } else {
+            out.append(&mut self.body);
+        }
+    }
+}
+
+impl Exchange {
+    /// Events follow.
+    pub(super) fn begin_stream(&mut self) {
+        let mut head = self.make_head(200, Body::Events);
+        // Proxies that compress or rewrite a body collect it first, and the stream stands still.
+        head.add("cache-control", "no-cache, no-transform".to_owned());
+        head.add("x-accel-buffering", "no".to_owned());
+        self.output.head = HeadState::Due(head, Body::Events);
+    }
+
+    /// A message follows as a whole.
+    pub(super) fn begin_message(&mut self, upstream_id: Option<String>) {
+        let mut head = self.make_head(200, Body::Json);
+        if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
+            head.add("x-creole-upstream-id", id);
+        }
+        self.output.head = HeadState::Due(head, Body::Json);
+    }
+
+    /// JSON follows that is no message.
+    pub(super) fn begin_json(&mut self) {
+        let head = self.make_head(200, Body::Json);
+        self.output.head = HeadState::Due(head, Body::Json);
+    }
+
+    /// The words of an error follow.
+    pub(super) fn begin_error(&mut self, error: &Error) {
+        let mut head = self.make_head(error.status, Body::Json);
+        if let Some(retry) = error.should_retry {
+            head.headers.retain(|(name, _)| name != "x-should-retry");
+            head.add("x-should-retry", retry.to_string());
+        }
+        if let Some(seconds) = error.retry_after
+            && !head.headers.iter().any(|(name, _)| name.starts_with("retry-after"))
+        {
+            head.add("retry-after", seconds.to_string());
+        }
+        if let Some(methods) = &error.allow {
+            head.add("allow", methods.clone());
+        }
+        self.output.head = HeadState::Due(head, Body::Json);
+    }
+
+    /// The head with what every answer carries.
+    fn make_head(&mut self, status: u16, body: Body) -> Head {
+        let mut head = Head { status, headers: Vec::new() };
+        head.add("content-type", body.content_type().to_owned());
+        head.add("request-id", self.report.request_id.clone());
+        let warnings = self.warnings();
+        if let Some(codes) = warnings.header() {
+            head.add("x-creole-warnings", codes);
+        }
+        if !warnings.guards().is_empty() {
+            head.add("x-creole-guard", warnings.guards().join(","));
+        }
+        if let Some((turn, most)) = warnings.tool_turn() {
+            head.add("x-creole-tool-turn", format!("{turn}/{most}"));
+        }
+        if let HeadState::Held(upstream) = &mut self.output.head {
+            head.headers.append(upstream);
+        }
+        // The upstream cannot be called again.
+        self.client.body = Vec::new();
+        head
+    }
+
+    /// A whole answer that is JSON.
+    pub(super) fn answer_json(&mut self, body: &[u8]) {
+        if self.output.is_held() {
+            self.begin_json();
+        }
+        self.output.body.extend_from_slice(body);
+        self.count_bytes(body.len());
+    }
+
+    // Five verbs end an exchange:
+    //   settle  what a call gave: the head, if there are bytes for it; an error goes to `fail`.
+    //   fail    an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
+    //   refuse  an error of a request, which no upstream gets: told as a reply; then `end`.
+    //   finish  what the answer counted, and the time, go into the report; then `end`.
+    //   end     outcome and status go into the report, those of the first call.
+
+    /// What an event did since there were `before` bytes: gives the head if these were the first, and turns an error
+    /// into what the client can still be told.
+    pub(super) fn settle(&mut self, result: Result<(), Error>, before: usize, now: Millis) {
+        match result {
+            Ok(()) if self.output.body.len() == before => return,
+            Ok(()) => {
+                if self.output.is_held()
+                    && let Some(answer) = self.state.round().and_then(|round| round.events())
+                {
+                    let id = answer.report().upstream_id.clone();
+                    if answer.is_stream() { self.begin_stream() } else { self.begin_message(id) }
+                }
+            }
+            Err(mut error) => {
+                self.hide_credentials(&mut error.message);
+                if let Some(Cow::Owned(code)) = &mut error.code {
+                    self.hide_credentials(code);
+                }
+                if let Some(hidden) = error.rejection().and_then(Rejection::hidden) {
+                    let mut message = hidden.to_owned();
+                    self.hide_credentials(&mut message);
+                    self.report.upstream_message = Some(message);
+                }
+                self.fail(&error, now);
+            }
+        }
+        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.watchdog.sent(now);
+    }
+
+    /// The exchange ends with an error: an HTTP error where the client has seen nothing, else the
+    /// `error` event. The open block is not closed before it: Claude Code runs every tool call whose
+    /// block was closed.
+    fn fail(&mut self, error: &Error, now: Millis) {
+        let answer = self.answer();
+        let started = answer.is_some_and(|answer| answer.is_stream() && answer.has_started());
+        self.finish(Outcome::Failed(error.kind, error.fault()), error.status, now);
+        if self.output.is_held() {
+            if started { self.begin_stream() } else { self.begin_error(error) }
+        }
+        match self.output.promised() {
+            Some(Body::Events) => self.write_error_event(error),
+            _ => error.write(&mut self.output.body, &self.report.request_id),
+        }
+    }
+
+    /// Refuses a request.
+    pub(super) fn refuse(&mut self, error: &Error) {
+        if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
+            self.report.failed_by.get_or_insert(Cause::Guard);
+        }
+        if error.kind == ErrorKind::RequestTooLarge {
+            self.report.failed_by.get_or_insert(Cause::RequestTooLarge);
+        }
+        self.end(Outcome::Failed(error.kind, error.fault()), error.status);
+        self.begin_error(error);
+        let before = self.output.body.len();
+        error.write(&mut self.output.body, &self.report.request_id);
+        self.count_bytes(self.output.body.len().saturating_sub(before));
+    }
+
+    /// The answer is over, or given up: what it counted goes into the report.
+    pub(super) fn finish(&mut self, outcome: Outcome, status: u16, now: Millis) {
+        self.report = self.report();
+        self.end(outcome, status);
+        self.report.ended_at = Some(now);
+    }
+
+    /// How it ended; of several the first counts.
+    pub(super) fn end(&mut self, outcome: Outcome, status: u16) {
+        if self.report.outcome == Outcome::Open {
+            self.report.outcome = outcome;
+            self.report.status = status;
+        }
+        self.client.body = Vec::new();
+        self.state.end();
+    }
+
+    /// An error for a client that should have been told something and was not.
+    pub(super) fn tell_nothing_came(&mut self) {
+        let error = Error::answer_empty();
+        self.begin_error(&error);
+        error.write(&mut self.output.body, &self.report.request_id);
+    }
+
+    pub(super) fn ping(&mut self, now: Millis) {
+        let before = self.output.body.len();
+        let round = self.state.round_mut();
+        if self.output.is_held()
+            && let Some(answer) = round.and_then(|round| round.answer_mut())
+        {
+            // A message begins with a ping.
+            answer.begin(&mut self.output.body);
+            self.begin_stream();
+        } else {
+            self.output.body.extend_from_slice(stream::PING);
+        }
+        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.watchdog.sent(now);
+    }
+
+    /// What an upstream says can quote the credential that it got, which need not look like one.
+    fn hide_credentials(&self, message: &mut String) {
+        let Some(upstream) = self.upstream() else { return };
+        let Ok(sent) = self.upstream_headers(upstream, false) else { return };
+        upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));
+    }
+
+    /// So many bytes more go to the client.
+    fn count_bytes(&mut self, bytes: usize) {
+        self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
+    }
+
+    /// An event has no status: opencode, pi, openclaw and others know by its words alone whether it pays to ask again.
+    fn write_error_event(&mut self, error: &Error) {
+        let words = match error.kind {
+            // The real API's.
+            ErrorKind::Api if error.should_retry != Some(false) => "Internal server error",
+            ErrorKind::Timeout => "Stream timed out",
+            _ => "",
+        };
+        let mut error = error.clone();
+        if !words::begins(&error.message, words) {
+            error.message = [words, ": ", &error.message].concat();
+        }
+        let out = &mut self.output.body;
+        out.extend_from_slice(b"event: error\ndata: ");
+        error.write(out, &self.report.request_id);
+        out.extend_from_slice(b"\n\n");
+    }
+}

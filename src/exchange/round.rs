@@ -1,0 +1,432 @@
+//! One request for an upstream, and its answer.
+
+use std::mem;
+use std::sync::Arc;
+
+use super::count::{self, Count};
+use super::models::{self, LIST_BYTES_MAX};
+use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
+use super::unreachable::Unreachable;
+use super::{End, Pings};
+use crate::config::Config;
+use crate::error::Error;
+use crate::headers::{Header, Headers};
+use crate::ids::Ids;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::Cause;
+use crate::observe::warning::Warnings;
+use crate::protocols::Translated;
+use crate::stream::watchdog::Ending;
+use crate::stream::{self, Answer};
+use crate::text::words::BYTE_ORDER_MARK;
+use crate::upstream_error;
+
+/// An upstream's error body is read up to here; the rest would not be shown anyway.
+const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
+
+/// A request for an upstream.
+#[derive(Debug)]
+pub(super) struct RoundRequest {
+    /// Its name in the configuration.
+    pub(super) upstream: String,
+    pub(super) body: Vec<u8>,
+    pub(super) context: Box<RequestContext>,
+}
+
+impl RoundRequest {
+    pub(super) fn of(translated: Result<Translated, Error>) -> Option<Self> {
+        match translated.ok()? {
+            Translated::Send { upstream, body, context } => Some(Self { upstream, body, context }),
+            Translated::Answer { .. } => None,
+        }
+    }
+}
+
+/// What an upstream is called for.
+#[derive(Debug)]
+pub(super) enum Purpose {
+    /// An answer to the client's request.
+    Answer(Box<RequestContext>),
+    /// A count of tokens.
+    Count(Count, Box<RequestContext>),
+    /// The names of its models.
+    Models,
+}
+
+/// One request for an upstream, and its answer.
+#[derive(Debug)]
+pub(super) struct Round {
+    config: Arc<Config>,
+    ids: Ids,
+    /// The message begins with the first choice, even if that is empty.
+    begins_early: bool,
+    progress: Progress,
+}
+
+/// How far the upstream's answer is.
+#[derive(Debug)]
+enum Progress {
+    /// No head has come.
+    Sent(Purpose),
+    /// The whole body is collected, and then read.
+    Collecting { what: Collected, status: u16, body: Vec<u8> },
+    /// Nothing tells yet whether the body is one JSON text or a stream.
+    Undecided { answer: Box<Answer>, seen: Vec<u8> },
+    /// The body is one JSON text, which is collected.
+    Whole { answer: Box<Answer>, body: Vec<u8>, ending: Ending },
+    /// The body is a stream of events, or was read as a whole.
+    Events { answer: Box<Answer> },
+    /// It ended without an answer.
+    Over,
+}
+
+#[derive(Debug)]
+enum Collected {
+    /// The error of an upstream that refuses the request.
+    Refusal(Box<RequestContext>),
+    Count(Count),
+    Models,
+}
+
+/// What a round gave in the end.
+pub(super) enum Ended {
+    /// A count or a list. `is_estimate`: a count that is not exact.
+    Json { body: Vec<u8>, is_estimate: bool },
+    /// An answer. `cause`: what ended it, if it failed.
+    Answer { result: Result<(), Error>, cause: Option<Cause> },
+}
+
+impl Ended {
+    fn count(count: Count, answer: Option<&[u8]>) -> Self {
+        let (body, is_estimate) = count.answer(answer);
+        Self::Json { body, is_estimate }
+    }
+}
+
+impl Round {
+    pub(super) fn new(config: Arc<Config>, ids: Ids, pings: Pings, purpose: Purpose) -> Self {
+        let begins_early = pings == Pings::AfterHead;
+        Self { config, ids, begins_early, progress: Progress::Sent(purpose) }
+    }
+
+    fn new_answer(&self, context: Box<RequestContext>) -> Box<Answer> {
+        Box::new(Answer::new(context, &self.config.settings, self.ids))
+    }
+
+    pub(super) fn awaits_head(&self) -> bool {
+        matches!(self.progress, Progress::Sent(_))
+    }
+
+    /// Whether the upstream was called for its models.
+    pub(super) fn is_list(&self) -> bool {
+        matches!(
+            self.progress,
+            Progress::Sent(Purpose::Models) | Progress::Collecting { what: Collected::Models, .. }
+        )
+    }
+
+    /// The answer for the client, while it is made.
+    pub(super) fn answer(&self) -> Option<&Answer> {
+        match &self.progress {
+            Progress::Undecided { answer, .. }
+            | Progress::Whole { answer, .. }
+            | Progress::Events { answer } => Some(answer),
+            _ => None,
+        }
+    }
+
+    pub(super) fn answer_mut(&mut self) -> Option<&mut Answer> {
+        match &mut self.progress {
+            Progress::Undecided { answer, .. }
+            | Progress::Whole { answer, .. }
+            | Progress::Events { answer } => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// The answer, if its body is a stream of events, or is read.
+    pub(super) fn events(&self) -> Option<&Answer> {
+        match &self.progress {
+            Progress::Events { answer } => Some(answer),
+            _ => None,
+        }
+    }
+
+    /// Whether a whole answer is being collected.
+    pub(super) fn is_collecting(&self) -> bool {
+        matches!(self.progress, Progress::Whole { .. })
+    }
+
+    /// Whether a whole answer looks complete and is not.
+    pub(super) fn lacks_end(&self) -> bool {
+        matches!(&self.progress, Progress::Whole { body, .. } if !stream::is_whole(body))
+    }
+
+    /// The status of an upstream that refuses.
+    pub(super) fn refusal_status(&self) -> Option<u16> {
+        match self.progress {
+            Progress::Collecting { what: Collected::Refusal(_), status, .. } => Some(status),
+            _ => None,
+        }
+    }
+
+    /// The context of a request for which nothing has come but an error.
+    pub(super) fn refused_context(&self) -> Option<&RequestContext> {
+        match &self.progress {
+            Progress::Collecting { what: Collected::Refusal(context), .. } => Some(context),
+            Progress::Events { answer } if !answer.has_started() => Some(answer.context()),
+            _ => None,
+        }
+    }
+
+    /// Bytes of the upstream's body that are kept in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        match &self.progress {
+            Progress::Collecting { body, .. }
+            | Progress::Undecided { seen: body, .. }
+            | Progress::Whole { body, .. } => body.len(),
+            Progress::Events { answer } => answer.held_bytes(),
+            Progress::Sent(_) | Progress::Over => 0,
+        }
+    }
+
+    /// How much has come, how much of it is more than white space, and whether more must come.
+    pub(super) fn heard(&self) -> Option<(u64, u64, Ending)> {
+        match &self.progress {
+            Progress::Events { answer } => {
+                Some((answer.report().progress, answer.spoken(), answer.ending()))
+            }
+            // Whatever comes of a whole answer is content.
+            Progress::Whole { body, ending, .. } => {
+                let size = body.len() as u64;
+                Some((size, size, *ending))
+            }
+            _ => None,
+        }
+    }
+
+    /// The head of the upstream's answer has come.
+    pub(super) fn handle_head(&mut self, status: u16, headers: &[Header], warnings: &mut Warnings) {
+        let purpose = match mem::replace(&mut self.progress, Progress::Over) {
+            Progress::Sent(purpose) => purpose,
+            other => {
+                self.progress = other;
+                return;
+            }
+        };
+        let collect = |what| Progress::Collecting { what, status, body: Vec::new() };
+        self.progress = match purpose {
+            Purpose::Models => collect(Collected::Models),
+            Purpose::Count(count, _) if count.takes(status) => collect(Collected::Count(count)),
+            Purpose::Answer(context) | Purpose::Count(_, context) => {
+                if !has_plain_body(headers) {
+                    // The request wanted `identity`. The body cannot be read; the status can.
+                    warnings.add("upstream_encoding");
+                    let status = if status < 400 { 502 } else { status };
+                    let message = ENCODING_UNREADABLE;
+                    let body = format!("{{\"error\":{{\"message\":\"{message}\"}}}}").into_bytes();
+                    Progress::Collecting { what: Collected::Refusal(context), status, body }
+                } else if (200..300).contains(&status) {
+                    let mut answer = self.new_answer(context);
+                    if self.begins_early {
+                        answer.begin_early();
+                    }
+                    Progress::Undecided { answer, seen: Vec::new() }
+                } else {
+                    collect(Collected::Refusal(context))
+                }
+            }
+        };
+    }
+
+    /// A piece of the upstream's body has come. Bytes for the client are appended to `out`.
+    pub(super) fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        match &mut self.progress {
+            Progress::Events { answer } => answer.handle_piece(piece, out),
+            Progress::Whole { body, ending, .. } => {
+                *ending = ending_of(piece).unwrap_or(*ending);
+                body.extend_from_slice(piece);
+                let size = body.len();
+                self.check_size(size)
+            }
+            Progress::Undecided { seen, .. } => {
+                let known = seen.len();
+                seen.extend_from_slice(piece);
+                // White space can go on for long, and is not looked at again.
+                let found = if known > BYTE_ORDER_MARK.len() {
+                    first_of(piece)
+                } else {
+                    first_of_body(seen)
+                };
+                let size = seen.len();
+                match found {
+                    Some(first) => self.decide(first, out),
+                    None => self.check_size(size),
+                }
+            }
+            Progress::Collecting { body, .. } => {
+                body.extend_from_slice(piece);
+                Ok(())
+            }
+            Progress::Sent(_) | Progress::Over => Ok(()),
+        }
+    }
+
+    /// The body says what it is. Content types lie: servers send streams as text/plain, and errors and whole answers as
+    /// text/event-stream. The first byte does not.
+    fn decide(&mut self, first: u8, out: &mut Vec<u8>) -> Result<(), Error> {
+        let Progress::Undecided { mut answer, seen } =
+            mem::replace(&mut self.progress, Progress::Over)
+        else {
+            return Ok(());
+        };
+        if matches!(first, b'{' | b'[' | b'<' | b'"') {
+            let size = seen.len();
+            let ending = ending_of(&seen).unwrap_or(Ending::Open);
+            self.progress = Progress::Whole { answer, body: seen, ending };
+            return self.check_size(size);
+        }
+        let result = answer.handle_piece(&seen, out);
+        self.progress = Progress::Events { answer };
+        result
+    }
+
+    /// How much more of the body is read, where the rest would not matter: an error is told by its
+    /// beginning, and what is too long for an answer is no count.
+    pub(super) fn bytes_left(&self) -> usize {
+        let Progress::Collecting { what, body, .. } = &self.progress else { return usize::MAX };
+        let max = match what {
+            Collected::Refusal(_) => ERROR_BODY_BYTES_MAX,
+            Collected::Count(_) => self.config.settings.response_bytes_max,
+            Collected::Models => LIST_BYTES_MAX,
+        };
+        max.saturating_sub(body.len())
+    }
+
+    fn check_size(&self, size: usize) -> Result<(), Error> {
+        if size > self.config.settings.response_bytes_max {
+            return Err(Error::answer_too_large());
+        }
+        Ok(())
+    }
+
+    /// What the client gets of a question that has an answer without the upstream: a tokenizer that cannot be
+    /// reached, or is silent, is like one that is not there, and a list of models may be empty.
+    pub(super) fn without_upstream(&self) -> Option<Ended> {
+        match &self.progress {
+            Progress::Sent(Purpose::Count(count, _)) => Some(Ended::count(*count, None)),
+            Progress::Sent(Purpose::Models) => Some(self.list(0, &[])),
+            Progress::Collecting { what: Collected::Models, status, body } => {
+                Some(self.list(*status, body))
+            }
+            _ => None,
+        }
+    }
+
+    fn list(&self, status: u16, body: &[u8]) -> Ended {
+        let body = models::of_answer(&self.config, status, body);
+        Ended::Json { body, is_estimate: false }
+    }
+
+    /// The upstream's body is over.
+    pub(super) fn handle_end(&mut self, end: End, out: &mut Vec<u8>) -> Ended {
+        if let Some(ended) = self.without_upstream() {
+            return ended;
+        }
+        let (result, cause) = match mem::replace(&mut self.progress, Progress::Over) {
+            Progress::Sent(_) => {
+                (Err(unreachable_upstream(&Unreachable::Closed)), Some(Cause::Unreachable))
+            }
+            Progress::Over => (Ok(()), None),
+            Progress::Collecting { what, status, body } => match what {
+                Collected::Refusal(context) => {
+                    (self.read_refusal(context, status, &body, out), Some(Cause::UpstreamRefused))
+                }
+                Collected::Count(count) => match count::unknown_model(status, &body) {
+                    Some(error) => (Err(error), Some(Cause::UpstreamRefused)),
+                    None => return Ended::count(count, count::readable(status, &body)),
+                },
+                Collected::Models => return self.list(status, &body),
+            },
+            Progress::Undecided { mut answer, seen } => {
+                let result = match end {
+                    End::Complete if first_of_body(&seen).is_none() => Err(Error::answer_empty()),
+                    _ => answer.handle_end(out),
+                };
+                self.progress = Progress::Events { answer };
+                (result, Some(Cause::UpstreamBrokeOff))
+            }
+            Progress::Whole { mut answer, body, .. } => {
+                let result = if end == End::Complete || stream::is_whole(&body) {
+                    answer.handle_whole(&body, out)
+                } else {
+                    answer.handle_end(out)
+                };
+                self.progress = Progress::Events { answer };
+                (result, (end == End::Aborted).then_some(Cause::UpstreamBrokeOff))
+            }
+            Progress::Events { mut answer } => {
+                if end == End::Aborted {
+                    answer.break_off();
+                }
+                let result = answer.handle_end(out);
+                self.progress = Progress::Events { answer };
+                (result, Some(Cause::UpstreamBrokeOff))
+            }
+        };
+        Ended::Answer { result, cause }
+    }
+
+    /// Reads the body of an upstream that refuses. Some refusals are answers.
+    fn read_refusal(
+        &mut self,
+        mut context: Box<RequestContext>,
+        status: u16,
+        body: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let error = upstream_error::from_upstream(status, body, &context);
+        let Some(stop_reason) = upstream_error::stop_reason(status, &error) else {
+            let (what, body) = (Collected::Refusal(context), Vec::new());
+            self.progress = Progress::Collecting { what, status, body };
+            return Err(error);
+        };
+        // Nobody counted the prompt.
+        context.input_tokens = 0;
+        let mut answer = self.new_answer(context);
+        answer.write_own("", stop_reason, out);
+        self.progress = Progress::Events { answer };
+        Ok(())
+    }
+}
+
+/// Whether a body is not compressed. Some of the words for no encoding at all: `none` is set on purpose against
+/// compression (Next.js).
+fn has_plain_body(headers: &[Header]) -> bool {
+    let encoding = headers.value("content-encoding").unwrap_or_default().trim();
+    ["", "identity", "none", "utf-8", "utf8"].iter().any(|it| encoding.eq_ignore_ascii_case(it))
+}
+
+/// A bracket may be the end of a whole answer. Only a timeout reads the body to be sure, so that an
+/// answer that ends by itself is read once. A piece of white space says nothing.
+fn ending_of(piece: &[u8]) -> Option<Ending> {
+    match piece.trim_ascii_end().last()? {
+        b'}' | b']' | b'"' => Some(Ending::Sure),
+        _ => Some(Ending::Open),
+    }
+}
+
+/// The first byte of a body that says something: after a byte order mark and white space. `None`
+/// while that is not known.
+fn first_of_body(seen: &[u8]) -> Option<u8> {
+    let rest = match seen.strip_prefix(BYTE_ORDER_MARK) {
+        Some(rest) => rest,
+        None if BYTE_ORDER_MARK.starts_with(seen) => return None,
+        None => seen,
+    };
+    first_of(rest)
+}
+
+fn first_of(text: &[u8]) -> Option<u8> {
+    text.iter().copied().find(|byte| !byte.is_ascii_whitespace())
+}

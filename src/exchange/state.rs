@@ -1,0 +1,119 @@
+//! Where an exchange is.
+
+use super::retry::Refusal;
+use super::round::Round;
+
+/// Where an exchange is. Only its methods move it on.
+#[derive(Debug)]
+pub(super) struct State(Phase);
+
+#[derive(Debug)]
+enum Phase {
+    /// The request is not complete. The client has nothing.
+    Requested,
+    /// The upstream is to be called: for the first time, or without what it refused. The client has nothing.
+    Due(Option<Box<Refusal>>),
+    /// The upstream has a request. The client has what came of its answer so far.
+    Called(Round),
+    /// The client has everything. `cut`: the upstream goes on with what nobody reads.
+    Ended { cut: bool },
+    /// The request is not for Creole, and passes.
+    Passed,
+}
+
+impl State {
+    pub(super) fn new() -> Self {
+        Self(Phase::Requested)
+    }
+
+    pub(super) fn pass(&mut self) {
+        self.0 = Phase::Passed;
+    }
+
+    /// The request is complete.
+    pub(super) fn complete(&mut self) {
+        if matches!(self.0, Phase::Requested) {
+            self.0 = Phase::Due(None);
+        }
+    }
+
+    /// The upstream has a request.
+    pub(super) fn call(&mut self, round: Round) {
+        self.0 = Phase::Called(round);
+    }
+
+    /// The upstream refused, and is called again.
+    pub(super) fn retry(&mut self, refusal: Refusal) {
+        self.0 = Phase::Due(Some(Box::new(refusal)));
+    }
+
+    pub(super) fn end(&mut self) {
+        if !self.is_ended() {
+            self.0 = Phase::Ended { cut: false };
+        }
+    }
+
+    /// The end came in the middle of the upstream's answer, which goes on.
+    pub(super) fn cut(&mut self) {
+        if self.is_ended() {
+            self.0 = Phase::Ended { cut: true };
+        }
+    }
+
+    /// A call that is due, with the refusal that it follows. It is no longer due then.
+    pub(super) fn take_due(&mut self) -> Option<Option<Box<Refusal>>> {
+        match std::mem::replace(&mut self.0, Phase::Requested) {
+            Phase::Due(refusal) => Some(refusal),
+            other => {
+                self.0 = other;
+                None
+            }
+        }
+    }
+
+    /// Takes the round out, to be put back by [`State::call`].
+    pub(super) fn take_round(&mut self) -> Option<Round> {
+        match std::mem::replace(&mut self.0, Phase::Requested) {
+            Phase::Called(round) => Some(round),
+            other => {
+                self.0 = other;
+                None
+            }
+        }
+    }
+
+    pub(super) fn round(&self) -> Option<&Round> {
+        match &self.0 {
+            Phase::Called(round) => Some(round),
+            _ => None,
+        }
+    }
+
+    pub(super) fn round_mut(&mut self) -> Option<&mut Round> {
+        match &mut self.0 {
+            Phase::Called(round) => Some(round),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        matches!(self.0, Phase::Due(_))
+    }
+
+    /// Whether the upstream refused, and is to be called again.
+    pub(super) fn is_refused(&self) -> bool {
+        matches!(self.0, Phase::Due(Some(_)))
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        matches!(self.0, Phase::Ended { .. })
+    }
+
+    pub(super) fn is_cut(&self) -> bool {
+        matches!(self.0, Phase::Ended { cut: true })
+    }
+
+    pub(super) fn is_passed(&self) -> bool {
+        matches!(self.0, Phase::Passed)
+    }
+}
