@@ -66,25 +66,6 @@ pub fn has_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| has(text, word))
 }
 
-/// Phrases as one text with a line for each. A list of texts has an address and a length of each, eight bytes of the
-/// artefacts, and there are hundreds of phrases.
-macro_rules! phrases {
-    ($($phrase:literal),+ $(,)?) => { concat!($($phrase, "\n"),+) };
-}
-
-pub(crate) use phrases;
-
-/// Each of some `phrases!`.
-pub(crate) fn each(phrases: &str) -> impl Iterator<Item = &str> {
-    phrases.lines()
-}
-
-/// Whether one of some `phrases!` stands in `text`.
-#[must_use]
-pub(crate) fn has_one_of(text: &str, phrases: &str) -> bool {
-    each(phrases).any(|phrase| has(text, phrase))
-}
-
 /// Whether `word` is one of `words`, between which there is white space.
 #[must_use]
 pub fn is_among(words: &str, word: &str) -> bool {

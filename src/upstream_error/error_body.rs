@@ -7,12 +7,10 @@
 //! [{"error": …}]                          Gemini               {"choices": [{"error": …}]}         OpenRouter
 //! ```
 
-use super::{images, page};
+use super::page;
 use crate::headers::time::duration;
 use crate::json::{self, Reader, ValueKind};
-use crate::model::request_context::RequestContext;
-use crate::protocols::chat::wire::number;
-use crate::text::words::{self, phrases};
+use crate::text::words;
 
 /// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
 /// time.
@@ -79,7 +77,7 @@ pub(super) struct ErrorBody {
     /// `details.error_code`, on which clients act.
     pub(super) error_code: Option<String>,
     /// How long to wait, in milliseconds: Gemini sends no header.
-    retry_after: Option<u64>,
+    pub(super) retry_after: Option<u64>,
     /// Where the message was found.
     place: Option<JsonPath>,
     /// What the server behind a router said: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
@@ -271,7 +269,7 @@ impl ErrorBody {
         let key = key.to_ascii_lowercase();
         let is_quoted = key.starts_with("request")
             || ["prompt", "messages", "input", "body", "tools"].contains(&key.as_str())
-            || words::has_one_of(&key, phrases!["generation", "output", "completion", "content"]);
+            || words::has_any(&key, &["generation", "output", "completion", "content"]);
         match reader.kind()? {
             ValueKind::String if !is_quoted => {
                 let text = reader.string()?.decode();
@@ -421,111 +419,19 @@ impl ErrorBody {
         }
         Ok(())
     }
-
-    /// Whether one of these stands where codes do.
-    pub(super) fn has_code(&self, codes: &str) -> bool {
-        self.codes.iter().any(|code| words::is_among(codes, code))
-    }
-
-    /// Whether it is the key that is wrong, which Google and xAI call a bad request.
-    pub(super) fn is_bad_key(&self) -> bool {
-        let text = self.message.to_ascii_lowercase();
-        self.has_code("invalid_api_key api_key_invalid")
-            || ["api key not valid.", "incorrect api key provided:"]
-                .iter()
-                .any(|it| text.starts_with(it))
-    }
-
-    /// Whether it is one image, or so many, that is refused.
-    pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
-        let parameter = self.parameter.as_deref();
-        if status == 415 {
-            // These words are its name, and say nothing of an image.
-            let message = self.message.to_ascii_lowercase().replace("media type", "type");
-            return images::is_one_image(&message, parameter, context);
-        }
-        images::is_one_image(&self.message, parameter, context)
-    }
-
-    /// After how many seconds a retry may succeed.
-    pub(super) fn retry_after(&self) -> Option<u64> {
-        let text = self.message.to_ascii_lowercase();
-        let complaint = || {
-            let words = ["retry in ", "try again in ", "retry after ", "try again after "];
-            let (_, after) = words.iter().find_map(|word| words::split_once(&text, word))?;
-            let mut parts = after.split_ascii_whitespace();
-            let number = words::trim_end(parts.next()?, b".,");
-            let is_bare = number.ends_with(|last: char| last.is_ascii_digit());
-            let factor = match if is_bare { parts.next()? } else { "" } {
-                unit if unit.is_empty() || unit.starts_with("second") => 1,
-                unit if unit.starts_with("minute") => 60,
-                unit if unit.starts_with("hour") => 3600,
-                _ => return None,
-            };
-            Some(duration(number)?.saturating_mul(factor))
-        };
-        Some(self.retry_after.or_else(complaint)?.div_ceil(1_000))
-    }
-
-    /// The status that a code stands for, where no number does.
-    pub(super) fn status_of_codes(&self) -> Option<u16> {
-        let of_minimax = match self.base_resp {
-            1001 => Some(504),
-            1002 | 1039 | 1041 => Some(429),
-            1004 | 2049 => Some(401),
-            1026 | 1027 | 2013 => Some(400),
-            1008 | 2056 => Some(502),
-            _ => None,
-        };
-        let of_account = || match self.is_limited() {
-            true => Some(429),
-            false => self.is_unpaid().then_some(402),
-        };
-        of_minimax
-            .or_else(of_account)
-            .or_else(|| self.codes.iter().find_map(|code| status_of(code)))
-    }
-
-    /// Whether it is an error that goes away only when somebody pays, told with a status that SDKs
-    /// retry.
-    pub(super) fn is_permanent(&self) -> bool {
-        matches!(self.base_resp, 1008 | 2056)
-    }
 }
 
-/// The codes that stand for a status, in lower case.
-const STATUSES: [(u16, &str); 9] = [
-    (
-        400,
-        "invalid_request_error invalid_request badrequesterror bad_request invalid_argument \
-         context_length_exceeded exceed_context_size_error content_filter tool_use_failed validation_error",
-    ),
-    (401, "authentication_error invalid_api_key unauthorized unauthenticated"),
-    // The last is Cerebras's.
-    (402, "billing_error payment_required payment_required_error"),
-    (403, "permission_error permission_denied forbidden"),
-    (404, "not_found_error model_not_found notfounderror not_found"),
-    (413, "request_too_large"),
-    // The numbers are Zhipu's, of which the last say that a model is too busy.
-    (
-        429,
-        "rate_limit_error rate_limit_exceeded resource_exhausted too_many_requests ratelimiterror \
-         1302 1303 1304 1305 1308",
-    ),
-    (
-        503,
-        "overloaded_error overloaded engine_overloaded_error provider_overloaded service_unavailable \
-         unavailable insufficient_system_resource",
-    ),
-    (504, "timeout_error timeout deadline_exceeded gateway_timeout"),
-];
-
-fn status_of(code: &str) -> Option<u16> {
-    // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
-    if code.starts_with("throttling") {
-        return Some(429);
-    }
-    STATUSES.iter().find(|(_, codes)| words::is_among(codes, code)).map(|(status, _)| *status)
+/// A whole number, which may be a text. `None`: another value.
+fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
+    let text = match reader.kind()? {
+        ValueKind::Number => reader.number()?,
+        ValueKind::String => reader.string()?.raw(),
+        _ => {
+            reader.skip()?;
+            return Ok(None);
+        }
+    };
+    Ok(json::Number::read(text).and_then(|number| number.whole_part()))
 }
 
 /// Whether it is more than a word, a path or a number.

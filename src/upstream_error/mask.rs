@@ -1,10 +1,10 @@
 //! Credentials in messages: `Incorrect API key provided: sk-…` comes from the most used API there
 //! is. Whatever looks like one becomes `***` before a client or a log sees it.
 
-use crate::text::words::{self, phrases};
+use crate::text::words;
 
 /// How keys of known providers begin.
-const PREFIXES: &str = phrases![
+const PREFIXES: &[&str] = &[
     "sk-",
     "sk_",
     "pk-",
@@ -28,7 +28,7 @@ const PREFIXES: &str = phrases![
 ];
 
 /// After these words stands a credential.
-const STRONG: &str = phrases![
+const STRONG: &[&str] = &[
     "apikey",
     "api_key",
     "api-key",
@@ -46,7 +46,7 @@ const STRONG: &str = phrases![
 ];
 
 /// These make `key` and `token` mean a credential.
-const QUALIFIERS: &str = phrases![
+const QUALIFIERS: &[&str] = &[
     "api",
     "access",
     "secret",
@@ -88,12 +88,11 @@ pub(super) fn masked(text: &str) -> String {
         } else {
             out.push_str(whole);
         }
-        let is = |names: &str, word: &str| {
-            words::each(names).any(|name| word.eq_ignore_ascii_case(name))
-        };
+        let is =
+            |names: &[&str], word: &str| names.iter().any(|name| word.eq_ignore_ascii_case(name));
         if is(STRONG, word) {
             (reach, sure) = (REACH, true);
-        } else if is(phrases!["key", "token"], word) {
+        } else if is(&["key", "token"], word) {
             (reach, sure) = (REACH, is(QUALIFIERS, previous));
         } else {
             reach = reach.saturating_sub(1);
@@ -113,7 +112,7 @@ fn looks_like_key(word: &str) -> bool {
 }
 
 fn begins_like_key(word: &str) -> bool {
-    let Some(prefix) = words::each(PREFIXES).find(|prefix| words::begins(word, prefix)) else {
+    let Some(prefix) = PREFIXES.iter().find(|prefix| words::begins(word, prefix)) else {
         return false;
     };
     // Those without a separator also begin words.
@@ -133,5 +132,5 @@ fn could_be_key(word: &str, sure: bool) -> bool {
         return word.len() >= 16 && digits;
     }
     let odd = digits || has(|byte| matches!(byte, b'-' | b'_' | b'+' | b'~'));
-    word.len() >= 20 || (word.len() >= 6 && odd && !words::is_among(STRONG, word))
+    word.len() >= 20 || (word.len() >= 6 && odd && !STRONG.contains(&word))
 }

@@ -12,48 +12,38 @@
 pub(crate) mod refused;
 
 mod content;
-mod denied;
 mod error_body;
-mod format;
 mod hide;
 mod images;
 mod mask;
+mod meaning;
 mod mendable;
 mod page;
-mod pairing;
 mod parameter;
 mod parts;
 mod python;
 mod quoted;
-mod reasoning;
 mod stops;
 mod turns;
 mod window;
+mod wordings;
 
 use crate::dialect::profile::ContentFilter;
 use crate::error::{Error, Reason, Rejection, cut, of_status};
 use crate::model::request_context::RequestContext;
-use crate::text::words::{self, phrases};
+use crate::text::words;
 use error_body::ErrorBody;
 pub(crate) use hide::hide;
-use images::is_images;
-
-/// How pydantic quotes what it got.
-const QUOTED: &str = phrases!["'input': {", "'input': ["];
+use wordings::{MODEL_ERROR_CODES, NO_IMAGES, PASSING, SYSTEM_ROLE, Wordings};
 
 /// A message in lower case and without quotes: each vendor has its own. What it quotes of the request is left out.
 fn without_quotes(message: &str) -> String {
-    let own = words::each(QUOTED).find_map(|start| words::split_once(message, start));
-    let mut text = own.map_or(message, |(own, _)| own).to_ascii_lowercase();
+    // As pydantic quotes what it got.
+    let ends = ["'input': {", "'input': ["].into_iter().filter_map(|it| words::find(message, it));
+    let own = ends.min().and_then(|end| message.get(..end)).unwrap_or(message);
+    let mut text = own.to_ascii_lowercase();
     text.retain(|letter| !matches!(letter, '\'' | '"' | '`' | '\\'));
     text
-}
-
-/// Whether a message speaks of a subject and says that of it, and nothing else.
-fn says(message: &str, subjects: &str, refusals: &str, others: &str) -> bool {
-    let text = without_quotes(message);
-    let has = |any: &str| words::has_one_of(&text, any);
-    has(subjects) && has(refusals) && !has(others)
 }
 
 /// Reads an error body of the upstream.
@@ -123,38 +113,34 @@ fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Reject
         status,
         code: error_body.error_code.clone(),
         retry_after: error_body.retry_after(),
-        is_passing: words::has_one_of(&message, PASSING),
+        is_passing: PASSING.any(&message),
         of_gateway: context.edge_key,
         message,
         reasons,
     }
 }
 
-/// Words of errors that depend on more than the model and the parameter: `cannot both be specified`, `may only be set
-/// to 1 when thinking is enabled`, `can only afford`, `Invalid signature in thinking block`, `thinking blocks in the
-/// latest assistant message cannot be modified`.
-const PASSING: &str = phrases!["both", "when ", "afford", "signature", "modified"];
-
 /// The status that an error should have had.
 fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) -> u16 {
+    let says = |wordings: &Wordings| wordings.says(&without_quotes(&error_body.message));
     match status {
         400 if error_body.is_bad_key() => 401,
         // NVIDIA's, where a model is down.
         400 if words::has(&error_body.message, "DEGRADED function") => 503,
         // OpenCode Zen's.
-        401 if error_body.has_code("modelerror") => 404,
+        401 if error_body.has_code(&MODEL_ERROR_CODES) => 404,
         400 if error_body.is_unknown_model() => 404,
         400 if error_body.is_too_large() => 413,
         400 | 403 if error_body.is_limited() => 429,
         424 | 500 | 502 | 503 if error_body.is_too_long() => 400,
         // What a server lacks: some other server's path, or its own fault.
-        404 | 500 if context.has_images && is_images(&error_body.message) => 400,
+        404 | 500 if context.has_images && says(&NO_IMAGES) => 400,
         // What it cannot fetch or read is the client's to change: SDKs would send it again.
         404 | 413 | 415 | 500 if context.has_images && error_body.is_one_image(status, context) => {
             400
         }
         // A template's, which some servers take for their own error.
-        500 if mendable::is_system(&error_body.message) => 400,
+        500 if says(&SYSTEM_ROLE) => 400,
         status => status,
     }
 }

@@ -1,11 +1,12 @@
 //! Which part of a request an upstream refuses, by its words.
 
-use super::{
-    content, format, images, mendable, pairing, parameter, reasoning, stops, turns, window,
+use super::wordings::{
+    NO_DOCUMENTS, NO_IMAGES, PAIRING, REASONING, RESPONSE_FORMAT, STREAM_OPTIONS,
 };
+use super::{content, images, mendable, parameter, stops, turns, window, without_quotes};
 use crate::error::Reason;
 use crate::model::request_context::RequestContext;
-use crate::text::words::{self, phrases};
+use crate::text::words;
 
 /// An error in an answer with status 200, if it has no status of its own. A server's own 502 is taken for the same.
 const NO_STATUS: u16 = 502;
@@ -25,44 +26,42 @@ pub(super) fn reasons(
     // A member that a server does not know is always the request's fault, though Python's servers may call it theirs.
     let is_of_member = matches!(status, 400 | NO_STATUS)
         || status == 500 && words::has(message, "unexpected keyword argument");
+    let text = &without_quotes(message);
     let mut reasons = Vec::new();
     if status == 400 {
-        reasons.extend(mendable::reasons(message, context));
+        reasons.extend(mendable::reasons(message, text, context));
     }
     let has_calls = context.counts.has_calls() && is_of_template;
-    if has_calls && pairing::is_pairing(message) {
+    if has_calls && PAIRING.says(text) {
         reasons.push(Reason::Pairing);
     }
-    let content = has_calls.then(|| content::refused_content(message)).flatten();
+    let content = has_calls.then(|| content::refused_content(message, text)).flatten();
     // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
     let is_silent = context.parameters.silent_calls;
     reasons.extend(content.clone().filter(|_| is_silent));
-    if is_of_lack && context.has_documents && mendable::is_documents(message) {
+    if is_of_lack && context.has_documents && NO_DOCUMENTS.says(text) {
         reasons.push(Reason::Documents);
     }
     if is_of_lack && context.has_images {
-        if images::is_images(message) {
+        if NO_IMAGES.says(text) {
             reasons.push(Reason::Images);
         } else if images::is_one_image(message, parameter, context) {
             reasons.push(Reason::OneImage);
         }
     }
-    if is_of_lack && context.has_schema && format::is_response_format(message) {
+    if is_of_lack && context.has_schema && RESPONSE_FORMAT.says(text) {
         reasons.push(Reason::ResponseFormat);
     }
-    if is_of_member && context.has_reasoning && reasoning::is_reasoning(message) {
+    if is_of_member && context.has_reasoning && REASONING.says(text) {
         reasons.push(Reason::Reasoning);
     }
     reasons.extend(window::most_output(message).map(Reason::AnswerLimit));
     // A server that names the member does not know it, or takes it in no stream.
-    if is_of_member
-        && context.stream
-        && context.profile.stream_usage
-        && words::has_one_of(message, phrases!["stream_options", "include_usage"])
+    if is_of_member && context.stream && context.profile.stream_usage && STREAM_OPTIONS.any(message)
     {
         reasons.push(Reason::StreamOptions);
     }
-    if is_of_template && turns::is_turns(message) {
+    if is_of_template && turns::is_turns(text) {
         reasons.push(Reason::Neighbours);
     }
     if is_of_member {

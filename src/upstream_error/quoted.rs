@@ -1,9 +1,9 @@
 //! What an error quotes of the request: the words of a user, a tool or a model, which say nothing of what is refused.
 
-use crate::text::words::{self, phrases};
+use crate::text::words;
 
 /// In front of what a server got: it goes on to the end of the message.
-const GOT: &str = phrases![
+const GOT: &[&str] = &[
     "'input': ",
     "input_value=",
     " at pos ",
@@ -14,11 +14,11 @@ const GOT: &str = phrases![
     "received: '",
     "received: \"",
     "but got '",
-    "but got \""
+    "but got \"",
 ];
 
 /// In front of what is quoted and is the message all the same.
-const MESSAGES: &str = phrases![
+const MESSAGES: &[&str] = &[
     "msg': ",
     "message': ",
     "detail': ",
@@ -39,7 +39,7 @@ const WORDS_LEAST: usize = 4;
 
 /// The server's own words, in lower case and without quotes.
 pub(super) fn own_words(message: &str) -> String {
-    let end = words::each(GOT).filter_map(|start| words::find(message, start)).min();
+    let end = GOT.iter().filter_map(|start| words::find(message, start)).min();
     let message = message.get(..end.unwrap_or(message.len())).unwrap_or(message);
     let mut text = String::with_capacity(message.len());
     let mut rest = message;
@@ -59,7 +59,7 @@ pub(super) fn own_words(message: &str) -> String {
 /// What comes after a sentence that is quoted here.
 fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
     let opens = before.bytes().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
-    if !opens || words::each(MESSAGES).any(|start| ends_with(before, start)) {
+    if !opens || MESSAGES.iter().any(|start| ends_with(before, start)) {
         return None;
     }
     let (quote, inner) = quoted.split_at_checked(1)?;

@@ -1,8 +1,11 @@
 mod answers;
 mod billing;
 mod filters;
+mod format;
 mod images;
 mod keys;
+mod pairing;
+mod reasoning;
 mod reasons;
 mod vendors;
 mod windows;

@@ -5,21 +5,26 @@
 //! wording, and changes it; so the numbers are looked for beside the words that name them, not by
 //! whole sentences.
 
-mod phrases;
-
-use phrases::{
-    ANSWER_AFTER, ANSWER_BEFORE, ANSWER_BOUND_BEFORE, ANSWER_LIMITS, ANSWER_MOST_AFTER,
-    ANSWER_MOST_ALONE, ANSWER_MOST_BESIDE, ANSWER_MOST_LEAST, ANSWER_UNITS, BESIDE_BYTES, COHERE,
-    CONVERSATIONS, LIMITS, OTHERS, OTHERS_OF_A_WINDOW, PHRASES, PROMPT_AFTER, PROMPT_BEFORE,
-    PROMPTS, QUOTING, SNOWFLAKE, SUM_AFTER, TOO_MUCH, TOO_MUCH_OF_A_WINDOW, TOTAL_AFTER,
-    UNIT_BYTES, WINDOW_AFTER, WINDOW_BEFORE, WINDOWS,
-};
-pub(super) use phrases::{CODES, RATES};
-
 use super::error_body::ErrorBody;
+use super::wordings::{
+    AFFORDABLE, ANSWER, ANSWER_ABOVE, ANSWER_BOUND, ANSWER_LEAST, ANSWER_MOST, ANSWER_MOST_BESIDE,
+    ANSWER_MOST_ELSE, ANSWER_TOKENS, ANSWER_UNITS, CONVERSATION, LIMIT_REACHED, NEGATIVE, NO_WORD,
+    OTHERS_OF_A_WINDOW, PROMPT_TOKENS, Part, RATES, SUM_TOKENS, TOO_LONG, TOO_MUCH_OF_A_WINDOW,
+    TOTAL_TOKENS, TOTAL_TOO_MUCH, WINDOW, WINDOW_CODES, WINDOW_SIZE, WRITTEN_BY_A_MODEL, Wordings,
+};
 use crate::error::{ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason};
 use crate::model::request_context::RequestContext;
-use crate::text::words::{self, phrases};
+use crate::text::words;
+use crate::upstream_error::refused::ANSWER_MOST_LEAST;
+
+/// Snowflake's words. Others say it of the answer, behind other words.
+const SNOWFLAKE: &str = "max tokens of ";
+/// Cohere's words, after "too many tokens", which it says of a prompt too.
+const COHERE: &str = "max tokens must be";
+/// In how many bytes a unit stands behind a number.
+const UNIT_BYTES: usize = 48;
+/// In how many bytes before a number its limit is named.
+const BESIDE_BYTES: usize = 96;
 
 /// What is too long where an error with status 400 or 413 means that.
 pub(super) fn too_long(error_body: &ErrorBody, context: &RequestContext) -> Option<Reason> {
@@ -35,29 +40,27 @@ pub(super) fn too_long(error_body: &ErrorBody, context: &RequestContext) -> Opti
 
 /// A message as it is searched: without what a model wrote, where a server could not parse it.
 pub(super) fn lowered(message: &str) -> String {
-    let quoted = words::each(QUOTING).filter_map(|word| words::find(message, word)).min();
-    let own = quoted.and_then(|at| message.get(..at)).unwrap_or(message);
+    let own =
+        WRITTEN_BY_A_MODEL.first_place(message).and_then(|at| message.get(..at)).unwrap_or(message);
     numbers_without_commas(&own.to_ascii_lowercase())
 }
 
 fn is_window(error_body: &ErrorBody, text: &str) -> bool {
-    let has = |any: &str| words::has_one_of(text, any);
-    let of_window = (has(PHRASES) && (has(WINDOWS) || !words::has(text, COHERE))
-        || has(WINDOWS) && (has(TOO_MUCH) || has(TOO_MUCH_OF_A_WINDOW)))
-        && !has(OTHERS_OF_A_WINDOW)
+    let is_window = WINDOW.has(Part::Subject, text);
+    let is_too_much = WINDOW.has(Part::Refusal, text);
+    let of_window = (TOO_LONG.any(text) && (is_window || !words::has(text, COHERE))
+        || is_window && (is_too_much || TOO_MUCH_OF_A_WINDOW.any(text)))
+        && !OTHERS_OF_A_WINDOW.any(text)
         && !is_of_the_answer(text);
-    error_body.has_code(CODES)
+    error_body.has_code(&WINDOW_CODES)
         || error_body.context_tokens.is_some() && error_body.prompt_tokens.is_some()
-        || !has(RATES)
+        || !RATES.any(text)
             && (of_window
-                || text.starts_with(SNOWFLAKE) && has(TOO_MUCH)
-                || is_negative(text)
-                || text.starts_with("total tokens ") && words::has(text, "exceeds the maximum")
-                || matches!(
-                    words::trim_end(text, b"."),
-                    "token limit exceeded" | "token limit reached"
-                )
-                || has(LIMITS) && has(TOO_MUCH) && has(CONVERSATIONS) && !has(OTHERS))
+                || text.starts_with(SNOWFLAKE) && is_too_much
+                || ANSWER.has(Part::Subject, text) && NEGATIVE.any(text)
+                || text.starts_with("total tokens ") && TOTAL_TOO_MUCH.any(text)
+                || LIMIT_REACHED.lists(words::trim_end(text, b"."))
+                || is_too_much && CONVERSATION.says(text))
 }
 
 /// Whether it begins with the limit of an answer and speaks of no prompt: a shorter one would not help.
@@ -65,8 +68,8 @@ fn is_of_the_answer(text: &str) -> bool {
     let subject = words::trim_start(text, b"`'\"");
     let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
     let subject = words::trim_start(subject, b"`'\"");
-    words::each(ANSWER_LIMITS).any(|limit| subject.starts_with(limit))
-        && !words::has_one_of(text, PROMPTS)
+    ANSWER.phrases(Part::Subject).any(|limit| subject.starts_with(limit))
+        && !ANSWER.has(Part::Other, text)
 }
 
 /// The number that follows `word` where the limit of an answer is named beside it, or the error is about nothing else.
@@ -78,17 +81,11 @@ fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
             let end = words::places(before, limit).last()?.checked_add(limit.len())?;
             before.len().checked_sub(end)
         };
-        let named =
-            words::each(ANSWER_LIMITS).filter_map(between).any(|bytes| bytes <= BESIDE_BYTES);
-        let has_unit = || words::has_one_of(words::beginning(after, UNIT_BYTES), ANSWER_UNITS);
+        let mut named = ANSWER.phrases(Part::Subject).filter_map(between);
+        let named = named.any(|bytes| bytes <= BESIDE_BYTES);
+        let has_unit = || ANSWER_UNITS.any(words::beginning(after, UNIT_BYTES));
         (named || is_of_the_answer(text) || has_unit()).then_some(most)
     })
-}
-
-/// vLLM subtracts the prompt from the window and finds that less than nothing is left for the answer. No client asks
-/// for that.
-fn is_negative(text: &str) -> bool {
-    words::has_one_of(text, ANSWER_LIMITS) && words::has(text, "at least 1, got -")
 }
 
 fn context_limit(
@@ -100,24 +97,18 @@ fn context_limit(
     if words::has(message, NO_SPACE) {
         return in_own_words(message).unwrap_or(ContextLimit::Unknown);
     }
-    let window = error_body
-        .context_tokens
-        .or_else(|| first(WINDOW_AFTER, text, number_after))
-        .or_else(|| first(WINDOW_BEFORE, text, number_before));
-    let sum = first(SUM_AFTER, text, number_after);
-    let answer = first(ANSWER_BEFORE, text, number_before)
-        .or_else(|| first(ANSWER_AFTER, text, number_after))
-        .or_else(|| sum.map(|_| context.max_tokens));
+    let window = error_body.context_tokens.or_else(|| WINDOW_SIZE.number(text));
+    let sum = SUM_TOKENS.number(text);
+    let answer = ANSWER_TOKENS.number(text).or_else(|| sum.map(|_| context.max_tokens));
     let total = sum
-        .or_else(|| first(TOTAL_AFTER, text, number_after))
+        .or_else(|| TOTAL_TOKENS.number(text))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
     // A total is exact where the prompt has several parts of which one was found.
     let complaint = error_body
         .prompt_tokens
         .or_else(|| total?.checked_sub(answer?))
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
-        .or_else(|| first(PROMPT_BEFORE, text, number_before))
-        .or_else(|| first(PROMPT_AFTER, text, number_after));
+        .or_else(|| PROMPT_TOKENS.number(text));
     // Of a total without parts it is not told whether the answer is in it: Kimi's.
     let apart = total.filter(|_| complaint.is_none() && answer.is_none());
     let apart = apart.filter(|total| is_sum(text, *total, context));
@@ -169,16 +160,21 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
 /// `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     // A sum is not of the answer alone.
-    if !words::has_one_of(text, ANSWER_LIMITS) || words::has(text, "sum of ") {
+    if !ANSWER.has(Part::Subject, text) || words::has(text, "sum of ") {
         return None;
     }
     let wanted = number_after(text, "is too large").unwrap_or(context.max_tokens);
-    let bound = || number_before(text, ANSWER_BOUND_BEFORE)?.checked_sub(1);
-    let alone = || first(ANSWER_MOST_ALONE, text, number_after);
-    let most = first(ANSWER_MOST_AFTER, text, number_after)
-        .or_else(|| first(ANSWER_MOST_BESIDE, text, number_of_the_answer))
-        .or_else(|| words::has(text, "maxoutputtokens").then(bound).flatten())
-        .or_else(|| is_of_the_answer(text).then(alone).flatten())?;
+    let beside = |phrase| number_of_the_answer(text, phrase);
+    let most = ANSWER_MOST
+        .number(text)
+        .or_else(|| ANSWER_MOST_BESIDE.phrases(Part::After).find_map(beside))
+        .or_else(|| {
+            ANSWER_BOUND
+                .number(text)?
+                .checked_sub(1)
+                .filter(|_| words::has(text, "maxoutputtokens"))
+        })
+        .or_else(|| ANSWER_MOST_ELSE.number(text).filter(|_| is_of_the_answer(text)))?;
     let model = context.model.clone();
     (wanted > most).then_some(Reason::AnswerTooLong { wanted, most, model })
 }
@@ -203,7 +199,7 @@ fn text_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
 pub(super) fn most_output(message: &str) -> Option<u64> {
     let numbers = text_behind(message, MAX_TOKENS).and_then(|it| words::split_once(it, OF_OUTPUT));
     let Some((numbers, _)) = numbers else {
-        let affordable = number_after(message, "can only afford")?;
+        let affordable = AFFORDABLE.number(message)?;
         return (affordable >= AFFORDABLE_LEAST).then_some(affordable);
     };
     let (wanted, most) = words::split_once(numbers, " > ")?;
@@ -237,33 +233,23 @@ pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Opt
 /// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
 pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestContext) -> bool {
     let text = error_body.message.to_ascii_lowercase();
-    words::has(&text, "could not finish the message because max_tokens")
-        || words::has_one_of(&text, ANSWER_LIMITS)
-            && LEAST.iter().any(|(words, more)| {
-                let least = number_behind(&text, words).map(|it| it.saturating_add(*more));
-                // A limit beyond these is that of something else.
-                least.is_some_and(|least| least <= 100 && (1..least).contains(&context.max_tokens))
-            })
+    let least = |wordings: &Wordings, more: u64| {
+        let mut numbers =
+            wordings.phrases(Part::After).filter_map(|word| number_behind(&text, word));
+        // A limit beyond these is that of something else.
+        numbers.any(|least| {
+            let least = least.saturating_add(more);
+            least <= 100 && (1..least).contains(&context.max_tokens)
+        })
+    };
+    NO_WORD.any(&text)
+        || ANSWER.has(Part::Subject, &text) && (least(&ANSWER_LEAST, 0) || least(&ANSWER_ABOVE, 1))
 }
-
-/// How servers say which limit is the least, and how much more than the number it is.
-const LEAST: [(&str, u64); 5] = [
-    ("a value >=", 0),
-    ("must be at least", 0),
-    ("must be greater than or equal to", 0),
-    ("should be greater than or equal to", 0),
-    ("must be greater than", 1),
-];
 
 /// The number directly behind `word`.
 fn number_behind(text: &str, word: &str) -> Option<u64> {
     let at = words::find(text, word)?;
     leading_number(text.get(at..)?.strip_prefix(word)?.trim_start())
-}
-
-/// What `find` finds in `text` by the first of some phrases with which it does.
-fn first(phrases: &str, text: &str, find: fn(&str, &str) -> Option<u64>) -> Option<u64> {
-    words::each(phrases).find_map(|phrase| find(text, phrase))
 }
 
 /// The number that follows `word` in the same clause: `context length of only 8192`.
@@ -275,7 +261,7 @@ pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
         let (between, rest) = rest.split_at_checked(digits)?;
         // "exceeded the context length by 12 tokens" names no length, and neither does that "of DeepSeek-V3".
         let other = between.contains([';', '>', '`', '\''])
-            || words::has_one_of(between, phrases![". ", ", ", " by ", " and ", "[", "http"]);
+            || words::has_any(between, &[". ", ", ", " by ", " and ", "[", "http"]);
         let of_name = between.bytes().last().is_some_and(words::is_name_byte);
         let is_beside = between.len() <= BETWEEN_MAX && !other && !of_name;
         is_beside.then(|| leading_number(rest)).flatten()
@@ -283,7 +269,7 @@ pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
 }
 
 /// The number that stands directly before `word`: `5000 in the messages`.
-fn number_before(text: &str, word: &str) -> Option<u64> {
+pub(super) fn number_before(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let before = words::trim_end(text.get(..at)?, b" (`'");
         let start = words::trim_end(before, b"0123456789").len();

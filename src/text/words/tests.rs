@@ -13,7 +13,6 @@ proptest! {
         let expected: Vec<usize> = text.match_indices(&word).map(|(at, _)| at).collect();
         prop_assert_eq!(places(&text, &word).collect::<Vec<_>>(), expected);
         prop_assert_eq!(has_any(&text, &["x", &word]), text.contains(&word));
-        prop_assert_eq!(has_one_of(&text, &format!("x\n{word}\n")), text.contains(&word));
         prop_assert_eq!(has_byte(&text, b'a'), text.contains('a'));
         prop_assert_eq!(rsplit_once(&text, b'a'), text.rsplit_once('a'));
         prop_assert_eq!(trim_start(&text, b"ab"), text.trim_start_matches(['a', 'b']));

@@ -3,9 +3,10 @@
 use crate::dialect::profile::EmptyAssistantContent;
 use crate::model::request_context::RequestContext;
 use crate::upstream_error::refused::Refused;
+use crate::upstream_error::without_quotes;
 
 fn refused_content(message: &str) -> Option<Refused> {
-    let reason = super::refused_content(message)?;
+    let reason = super::refused_content(message, &without_quotes(message))?;
     Refused::of(&reason, message, &RequestContext::default())
 }
 

@@ -1,6 +1,11 @@
 //! Tests of `images.rs`.
 
-use super::*;
+use crate::upstream_error::without_quotes;
+use crate::upstream_error::wordings::NO_IMAGES;
+
+fn is_images(message: &str) -> bool {
+    NO_IMAGES.says(&without_quotes(message))
+}
 
 #[test]
 fn the_wordings_of_servers_without_eyes_are_known() {

@@ -1,7 +1,8 @@
 //! Images that an upstream cannot fetch, read or take so many of.
 
 use super::*;
-use crate::upstream_error::images::{is_images, is_one_image};
+use crate::upstream_error::images::is_one_image;
+use crate::upstream_error::wordings::NO_IMAGES;
 
 /// Who says it, where it was reported, the status, and the words.
 type Row = (&'static str, &'static str, u16, &'static str);
@@ -215,7 +216,8 @@ fn an_image_that_is_refused_in_whatever_words_is_known() {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         let error = refused_for(status, &body, &seen());
         assert_eq!(error.status, 400, "{who}: {message} {link}");
-        let known = is_images(&error.message) || is_one_image(&error.message, None, &seen());
+        let known = NO_IMAGES.says(&without_quotes(&error.message))
+            || is_one_image(&error.message, None, &seen());
         assert!(known, "{who}: {message} {link}");
         // Claude Code goes on without it where it reads this.
         let complaint = error.rejection().and_then(Rejection::in_clients_words);

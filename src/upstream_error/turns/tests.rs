@@ -1,7 +1,15 @@
 //! Tests of `turns.rs`.
 
-use super::super::pairing::is_pairing;
-use super::*;
+use crate::upstream_error::without_quotes;
+use crate::upstream_error::wordings::PAIRING;
+
+fn is_turns(message: &str) -> bool {
+    super::is_turns(&without_quotes(message))
+}
+
+fn is_pairing(message: &str) -> bool {
+    PAIRING.says(&without_quotes(message))
+}
 
 #[test]
 fn the_wordings_of_servers_that_want_the_roles_to_alternate_are_known() {

@@ -1,6 +1,11 @@
-//! Tests of `pairing.rs`.
+//! Wordings about calls and results that do not fit.
 
 use super::*;
+use crate::upstream_error::wordings::PAIRING;
+
+fn is_pairing(message: &str) -> bool {
+    PAIRING.says(&without_quotes(message))
+}
 
 #[test]
 fn the_wordings_of_many_vendors_are_known() {

@@ -1,6 +1,11 @@
-//! Tests of `format.rs`.
+//! Wordings of servers that take no `response_format`.
 
 use super::*;
+use crate::upstream_error::wordings::RESPONSE_FORMAT;
+
+fn is_response_format(message: &str) -> bool {
+    RESPONSE_FORMAT.says(&without_quotes(message))
+}
 
 #[test]
 fn the_wordings_of_servers_that_know_no_such_format_are_known() {

@@ -1,6 +1,11 @@
-//! Tests of `reasoning.rs`.
+//! Wordings of servers that take no reasoning.
 
 use super::*;
+use crate::upstream_error::wordings::REASONING;
+
+fn is_reasoning(message: &str) -> bool {
+    REASONING.says(&without_quotes(message))
+}
 
 #[test]
 fn the_wordings_of_servers_that_refuse_reasoning_are_known() {

@@ -1,0 +1,210 @@
+//! What an error's codes, numbers and words mean together, whatever status it has.
+
+use super::error_body::ErrorBody;
+use super::wordings::{
+    BAD_KEY, CERTAINLY_TOO_LONG, CODES_400, CODES_401, CODES_402, CODES_403, CODES_404, CODES_413,
+    CODES_429, CODES_503, CODES_504, FILTER_CODES, FILTERED, INVALID_PROMPT, INVALID_PROMPT_CODES,
+    KEY_CODES, LIMITED, MODEL_CODES, NO_PATH, NO_PATH_WORDS, NOT_THERE, OF_MODEL, Part, RATES,
+    RETRY_AFTER, TOO_LARGE, UNKNOWN_MODEL, UNPAID, UNPAID_CODES, USED_UP, WINDOW_CODES, Wordings,
+};
+use super::{images, window};
+use crate::headers::time::duration;
+use crate::model::request_context::RequestContext;
+use crate::text::words;
+
+/// The statuses that codes stand for.
+static STATUSES: [(u16, &Wordings); 9] = [
+    (400, &CODES_400),
+    (401, &CODES_401),
+    (402, &CODES_402),
+    (403, &CODES_403),
+    (404, &CODES_404),
+    (413, &CODES_413),
+    (429, &CODES_429),
+    (503, &CODES_503),
+    (504, &CODES_504),
+];
+
+/// A longer text says more than that a path is not there.
+const NO_PATH_BYTES_MAX: usize = 500;
+
+/// A longer text quotes something.
+const OWN_WORDS_BYTES_MAX: usize = 512;
+
+/// A longer text says more than that a model is not there.
+const MODEL_BYTES_MAX: usize = 200;
+
+impl ErrorBody {
+    /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
+    /// out while it answers, and routers have a status of their own for what another server says.
+    pub(super) fn is_too_long(&self) -> bool {
+        let text = window::lowered(&self.message);
+        self.has_code(&WINDOW_CODES)
+            || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
+            || CERTAINLY_TOO_LONG.says(&text)
+    }
+
+    /// Whether the provider's filter refused the prompt.
+    pub(super) fn is_content_filter(&self) -> bool {
+        self.has_code(&FILTER_CODES)
+        // Ark says of what before it, and of which kind behind it.
+        || self.codes.iter().any(|code| words::has(code, "sensitivecontentdetected"))
+        // MiniMax: the prompt, the answer.
+        || matches!(self.base_resp, 1026 | 1027)
+        || FILTERED.any(&self.own_words())
+        || self.has_code(&INVALID_PROMPT_CODES) && INVALID_PROMPT.any(&self.message)
+    }
+
+    /// Whether it is a limit of a minute, whatever its code says.
+    pub(super) fn is_limited(&self) -> bool {
+        LIMITED.any(&self.own_words())
+    }
+
+    /// Whether the body is too large in bytes. Fewer tokens, or fewer bytes of one image, would be another matter.
+    pub(super) fn is_too_large(&self) -> bool {
+        TOO_LARGE.says(&self.own_words())
+    }
+
+    /// Whether nobody knows the model.
+    pub(super) fn is_unknown_model(&self) -> bool {
+        let text = self.own_words();
+        self.has_code(&MODEL_CODES) || text.len() <= MODEL_BYTES_MAX && UNKNOWN_MODEL.any(&text)
+    }
+
+    /// Whether a server says of a path, and of nothing else, that it is not there: a page of a router, or nothing at
+    /// all.
+    pub(super) fn is_no_path(&self, model: &str) -> bool {
+        let text = super::without_quotes(&self.message);
+        let is_of_model = |text: &str| {
+            OF_MODEL.any(text) || model.len() > 2 && words::has(text, &model.to_ascii_lowercase())
+        };
+        if is_of_model(&text)
+            || is_of_model(&self.rest.to_ascii_lowercase())
+            || self.codes.iter().any(|code| is_of_model(code))
+        {
+            return false;
+        }
+        let is_routers = |word: &str| {
+            word.bytes().all(|byte| byte.is_ascii_digit()) || NO_PATH_WORDS.lists(word)
+        };
+        text.len() <= NO_PATH_BYTES_MAX
+            && (text.split(|letter: char| !letter.is_ascii_alphanumeric()).all(is_routers)
+                && text.is_ascii()
+                || NO_PATH.any(&text))
+    }
+
+    /// Whether a status for what is not there is about the model: the sentence names it, as vLLM's does.
+    pub(super) fn lacks_model(&self) -> bool {
+        let text = self.own_words();
+        let says = text.len() <= MODEL_BYTES_MAX
+            && words::names(&text, "model").next().is_some()
+            && NOT_THERE.any(&text);
+        says || self.is_unknown_model()
+    }
+
+    /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
+    pub(super) fn is_unpaid(&self) -> bool {
+        // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`
+        let lacks = |code: &String| {
+            // A sentence is none.
+            !words::has_byte(code, b' ')
+                && words::has(code, "insufficient")
+                && words::has_any(code, &["quota", "balance", "credit"])
+        };
+        if self.is_limited() {
+            return false;
+        }
+        let text = self.own_words();
+        self.codes.iter().any(lacks)
+            || self.has_code(&UNPAID_CODES)
+            // Many have no code for it.
+            || UNPAID.any(&text)
+            || USED_UP.any(&text)
+                && self.retry_after().is_none()
+                && !RATES.any(&text)
+                && !words::has(&text, "try again")
+    }
+
+    /// The message up to where it may quote a request or an answer, in lower case.
+    fn own_words(&self) -> String {
+        let text = words::beginning(&self.message, OWN_WORDS_BYTES_MAX);
+        let end = text.bytes().position(|byte| matches!(byte, b'{' | b'\n'));
+        text.get(..end.unwrap_or(text.len())).unwrap_or_default().to_ascii_lowercase()
+    }
+
+    /// Whether one of these stands where codes do.
+    pub(super) fn has_code(&self, codes: &Wordings) -> bool {
+        self.codes.iter().any(|code| codes.lists(code))
+    }
+
+    /// Whether it is the key that is wrong, which Google and xAI call a bad request.
+    pub(super) fn is_bad_key(&self) -> bool {
+        let text = self.message.to_ascii_lowercase();
+        self.has_code(&KEY_CODES)
+            || BAD_KEY.phrases(Part::Alone).any(|start| text.starts_with(start))
+    }
+
+    /// Whether it is one image, or so many, that is refused.
+    pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
+        let parameter = self.parameter.as_deref();
+        if status == 415 {
+            // These words are its name, and say nothing of an image.
+            let message = self.message.to_ascii_lowercase().replace("media type", "type");
+            return images::is_one_image(&message, parameter, context);
+        }
+        images::is_one_image(&self.message, parameter, context)
+    }
+
+    /// After how many seconds a retry may succeed.
+    pub(super) fn retry_after(&self) -> Option<u64> {
+        let text = self.message.to_ascii_lowercase();
+        let complaint = || {
+            let mut words = RETRY_AFTER.phrases(Part::After);
+            let (_, after) = words.find_map(|word| words::split_once(&text, word))?;
+            let mut parts = after.split_ascii_whitespace();
+            let number = words::trim_end(parts.next()?, b".,");
+            let is_bare = number.ends_with(|last: char| last.is_ascii_digit());
+            let factor = match if is_bare { parts.next()? } else { "" } {
+                unit if unit.is_empty() || unit.starts_with("second") => 1,
+                unit if unit.starts_with("minute") => 60,
+                unit if unit.starts_with("hour") => 3600,
+                _ => return None,
+            };
+            Some(duration(number)?.saturating_mul(factor))
+        };
+        Some(self.retry_after.or_else(complaint)?.div_ceil(1_000))
+    }
+
+    /// The status that a code stands for, where no number does.
+    pub(super) fn status_of_codes(&self) -> Option<u16> {
+        let of_minimax = match self.base_resp {
+            1001 => Some(504),
+            1002 | 1039 | 1041 => Some(429),
+            1004 | 2049 => Some(401),
+            1026 | 1027 | 2013 => Some(400),
+            1008 | 2056 => Some(502),
+            _ => None,
+        };
+        let of_account = || match self.is_limited() {
+            true => Some(429),
+            false => self.is_unpaid().then_some(402),
+        };
+        of_minimax
+            .or_else(of_account)
+            .or_else(|| self.codes.iter().find_map(|code| status_of(code)))
+    }
+
+    /// Whether it is an error that goes away only when somebody pays, told with a status that SDKs
+    /// retry.
+    pub(super) fn is_permanent(&self) -> bool {
+        matches!(self.base_resp, 1008 | 2056)
+    }
+}
+
+fn status_of(code: &str) -> Option<u16> {
+    // DashScope's `Throttling.RateQuota`, Bedrock's `ThrottlingException`
+    if code.starts_with("throttling") {
+        return Some(429);
+    }
+    STATUSES.iter().find(|(_, codes)| codes.lists(code)).map(|(status, _)| *status)
+}

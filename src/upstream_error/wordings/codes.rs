@@ -1,0 +1,110 @@
+//! Codes and types of errors, in lower case.
+
+use super::wordings;
+
+wordings! {
+    /// A bad request.
+    CODES_400 {
+        Alone: "invalid_request_error" | "invalid_request" | "badrequesterror" | "bad_request" | "invalid_argument";
+        Alone: "context_length_exceeded" | "exceed_context_size_error" | "content_filter" | "tool_use_failed";
+        Alone: "validation_error";
+    }
+
+    /// A wrong key.
+    CODES_401 {
+        Alone: "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated";
+    }
+
+    /// An empty account.
+    CODES_402 {
+        Alone: "billing_error" | "payment_required";
+        Alone: "payment_required_error" => "Cerebras";
+    }
+
+    /// A key that may not do this.
+    CODES_403 {
+        Alone: "permission_error" | "permission_denied" | "forbidden";
+    }
+
+    /// A model that is not there.
+    CODES_404 {
+        Alone: "not_found_error" | "model_not_found" | "notfounderror" | "not_found";
+    }
+
+    /// A body that is too large.
+    CODES_413 {
+        Alone: "request_too_large";
+    }
+
+    /// A limit of time.
+    CODES_429 {
+        Alone: "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" | "too_many_requests" | "ratelimiterror";
+        // The last say that a model is too busy.
+        Alone: "1302" | "1303" | "1304" | "1305" | "1308" => "Zhipu";
+    }
+
+    /// A server that has too much to do.
+    CODES_503 {
+        Alone: "overloaded_error" | "overloaded" | "engine_overloaded_error" | "provider_overloaded" | "unavailable";
+        Alone: "service_unavailable" | "insufficient_system_resource";
+    }
+
+    /// A server that took too long.
+    CODES_504 {
+        Alone: "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout";
+    }
+
+    /// A wrong key, with status 400.
+    KEY_CODES {
+        Alone: "invalid_api_key" | "api_key_invalid";
+    }
+
+    /// A model that is not there, with status 400.
+    MODEL_CODES {
+        Alone: "model_not_found" | "model_not_supported";
+        Alone: "1211" => "Zhipu";
+        Alone: "20012" => "SiliconFlow";
+    }
+
+    /// A model that is not there, with status 401.
+    MODEL_ERROR_CODES {
+        Alone: "modelerror" => "OpenCode Zen";
+    }
+
+    /// A conversation that is too long.
+    WINDOW_CODES {
+        Alone: "context_length_exceeded" | "model_max_prompt_tokens_exceeded" | "exceed_context_size_error";
+        Alone: "model_context_window_exceeded";
+        Alone: "tokens_limit_reached" => "GitHub Models";
+        Alone: "1261" | "tokens_too_long" => "Zhipu, Qianfan";
+        Alone: "prompt_too_long" => "vMLX";
+    }
+
+    /// A provider's filter.
+    FILTER_CODES {
+        Alone: "content_filter" | "contentfilter" | "content_policy_violation" | "responsibleaipolicyviolation";
+        Alone: "refusal" => "OpenRouter";
+        Alone: "data_inspection_failed" | "datainspectionfailed" => "Qwen's own service";
+        Alone: "1301" | "sensitive_words_detected" => "Zhipu, One API";
+        Alone: "censorship_blocked" => "StepFun";
+    }
+
+    /// A prompt that OpenAI refuses, for its filter or not.
+    INVALID_PROMPT_CODES {
+        Alone: "invalid_prompt" => "OpenAI";
+    }
+
+    /// An empty account.
+    UNPAID_CODES {
+        Alone: "exceeded_current_quota_error" => "Moonshot";
+        Alone: "1113" => "Zhipu";
+        Alone: "arrearage" | "allocationquota.freetieronly" | "postpaidbilloverdue" => "DashScope";
+        Alone: "accountoverdueerror" => "Ark";
+        Alone: "pre_consume_token_quota_failed" => "One API";
+        Alone: "budget_exceeded" => "LiteLLM";
+        Alone: "billing_not_active" | "billing_hard_limit_reached" | "credit_balance_exhausted" => "OpenAI";
+        Alone: "organization_spend_limit_exceeded" | "project_spend_limit_exceeded" => "OpenAI";
+        Alone: "organization_usage_limit_exceeded" => "OpenAI";
+        Alone: "creditserror" | "monthlylimiterror" | "userlimiterror" => "OpenCode Zen";
+    }
+}

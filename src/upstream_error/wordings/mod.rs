@@ -1,0 +1,168 @@
+//! How servers word their errors: one row for each wording, one file for each kind of error.
+//!
+//! A new wording is one row: the phrase in lower case and without quotes, who writes it, and a link that shows it.
+//!
+//! ```text
+//! Refusal: "not a vlm" => "SiliconFlow", "https://…";      Alone: "tool_call_id & not found";
+//! ```
+//!
+//! `|` stands between phrases of which any counts. ` & ` stands between pieces of a phrase that all count, anywhere in
+//! the text. `<` before a piece means that no longer name ends there: `<image` is not found in `generate_image`.
+
+mod accounts;
+mod codes;
+mod history;
+mod images;
+mod numbers;
+mod parameters;
+mod requests;
+mod windows;
+
+pub(super) use accounts::*;
+pub(super) use codes::*;
+pub(super) use history::*;
+pub(super) use images::*;
+pub(super) use numbers::*;
+pub(super) use parameters::*;
+pub(super) use requests::*;
+pub(super) use windows::*;
+
+use super::window::{number_after, number_before};
+use crate::text::words;
+
+/// What a phrase says about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// It is of this kind.
+    Alone,
+    /// It speaks of this subject.
+    Subject,
+    /// It refuses its subject.
+    Refusal,
+    /// It is of another kind, whatever else it says.
+    Other,
+    /// A number follows.
+    After,
+    /// A number precedes.
+    Before,
+}
+
+/// One wording.
+#[derive(Debug)]
+pub(super) struct Row {
+    part: Part,
+    phrases: &'static [&'static str],
+    /// The server or service that writes it; empty where several do.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for readers, and for the test of the tables")
+    )]
+    who: &'static str,
+    /// A page that shows it; empty where no page is known.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "for readers, and for the test of the tables")
+    )]
+    link: &'static str,
+}
+
+/// The wordings of one kind.
+#[derive(Debug)]
+pub(super) struct Wordings(&'static [Row]);
+
+impl Wordings {
+    /// The phrases of one part, in their order.
+    pub(super) fn phrases(&self, part: Part) -> impl Iterator<Item = &'static str> {
+        let rows = self.0.iter().filter(move |row| row.part == part);
+        rows.flat_map(|row| row.phrases.iter().copied())
+    }
+
+    /// Whether a phrase of this part stands in `text`.
+    pub(super) fn has(&self, part: Part, text: &str) -> bool {
+        self.phrases(part).any(|phrase| stands(text, phrase))
+    }
+
+    /// Whether `text` says enough by one phrase.
+    pub(super) fn any(&self, text: &str) -> bool {
+        self.has(Part::Alone, text)
+    }
+
+    /// Whether `text` is of this kind: by one phrase, or by its subject and what it says of that, and of no other.
+    pub(super) fn says(&self, text: &str) -> bool {
+        (self.any(text) || self.has(Part::Subject, text) && self.has(Part::Refusal, text))
+            && !self.has(Part::Other, text)
+    }
+
+    /// Whether `word` is one of the phrases.
+    pub(super) fn lists(&self, word: &str) -> bool {
+        self.phrases(Part::Alone).any(|phrase| phrase == word)
+    }
+
+    /// Where the first of the phrases begins in `text`.
+    pub(super) fn first_place(&self, text: &str) -> Option<usize> {
+        self.phrases(Part::Alone).filter_map(|phrase| words::find(text, phrase)).min()
+    }
+
+    /// The number of the first phrase beside which there is one.
+    pub(super) fn number(&self, text: &str) -> Option<u64> {
+        let phrases = self.0.iter().flat_map(|row| row.phrases.iter().map(|it| (row.part, *it)));
+        phrases.into_iter().find_map(|(part, phrase)| match part {
+            Part::Before => number_before(text, phrase),
+            _ => number_after(text, phrase),
+        })
+    }
+}
+
+fn stands(text: &str, phrase: &str) -> bool {
+    phrase.split(" & ").all(|piece| match piece.strip_prefix('<') {
+        Some(piece) => words::places(text, piece).any(|at| {
+            let before = at.checked_sub(1).and_then(|at| text.as_bytes().get(at));
+            !before.is_some_and(|byte| words::is_name_byte(*byte))
+        }),
+        None => words::has(text, piece),
+    })
+}
+
+/// Tables of wordings. The braces keep a row on one line.
+macro_rules! wordings {
+    ($($(#[doc = $doc:literal])+ $name:ident {
+        $($part:ident: $($phrase:literal)|+ $(=> $who:literal $(, $link:literal)?)?;)+
+    })+) => {
+        $($(#[doc = $doc])+ pub(in crate::upstream_error) static $name: $crate::upstream_error::wordings::Wordings =
+            $crate::upstream_error::wordings::Wordings(&[$($crate::upstream_error::wordings::Row {
+                part: $crate::upstream_error::wordings::Part::$part,
+                phrases: &[$($phrase),+],
+                who: concat!($($who)?),
+                link: concat!($($($link)?)?),
+            }),+]);)+
+
+        #[cfg(test)]
+        pub(super) static ALL: &[&$crate::upstream_error::wordings::Wordings] = &[$(&$name),+];
+    };
+}
+use wordings;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[allow(unused_qualifications, reason = "each file has its own list")]
+    #[test]
+    fn rows_can_match_and_their_links_are_links() {
+        let all =
+            [accounts::ALL, codes::ALL, history::ALL, images::ALL, numbers::ALL, requests::ALL]
+                .into_iter()
+                .chain([parameters::ALL, windows::ALL]);
+        for row in all.flatten().flat_map(|wordings| wordings.0) {
+            assert!(row.link.is_empty() || row.link.starts_with("https://"), "{row:?}");
+            assert!(row.link.is_empty() || !row.who.is_empty(), "who writes it? {row:?}");
+            assert!(row.phrases.iter().all(|it| *it == it.to_lowercase()), "{row:?}");
+        }
+    }
+
+    #[test]
+    fn a_phrase_may_have_pieces_and_begin_a_name() {
+        assert!(stands("the image is bad", "bad & <image") && !stands("the image", "bad & <image"));
+        assert!(!stands("generate_image", "<image") && stands("image", "<image"));
+    }
+}

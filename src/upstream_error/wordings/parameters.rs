@@ -1,0 +1,51 @@
+//! How servers refuse a parameter.
+
+use super::wordings;
+
+wordings! {
+    /// Words before the name of a parameter, in place of a quote.
+    BEFORE_PARAMETER {
+        Alone: "body." | "parameter " | "parameters " | "argument " | "field ";
+    }
+
+    /// A parameter, or its value, is refused.
+    PARAMETER {
+        Refusal: "not support" | "doesnt support" | "not yet support" | "no longer support" | "unsupported";
+        Refusal: "unrecognized" | "unknown" | "not permitted" | "not allowed" | "extraneous" | "additional propert";
+        Refusal: "unexpected keyword argument" | "deprecated";
+        Refusal: "allowed for this model" => "Kimi";
+        Refusal: "cannot both" | "may only be set" | "must be unset" | "or unset when" => "Claude";
+        Refusal: "restricted to" => "Qwen's models that always think";
+        Refusal: "invalid reasoning value" => "Ollama";
+        // Another part of a request.
+        Other: "tool_choice" | "schema for" | "tool call" | "in context=" | "messages[" | "tools[";
+    }
+
+    /// An effort is refused in these words, too: it has a few values, so a value that is not among them is refused.
+    EFFORT {
+        Refusal: "must be one of" | "should be " | "validation error for";
+    }
+
+    /// Words before the names, or values, that would be taken.
+    TAKEN {
+        Alone: "supported parameters" | "supported values" | "known properties" | "expected one of" | "must be one of";
+        Alone: "should be " => "pydantic, and Hy3's template";
+        Alone: "did you mean" | "(must be" | ". use ";
+    }
+
+    /// Words behind these.
+    TAKEN_UNTIL {
+        Alone: "'input'" | "received" | "got:" | "got ";
+    }
+
+    /// The model thinks always, or never.
+    ALWAYS_THINKS {
+        Alone: "thinking & cannot be disabled" | "reasoning & cannot be disabled";
+    }
+
+    /// The model never thinks.
+    NEVER_THINKS {
+        Alone: "not support thinking" | "doesnt support thinking";
+        Other: "thinking budget";
+    }
+}

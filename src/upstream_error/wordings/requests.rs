@@ -1,0 +1,75 @@
+//! What servers refuse of a request's members that clients mend, or that hold an answer to a schema.
+
+use super::wordings;
+
+wordings! {
+    /// `response_format` is not taken.
+    RESPONSE_FORMAT {
+        Subject: "response_format" | "response format" | "json_schema" | "json mode" | "structured output" | "json_object";
+        Subject: "response mime type" => "Gemini";
+        Refusal: "not support" | "unsupported" | "supported values are" | "unavailable" | "not available" | "not enabled";
+        Refusal: "enabled only" | "cannot be combined" | "input should be text" | "must be json_schema or text";
+        Refusal: "not permitted" | "not allowed" | "unrecognized" | "unknown" | "unexpected keyword argument";
+        // The client's schema, another of which would be taken.
+        Other: "invalid schema" | "invalid json schema" | "in context=" | "unsupported keyword" | "json_schema.schema";
+        Other: "json_schema, schema" | "moonshot flavored";
+    }
+
+    /// The real API's words: an upstream that speaks Messages may have them.
+    CLIENTS_WORDS {
+        Alone: "prompt is too long" | "exceed context limit" | "maximum allowed number of output tokens" => "Claude";
+        Alone: "effort parameter" | "could not process image" | "does not support pdf input" => "Claude";
+        Alone: ".custom.input_schema" => "Claude";
+    }
+
+    /// The effort is named, whatever is wrong with it.
+    EFFORT_NAMED {
+        Alone: "reasoning_effort" | "reasoning.effort" | "output_config.effort" | "unknown field output_config";
+        Other: "supported parameters";
+    }
+
+    /// `thinking` may not be of the type `adaptive`.
+    ADAPTIVE_THINKING {
+        Alone: "thinking & enabled or disabled" => "pydantic";
+        Alone: "thinking & enabled | disabled" | "thinking & unknown variant adaptive" => "servers of Rust";
+    }
+
+    /// A message of the system may not stand where it does.
+    SYSTEM_ROLE {
+        Alone: "system message must be at the beginning" | "system message must be the first" => "templates";
+        Subject: "role: system" | "role system" | "role=system";
+        Refusal: "invalid" | "unexpected" | "not support" | "不支持";
+    }
+
+    /// A tool's schema is refused.
+    TOOL_SCHEMA {
+        Alone: "schema" | "function.parameters" | "].parameters";
+        // A call or a message, and not a tool.
+        Other: "tool call" | "tool_call" | "tool_use_failed" | "messages[";
+    }
+
+    /// Where servers number the tools that they got.
+    NUMBERED_TOOLS {
+        After: "function_declarations[" => "Gemini";
+        After: "tools[" | "tools.";
+    }
+
+    /// `stream_options` is not known, or not taken in a stream.
+    STREAM_OPTIONS {
+        Alone: "stream_options" | "include_usage";
+    }
+
+    /// More stop sequences, or longer ones, than are taken. `stop` alone counts at the beginning only.
+    STOP_SEQUENCES {
+        Subject: "stop sequence" | "stop_sequence" | "stopsequence" | "stop string" | "stop word" | "stop token";
+        Subject: "stop parameter" | "parameter stop" | "invalid stop" | "- stop" | "$.stop";
+        Refusal: "too many" | "too long" | "exceeds";
+    }
+
+    /// Depends on more than the model and the parameter: another parameter, credit, one block.
+    PASSING {
+        Alone: "both" | "when ";
+        Alone: "afford" => "OpenRouter";
+        Alone: "signature" | "modified" => "Claude";
+    }
+}

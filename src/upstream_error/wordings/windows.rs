@@ -1,0 +1,108 @@
+//! How servers say that a request or an answer is too long, in lower case, with quotes.
+
+use super::wordings;
+
+wordings! {
+    /// A conversation is too long.
+    TOO_LONG {
+        Alone: "not exceed max_" | "than max_seq_len" | "greater than `max_seq_len`" => "TensorRT-LLM";
+        Alone: "equal to max_seq_len" | "splited_prompt_len" => "SiliconFlow";
+        Alone: "contextwindowexceedederror" => "LiteLLM";
+        Alone: "input context is too long" | "tokens, which exceeds the limit of" => "Google";
+        Alone: "tokens in the request is too long" => "Kimi";
+        Alone: "tokens exceeds the model's max of" => "Cohere";
+        Alone: "prompt token count" | "`inputs` must have less than" | "allowed token size" | "maximum sequence length";
+        Alone: "prompt is too long" | "prompt too long" | "input is too long" | "input too long" | "too many tokens";
+        Alone: "input token count" | "input tokens exceed" | "maximum number of tokens allowed";
+        Alone: "maximum prompt length" | "maximum model length" | "maximum input length" | "exceeds the max_model_len";
+        Alone: "exceeded model token limit" | "range of input length" | "+ `max_new_tokens` must be";
+        Alone: "reduce the length of the" | "exceeds n_ctx";
+        Alone: "more than max tokens allowed" | "prompt exceeds the length limit" => "Zhipu";
+        Alone: "请求的token数超过限制" | "输入内容过长" | "token数量超过限制" | "请压缩上下文" => "Zhipu";
+        Alone: "in the messages, ";
+        Alone: "exceed max message tokens" => "Ark";
+        Alone: "while limit is" => "Cerebras";
+        Alone: "context_window_exceeded";
+    }
+
+    /// A window, of which something is too much.
+    WINDOW {
+        Subject: "context length" | "context window" | "context size" | "context limit" | "上下文";
+        // A stop sequence has a length, too.
+        Subject: "supported sequence length" | "input sequence length" => "SambaNova, Tenstorrent";
+        Refusal: "exceed" | "too long" | "too large" | "too many" | "longer than" | "larger than" | "greater than";
+        Refusal: "overflow" | "maximum";
+        // Not 超时, which is a timeout.
+        Refusal: "超过" | "超出" | "超长" | "过长";
+    }
+
+    /// Too much, if the error names a window. Without a window they may be about images.
+    TOO_MUCH_OF_A_WINDOW {
+        Alone: "of only" | "length is only" | "window is only" | "size is only" | "only supports" | "but the configured";
+        Alone: "tokens but the";
+    }
+
+    /// What is wrong where a window is named and the conversation is not too long for it.
+    OTHERS_OF_A_WINDOW {
+        Alone: "thinking budget exceeds" | "length of the tool" | "tool name";
+    }
+
+    /// A limit, if the error speaks of the conversation: names, ids and accounts have limits too.
+    CONVERSATION {
+        Subject: "token limit" | "maximum allowed length" | "max length" | "input length" | "input token";
+        Subject: "tokens in the prompt" | "超长" | "长度超过限制";
+        Refusal: "prompt" | "input" | "context" | "message" | "输入";
+        Other: "name" | "_id" | ".id" | " id " | "description" | "stop sequence" | "schema" | "budget" | "名";
+    }
+
+    /// A limit is reached, and the error says no more than that.
+    LIMIT_REACHED {
+        Alone: "token limit exceeded" | "token limit reached";
+    }
+
+    /// A total is too much, at the beginning.
+    TOTAL_TOO_MUCH {
+        Alone: "total tokens & exceeds the maximum";
+    }
+
+    /// Limits of time, which no shorter prompt mends.
+    RATES {
+        Alone: "per minute" | "rate limit" | "daily" | "monthly" | "quota" | "please wait" | "每分钟" | "每天" | "限流";
+        Alone: "频率";
+    }
+
+    /// A conversation is too long even where a server reports a fault of its own.
+    CERTAINLY_TOO_LONG {
+        Alone: "prompt is too long" | "prompt too long; exceeded" | "input is too long for requested model";
+        Alone: "context size has been exceeded" | "exceeds the available context size" | "exceeds the context window";
+        Alone: "exceeded model token limit" | "maximum context length is" | "model's maximum context length";
+        Alone: "longer than the model's context length" | "exceeds context length";
+        Alone: "too large for model with" => "Mistral";
+        // It might do better later, or elsewhere.
+        Other: "loading" | "overload" | "to load" | "busy" | "retry" | "try again" | "providers failed" | "memory" | "稍后";
+    }
+
+    /// Words in front of what a model wrote, where a server could not parse it.
+    WRITTEN_BY_A_MODEL {
+        Alone: " at pos " => "llama.cpp";
+        Alone: "raw=" => "Ollama";
+    }
+
+    /// Names of the limit of an answer.
+    ANSWER {
+        Subject: "max_tokens" | "max_completion_tokens" | "max_output_tokens" | "max_new_tokens" | "maxoutputtokens";
+        Subject: "maximum tokens you requested" | "max tokens must be";
+        // An error that speaks of these is not only about that limit.
+        Other: "prompt" | "input" | "message";
+    }
+
+    /// No word fits into the limit of the answer.
+    NO_WORD {
+        Alone: "could not finish the message because max_tokens" => "OpenAI";
+    }
+
+    /// The answer is what vLLM's window leaves, which is less than nothing. No client asks for that.
+    NEGATIVE {
+        Alone: "at least 1, got -" => "vLLM";
+    }
+}
