@@ -55,13 +55,13 @@ pub fn request(data: &[u8]) {
                 }
             }
             Ok(Translated::Answer { .. }) => {}
-            Err(error) => told(&error),
+            Err(error) => check_error(&error),
         }
         without(text, &config);
     }
     let mut warnings = Warnings::new(true);
     if let Err(error) = Request::read(text, 128, &mut warnings) {
-        told(&error);
+        check_error(&error);
     }
 }
 
@@ -88,7 +88,7 @@ fn without(text: &str, config: &Config) {
                 assert!(is_json(&body, 128), "{body}");
             }
             Ok(Translated::Answer { .. }) => {}
-            Err(error) => told(&error),
+            Err(error) => check_error(&error),
         }
     }
 }
@@ -102,21 +102,21 @@ fn again(body: &str, config: &Config) {
     }
 }
 
-/// An error is told in words that are not empty and not endless, whatever the upstream says; the
-/// first two bytes are its status.
+/// An error has a text that is not empty and not endless, whatever the upstream sends; the first two
+/// bytes are its status.
 pub fn errors(data: &[u8]) {
     let Some((status, body)) = data.split_first_chunk::<2>() else { return };
     let status = 400u16.saturating_add(u16::from_le_bytes(*status) % 200);
     for edge_key in [false, true] {
         let context =
             RequestContext { model: "claude".to_owned(), edge_key, ..RequestContext::default() };
-        told(&error::from_upstream(status, body, &context));
-        told(&error::from_object(&String::from_utf8_lossy(body), &context));
+        check_error(&error::from_upstream(status, body, &context));
+        check_error(&error::from_object(&String::from_utf8_lossy(body), &context));
     }
 }
 
-/// An error of a client's, an operator's or an upstream's.
-fn told(error: &Error) {
+/// Checks an error of a client, an operator or an upstream.
+fn check_error(error: &Error) {
     assert!((400..600).contains(&error.status), "{error}");
     assert!(!error.message.trim().is_empty(), "{error}");
     assert!(error.message.len() < 16 << 10, "{} bytes", error.message.len());
@@ -136,8 +136,8 @@ pub fn config(data: &[u8]) {
             let _ = config.route("claude-x");
         }
         Err(error) => {
-            let said = error.to_string();
-            assert!(!said.trim().is_empty() && !said.contains(SECRET), "{said}");
+            let message = error.to_string();
+            assert!(!message.trim().is_empty() && !message.contains(SECRET), "{message}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What stands in a text of JSON that was read before: its members, its elements, one string. What is of another kind
-//! has none, and what is broken has those before it breaks.
+//! Members, elements and strings of a JSON text that was read before. A value of another kind has no members; a broken
+//! text has those before the break.
 
 use std::iter;
 

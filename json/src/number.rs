@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-/// The exponents that are told apart. What is written with a larger one is as good as infinite.
+/// The largest exponent that is kept. Larger ones are as good as infinite.
 const EXPONENT_MAX: i64 = 1 << 40;
 
 /// A number in decimal digits: `0.DIGITS` times ten to the power of `exponent`.
@@ -87,7 +87,7 @@ fn read_exponent(text: &str) -> Option<i64> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    // What does not fit is larger than any that matters.
+    // A number that does not fit is larger than any that matters.
     let exponent = digits.parse().unwrap_or(i64::MAX);
     Some(if negative { exponent.saturating_neg() } else { exponent })
 }

@@ -1,4 +1,4 @@
-//! Where a part of a text stands in it: what is read is slices of what came.
+//! The place of a slice in its text.
 
 /// The offset of `part` in `text`; `None` if it is no slice of it.
 #[must_use]

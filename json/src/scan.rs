@@ -1,4 +1,4 @@
-//! What is asked of each byte of a string: where the next special one is, and what an escape says.
+//! Blocks of bytes: the next special byte of a string, and the meaning of an escape.
 
 use crate::text::code_unit;
 use wide::u8x16;
@@ -100,7 +100,7 @@ impl Specials {
     #[inline(never)]
     fn far(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
         let at = find_far(bytes, self.block);
-        // What comes after it is looked at anew.
+        // The bytes after it are looked at anew.
         self.block = at.wrapping_sub(BLOCK).wrapping_add(1);
         self.bits = 0;
         (at, bytes.get(at).copied())

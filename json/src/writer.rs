@@ -35,7 +35,7 @@ impl<'o> Writer<'o> {
         self.out
     }
 
-    /// Makes room for some of many things. The buffer grows by an eighth, where it would double: a request of many
+    /// Reserves capacity for some of many things. The buffer grows by an eighth, where it would double: a text of many
     /// small things becomes longer on its way.
     pub fn make_room(&mut self) {
         const STEP: usize = 4096;

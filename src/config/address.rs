@@ -1,6 +1,6 @@
-//! Where an upstream is: the address that hosts connect to, and the path before the endpoints.
+//! The address of an upstream, which hosts connect to, and the path before its endpoints.
 
-/// What stands before `/chat/completions`. It is not quoted: a query may have a key.
+/// Checks the path before `/chat/completions`. Errors do not quote it, because a query may have a key.
 pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {
     // Angle brackets are those of a placeholder: no host could send a request there.
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'<' | b'>');
@@ -11,7 +11,7 @@ pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Where an upstream is: the parts of its `url`.
+/// The parts of an upstream's `url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
     /// `https`
@@ -24,7 +24,7 @@ impl<'a> Address<'a> {
     /// Reads a URL that has a scheme, a host and perhaps a port.
     ///
     /// # Errors
-    /// What was expected.
+    /// The form that was expected.
     pub fn parse(url: &'a str) -> Result<Self, &'static str> {
         let (tls, authority) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(authority), _) => (true, authority),
@@ -41,7 +41,7 @@ impl<'a> Address<'a> {
         let (host, port) = match authority.strip_prefix('[') {
             Some(rest) => match rest.split_once(']') {
                 Some((host, "")) => (host, None),
-                // What is no port is found out below.
+                // The port is checked below.
                 Some((host, port)) => (host, Some(port.strip_prefix(':').unwrap_or(port))),
                 None => return Err("expected a host in the URL"),
             },

@@ -29,7 +29,7 @@ keys! {
 }
 
 impl ClientKeys {
-    /// Whether there is none, and so no client is asked for one.
+    /// Whether there are no keys, so that every client may come.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -38,7 +38,7 @@ impl ClientKeys {
     /// Adds a key.
     ///
     /// # Errors
-    /// What is wrong with it, without the key.
+    /// The reason, without the key.
     pub(super) fn add(&mut self, name: &str, key: &str) -> Result<(), String> {
         let key = bare(key);
         check_credential(key)?;
@@ -59,7 +59,7 @@ impl ClientKeys {
     /// Adds a key of the document.
     ///
     /// # Errors
-    /// What is wrong with which of its members.
+    /// The member that is wrong, and the reason.
     pub(super) fn add_document(
         &mut self,
         document: &ClientKeyDocument,

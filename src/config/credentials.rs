@@ -1,11 +1,11 @@
-//! What an upstream gets beside the request: its credential, and headers of the operator's own.
+//! The credential of an upstream, and headers of the operator's own that go to it.
 
 use std::fmt;
 
 use crate::json::{Error, Reader, ValueKind, Writer, quoted};
 use crate::setting::{Keys, Named, Setting, ValueType, keys};
 
-/// Longest credential, in bytes. Entra's tokens with groups have more than 8 KiB; servers with room for that have
+/// Longest credential, in bytes. Entra's tokens with groups have more than 8 KiB; servers that take those have
 /// limits of 32 KiB or more for a head.
 pub const CREDENTIAL_BYTES_MAX: usize = 32 << 10;
 
@@ -27,7 +27,7 @@ const RESERVED: [&str; 14] = [
     "x-api-key",
 ];
 
-/// How names begin of headers by which Creole and Envoy know something of a request.
+/// Prefixes of headers that carry something between Creole, Envoy and other proxies.
 const RESERVED_PREFIXES: [&str; 4] = ["x-creole-", "x-envoy-", "proxy-", "keep-"];
 
 fn is_reserved(name: &str) -> bool {
@@ -47,7 +47,7 @@ pub enum Key {
     Client,
     /// The gateway's own.
     Secret(String),
-    /// No credential at all: a server that asks for none, behind keys of clients.
+    /// No credential at all, for a server without keys behind keys of clients.
     None,
 }
 
@@ -80,7 +80,7 @@ impl fmt::Debug for Key {
 pub struct UpstreamHeader {
     /// In lower case.
     pub name: String,
-    /// What it says.
+    /// Its value.
     pub value: String,
     /// The value is a secret of the host.
     pub is_secret: bool,
@@ -109,8 +109,7 @@ impl SecretDocument {
 
 /// An object that names a secret, and no key.
 ///
-/// Whoever writes a key where its name belongs must not read it in a log: whatever is wrong in here, nothing of it is
-/// quoted.
+/// Errors in it quote nothing: an operator who wrote the key itself must not find it in a log.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Unquoted<T>(pub(super) T);
 
@@ -183,7 +182,7 @@ impl Setting for HeaderDocument {
     }
 }
 
-/// The key that a document means, or what is wrong with it.
+/// The key that a document means, or the reason why there is no such key.
 pub(super) fn key_of(
     document: KeyDocument,
     secret: &impl Fn(&str) -> Option<String>,
@@ -195,7 +194,7 @@ pub(super) fn key_of(
     }
 }
 
-/// The headers that a document means, or which is wrong and why.
+/// The headers that a document means, or the name of a wrong header and the reason.
 pub(super) fn own_headers(
     document: Option<Named<HeaderDocument>>,
     secret: &impl Fn(&str) -> Option<String>,
@@ -238,10 +237,10 @@ fn own_header(
     Ok(UpstreamHeader { name: name.to_owned(), value: value.to_owned(), is_secret })
 }
 
-/// What a header can hold as a credential.
+/// Checks that a header can hold this text as a credential.
 ///
 /// # Errors
-/// What is wrong with it, without the credential.
+/// The reason, without the credential.
 pub(super) fn check_credential(text: &str) -> Result<(), String> {
     if text.len() > CREDENTIAL_BYTES_MAX {
         return Err(format!(
@@ -255,7 +254,7 @@ pub(super) fn check_credential(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The value of a secret of this name, or what is wrong with it.
+/// The value of a secret of this name, or the reason why there is no such secret.
 pub(super) fn secret_of(
     secret_name: &str,
     secret: &impl Fn(&str) -> Option<String>,

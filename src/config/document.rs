@@ -180,7 +180,7 @@ fn read_document(reader: &mut Reader<'_>) -> Result<(Document, Settings), Error>
     Ok((document, settings))
 }
 
-/// Where in the text a byte is, as editors count.
+/// The line and column of a byte, as editors count.
 fn place(text: &str, offset: usize) -> String {
     let (mut line, mut column) = (1_usize, 1_usize);
     for byte in text.bytes().take(offset) {

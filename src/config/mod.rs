@@ -25,13 +25,13 @@ pub use crate::observe::log::Log;
 /// Everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// Where requests can go, by name.
+    /// The upstreams, by name.
     pub upstreams: Names<'static, Upstream>,
-    /// Which model of which upstream serves which model of the client.
+    /// The upstream and model for each model of the client.
     pub models: ModelMap,
-    /// The keys that clients may have. None: Creole does not ask who a client is.
+    /// The keys that clients may have. If it is empty, every client may come.
     pub client_keys: ClientKeys,
-    /// What every exchange obeys.
+    /// Everything else, for every exchange.
     pub settings: Settings,
 }
 
@@ -223,8 +223,8 @@ impl Settings {
         }
     }
 
-    /// How many bytes of a body that is refused are still read: enough for whoever is only somewhat over the
-    /// limit. A server that closes while the client writes can destroy the very answer that says why.
+    /// Number of bytes that are still read of a body that is refused: twice the limit. A server that closes while the
+    /// client writes can destroy the very answer that says why.
     #[must_use]
     pub fn discarded_bytes_max(&self) -> usize {
         self.request_bytes_max.saturating_mul(2)
@@ -247,17 +247,17 @@ impl Settings {
 pub struct Upstream {
     /// Its name in the configuration.
     pub name: String,
-    /// Where it is. Empty where the host knows by itself (an Envoy route).
+    /// Its address. Empty where the host knows it by itself (an Envoy route).
     pub url: String,
     /// Envoy: the value of the routing header; empty: the upstream's name.
     pub cluster: String,
-    /// What stands before `/chat/completions`: `/v1` for most.
+    /// The path before `/chat/completions`: `/v1` for most.
     pub base_path: String,
-    /// What it speaks.
+    /// The protocol that it speaks.
     pub protocol: Protocol,
-    /// How it wants its requests.
+    /// Its kind of server.
     pub profile: Profile,
-    /// Which credential it gets.
+    /// The credential that it gets.
     pub key: Key,
     /// Headers of the operator's that go with every request to it.
     pub headers: Vec<UpstreamHeader>,
@@ -265,7 +265,7 @@ pub struct Upstream {
     pub guards: Option<Guards>,
 }
 
-/// Which model of which upstream serves which model of the client.
+/// The upstream and model for each model of the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelMap {
     exact: Names<'static, Target>,
@@ -325,7 +325,7 @@ impl Config {
         self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
     }
 
-    /// Where a request for `model` goes, and the model's name there; nothing where the model map has
+    /// The upstream for a request for `model`, and the model's name there; nothing where the model map has
     /// no entry for it. Without a model map, everything goes to the (first) upstream.
     pub fn route<'c: 'a, 'a>(&'c self, model: &'a str) -> Option<(&'c Upstream, &'a str)> {
         let target = self.models.target(model);
@@ -383,7 +383,7 @@ impl ModelMap {
         bare
     }
 
-    /// Where requests for `model` go.
+    /// The target of requests for `model`.
     pub(crate) fn target(&self, model: &str) -> Option<&Target> {
         let model = self.unmarked(model);
         self.exact

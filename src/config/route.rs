@@ -6,7 +6,7 @@ use super::{Config, Guards, Settings};
 use crate::json::{Error, Reader};
 use crate::setting::{Keys as _, Overrides, Setting, read_object};
 
-/// What all streams of a VM or process share, so that a route cannot have its own.
+/// Keys for all streams of a VM or process together, so that a route cannot have its own.
 const SHARED: [&str; 6] = [
     "upstreams",
     "client_keys",

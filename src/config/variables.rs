@@ -1,8 +1,7 @@
-//! One upstream in short: what flags and variables of a host say beside the document, or instead of
-//! it.
+//! One upstream in short: flags and variables of a host, beside the document or instead of it.
 //!
-//! They complete a document that has one upstream or none. With several it would be anybody's guess
-//! which one they mean, so that is an error.
+//! They complete a document that has at most one upstream. With several upstreams they would be ambiguous, so that is
+//! an error.
 
 use super::address::{Address, check_base_path};
 use super::credentials::secret_of;
@@ -18,10 +17,10 @@ const PROFILE: &str = "CREOLE_PROFILE";
 impl Config {
     /// The configuration of a host that has variables and secrets: `CREOLE_CONFIG` is the document,
     /// `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream, and `CLIENT_KEY` is a key
-    /// that clients may have. An empty variable is none.
+    /// that clients may have. An empty variable counts as absent.
     ///
     /// # Errors
-    /// What is wrong and where, for the operator.
+    /// The place and the reason, for the operator.
     ///
     /// ```
     /// use creole::Config;
@@ -62,29 +61,29 @@ impl Config {
         Ok(config)
     }
 
-    /// The one upstream, which `told` (a flag or a variable) describes.
-    fn only_upstream(&mut self, told: &str) -> Result<&mut Upstream, String> {
+    /// The only upstream, which `source` (a flag or a variable) describes.
+    fn only_upstream(&mut self, source: &str) -> Result<&mut Upstream, String> {
         let several = self.upstreams.len() > 1;
         match self.upstreams.values_mut().next() {
             Some(upstream) if !several => Ok(upstream),
-            _ => Err(format!("{told}: the configuration has several upstreams; set it there")),
+            _ => Err(format!("{source}: the configuration has several upstreams; set it there")),
         }
     }
 
-    /// Where the one upstream is. `http://localhost:11434/v1` is where clients of Chat Completions
-    /// would be pointed: address and base path in one.
+    /// Sets the address and the base path of the only upstream by a URL of the form that clients of Chat Completions
+    /// take: `http://localhost:11434/v1`.
     ///
     /// # Errors
-    /// There are several upstreams, or it is not such a URL.
-    pub fn set_url(&mut self, url: &str, told: &str) -> Result<(), String> {
+    /// There are several upstreams, or the URL has another form.
+    pub fn set_url(&mut self, url: &str, source: &str) -> Result<(), String> {
         let url = url.trim_end_matches('/');
         let host = url.find("://").map_or(0, |at| at.saturating_add(3));
         let slash = url.get(host..).and_then(|rest| rest.find('/'));
         let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));
         let (address, path) = parts.unwrap_or((url, ""));
-        Address::parse(address).map_err(|reason| at(told, reason))?;
-        check_base_path(path).map_err(|reason| at(told, reason))?;
-        let upstream = self.only_upstream(told)?;
+        Address::parse(address).map_err(|reason| at(source, reason))?;
+        check_base_path(path).map_err(|reason| at(source, reason))?;
+        let upstream = self.only_upstream(source)?;
         address.clone_into(&mut upstream.url);
         if !path.is_empty() {
             path.clone_into(&mut upstream.base_path);
@@ -92,50 +91,50 @@ impl Config {
         Ok(())
     }
 
-    /// What kind of server the one upstream is.
+    /// Sets the profile of the only upstream to that of a preset.
     ///
     /// # Errors
     /// There are several upstreams, or there is no such preset.
-    pub fn set_profile(&mut self, name: &str, told: &str) -> Result<(), String> {
-        let profile = Preset::named(name).map_err(|error| at(told, &error.reason()))?;
-        self.only_upstream(told)?.profile = profile;
+    pub fn set_profile(&mut self, name: &str, source: &str) -> Result<(), String> {
+        let profile = Preset::named(name).map_err(|error| at(source, &error.reason()))?;
+        self.only_upstream(source)?.profile = profile;
         Ok(())
     }
 
-    /// The one upstream gets the key in a secret of this name, which `told` has named.
+    /// Sets the key of the only upstream to the value of a secret. `source` names the flag in errors.
     ///
     /// # Errors
     /// There are several upstreams, or there is no such secret, or no header can hold it.
     pub fn set_key_from(
         &mut self,
         name: &str,
-        told: &str,
+        source: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<(), String> {
         let key =
-            secret_of(name, &secret).and_then(Key::own).map_err(|reason| at(told, &reason))?;
-        self.only_upstream(told)?.key = key;
+            secret_of(name, &secret).and_then(Key::own).map_err(|reason| at(source, &reason))?;
+        self.only_upstream(source)?.key = key;
         Ok(())
     }
 
-    /// Clients may have the key in a secret of this name, which `told` has named. The key is called by that name.
+    /// Adds the value of a secret as a key of clients, called by the secret's name. `source` names the flag in errors.
     ///
     /// # Errors
     /// There is no such secret, or no header can hold it, or it is known already.
     pub fn add_client_key_from(
         &mut self,
         name: &str,
-        told: &str,
+        source: &str,
         secret: impl Fn(&str) -> Option<String>,
     ) -> Result<(), String> {
-        let key = secret_of(name, &secret).map_err(|reason| at(told, &reason))?;
-        self.client_keys.add(name, &key).map_err(|reason| at(told, &reason))
+        let key = secret_of(name, &secret).map_err(|reason| at(source, &reason))?;
+        self.client_keys.add(name, &key).map_err(|reason| at(source, &reason))
     }
 
-    /// Where clients have keys of Creole's, no upstream gets them.
+    /// Checks that no upstream would get the keys of Creole's that clients have.
     ///
     /// # Errors
-    /// Which upstream would.
+    /// The upstream that would.
     pub fn check_client_keys(&self) -> Result<(), String> {
         let gets = |upstream: &&Upstream| upstream.key == Key::Client;
         match self.upstreams.values().find(gets) {
@@ -148,10 +147,10 @@ impl Config {
         }
     }
 
-    /// For hosts that connect by themselves: every upstream has an address.
+    /// Checks that every upstream has an address, for hosts that connect by themselves.
     ///
     /// # Errors
-    /// Which one has none.
+    /// The upstream without an address.
     pub fn check_urls(&self) -> Result<(), String> {
         for upstream in self.upstreams.values() {
             if let Err(reason) = Address::parse(&upstream.url) {
@@ -162,8 +161,8 @@ impl Config {
     }
 }
 
-fn at(told: &str, reason: &str) -> String {
-    [told, ": ", reason].concat()
+fn at(source: &str, reason: &str) -> String {
+    [source, ": ", reason].concat()
 }
 
 #[cfg(test)]

@@ -18,21 +18,21 @@ const TEXT_BYTES_MAX: usize = 100;
 /// Longest message of an upstream in the log, in bytes: a person must understand it.
 const MESSAGE_BYTES_MAX: usize = 300;
 
-/// Room for most lines.
+/// Bytes of most lines.
 const LINE_BYTES: usize = 768;
 
-/// What the exchange does not know.
+/// The request as the host knows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The method.
     pub method: String,
     /// The path; its query is not logged.
     pub path: String,
-    /// When the request's head came.
+    /// The time at which the request's head came.
     pub began: Millis,
     /// Status and upstream of an answer that was passed through.
     pub passed: Option<(u16, String)>,
-    /// What the host has to say: Envoy's `response_code_details`.
+    /// The host's own words: Envoy's `response_code_details`.
     pub details: String,
 }
 
@@ -64,7 +64,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The setting that wants such lines, and none that are less important.
+    /// The setting at which lines of this level are the least important ones.
     fn setting(self) -> Log {
         match self {
             Self::Info => Log::Info,
@@ -79,7 +79,7 @@ impl Level {
 pub fn level(report: &Report) -> Level {
     match report.outcome {
         Outcome::Failed(_, Fault::Upstream) => Level::Warn,
-        // Its own limit of bytes is told as 529 and goes away by itself.
+        // 529 stands for Creole's own limit of bytes, which goes away by itself.
         Outcome::Failed(_, Fault::Operator) if report.status >= 500 && report.status != 529 => {
             Level::Error
         }

@@ -1,4 +1,4 @@
-//! What is counted: one table for all hosts, and what one exchange adds to it.
+//! The metrics: one table for all hosts, and the samples of one exchange.
 //!
 //! A host keeps one [`Counters`] and gives the [`Sample`]s of each finished exchange to its platform:
 //! Prometheus, Envoy's statistics, Analytics Engine. Names and labels are the same everywhere.
@@ -96,7 +96,7 @@ metrics! {
         "Bytes of bodies: from_client, to_upstream, from_upstream, to_client";
 }
 
-/// What an exchange adds to a metric.
+/// One value that an exchange adds to a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
     /// To which metric.
@@ -125,7 +125,7 @@ pub enum ModelEntry<'a> {
     Other,
 }
 
-/// What a host remembers so that labels stay bounded.
+/// The memory of a host by which labels stay bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     models: BTreeSet<String>,

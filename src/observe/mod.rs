@@ -1,4 +1,4 @@
-//! What happened, and how it is shown: report, warnings, the line in the log, metrics.
+//! The report of an exchange and its warnings, shown as a line in the log and as metrics.
 
 pub mod log;
 pub mod metrics;

@@ -1,4 +1,4 @@
-//! What happened in one exchange, as plain data: hosts make metrics and log lines of it.
+//! The report of one exchange, as plain data: hosts make metrics and log lines of it.
 //!
 //! It holds names, counts and times. It never holds a prompt, a tool input or a credential.
 
@@ -6,7 +6,7 @@ use crate::Millis;
 use crate::error::{ErrorKind, Fault};
 use crate::observe::warning::Warnings;
 
-/// What happened in one exchange.
+/// The report of one exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// `request-id` of the answer.
@@ -17,7 +17,7 @@ pub struct Report {
     pub upstream: String,
     /// The model that the client named.
     pub model: String,
-    /// Whether the client asked for a stream.
+    /// Whether the client wants a stream.
     pub stream: bool,
     /// The status that the client got, or would have got had the head not been sent.
     pub status: u16,
@@ -25,10 +25,9 @@ pub struct Report {
     pub outcome: Outcome,
     /// Everything that was changed or left out, and what the guards did.
     pub warnings: Warnings,
-    /// What was counted in the answer.
+    /// Counts of the answer.
     pub answer: AnswerReport,
-    /// What ended an exchange that failed, where more is known than the kind of the error. See
-    /// [`Report::cause`].
+    /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
     /// The name of the key that the client has, where clients have keys of Creole's.
     pub client_key: Option<String>,
@@ -36,13 +35,13 @@ pub struct Report {
     pub trace_id: Option<String>,
     /// The status of the upstream's answer.
     pub upstream_status: Option<u16>,
-    /// What the upstream said, where the client is not told; without credentials.
+    /// The upstream's message, without credentials, where the client gets another.
     pub upstream_message: Option<String>,
-    /// What shape the request had.
+    /// Counts of the request.
     pub counts: RequestCounts,
     /// Bytes of the client's body.
     pub request_bytes: usize,
-    /// Bytes of the body for the upstream; of both, where it was asked twice.
+    /// Bytes of the bodies for the upstream: of both, where a request was repeated.
     pub upstream_request_bytes: usize,
     /// Bytes of the upstream's body.
     pub upstream_response_bytes: usize,
@@ -61,7 +60,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What ended the exchange, in one word of a small set: a stop reason, or what failed.
+    /// The end of the exchange, in one word of a small set: a stop reason, or the cause of a failure.
     #[must_use]
     pub fn cause(&self) -> &'static str {
         match (self.outcome, self.failed_by) {
@@ -80,7 +79,7 @@ impl Report {
 /// Defines the causes and their names in logs and metrics.
 macro_rules! causes {
     ($($(#[doc = $doc:literal])+ $name:ident = $word:literal,)+) => {
-        /// What ended an exchange that failed.
+        /// The cause of a failed exchange.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Cause {
             $($(#[doc = $doc])+ $name,)+
@@ -102,7 +101,7 @@ macro_rules! causes {
 }
 
 causes! {
-    /// The host does not answer such clients.
+    /// The host does not answer this client.
     Forbidden = "forbidden",
     /// A guard refused the request.
     Guard = "guard",
@@ -126,7 +125,7 @@ causes! {
     Stall = "stall",
     /// The host's own timeout, before the upstream's head.
     Timeout = "timeout",
-    /// The client has none of the keys that clients may have.
+    /// The client has no key that clients may have.
     Unauthorized = "unauthorized",
     /// The connection to the upstream failed, before its head.
     Unreachable = "unreachable",
@@ -150,7 +149,7 @@ pub enum Outcome {
     Abandoned,
 }
 
-/// What was counted in an answer.
+/// Counts of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerReport {
     /// The upstream's id of the answer.
@@ -175,7 +174,7 @@ pub struct AnswerReport {
     pub progress: u64,
 }
 
-/// What was counted in a request.
+/// Counts of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
     /// Messages.

@@ -1,4 +1,4 @@
-//! What was changed or left out on the way, counted and named.
+//! Changes and omissions on the way, counted and named.
 //!
 //! A warning never changes a body. It is one code in the response header `x-creole-warnings`, a
 //! counter, and a part of the log line. The guards leave their names here, too, for the header
@@ -9,10 +9,10 @@ use crate::error::Error;
 /// Most codes in the header.
 const HEADER_CODES_MAX: usize = 16;
 
-/// Most kinds of warnings that are told apart.
+/// Most kinds of warnings that are counted each by itself.
 const KINDS_MAX: usize = 64;
 
-/// So many names are looked for in vain. The rest is counted without.
+/// Most names that are looked up in vain. The rest is counted without a name.
 const UNKNOWN_MAX: u32 = 1_000;
 
 /// Longest name of a dropped thing in the header, in bytes; names can be chosen by the client.
@@ -26,9 +26,9 @@ pub struct Warnings {
     found: Vec<Warning>,
     guards: Vec<&'static str>,
     tool_turn: Option<(u32, u32)>,
-    /// Where the one is that was counted last.
+    /// The place of the warning that was counted last.
     last: usize,
-    /// How many came that had no place any more.
+    /// Number of names that were looked up in vain.
     unknown: u32,
 }
 
@@ -77,12 +77,12 @@ impl Warnings {
 
     fn add_times(&mut self, code: &'static str, name: &str, times: u32) {
         let is_it = |known: &Warning| known.code == code && known.name == name;
-        // What is counted again and again is mostly what was counted last.
+        // Most warnings repeat the last one.
         if let Some(last) = self.found.get_mut(self.last).filter(|known| is_it(known)) {
             last.count = last.count.saturating_add(times);
             return;
         }
-        // A client that has as many names for things means no name to be told.
+        // With this many names, no single one helps.
         if self.unknown > UNKNOWN_MAX && !name.is_empty() {
             return self.add_times(code, "", times);
         }

@@ -29,7 +29,7 @@ impl Members {
     }
 }
 
-/// Whether two JSON texts have the same value. What is written alike need not be read.
+/// Whether two JSON texts have equal values. Equal texts need not be read.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let of = |text| value(&mut Reader::of(text)).ok();
     left == right || of(left).is_some_and(|left| of(right) == Some(left))
@@ -94,7 +94,7 @@ pub(crate) fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     for word in words {
         hash = step(hash, u64::from_le_bytes(*word));
     }
-    // What is left over is looked at together with what came before it, as one word.
+    // The rest is hashed as one word, together with bytes before it.
     match bytes.last_chunk() {
         _ if rest.is_empty() => hash,
         Some(last) => step(hash, u64::from_le_bytes(*last)),

@@ -131,34 +131,18 @@ impl Scanner {
     }
 
     fn next(&mut self, byte: u8) -> Expected {
-        let blank = is_blank(byte);
+        if is_blank(byte) && self.is_between_tokens() {
+            return self.state;
+        }
         match self.state {
-            Expected::Value => {
-                if blank {
-                    Expected::Value
-                } else {
-                    self.begin(byte)
-                }
-            }
+            Expected::Value => self.begin(byte),
             Expected::ValueOrEnd if byte == b']' => self.close(),
-            Expected::ValueOrEnd => {
-                if blank {
-                    Expected::ValueOrEnd
-                } else {
-                    self.begin(byte)
-                }
-            }
+            Expected::ValueOrEnd => self.begin(byte),
             Expected::KeyOrEnd if byte == b'}' => self.close(),
-            Expected::KeyOrEnd | Expected::Key => match byte {
-                b'"' => Expected::String { key: true },
-                _ if blank => self.state,
-                _ => Expected::Broken,
-            },
-            Expected::Colon => match byte {
-                b':' => Expected::Value,
-                _ if blank => Expected::Colon,
-                _ => Expected::Broken,
-            },
+            Expected::KeyOrEnd | Expected::Key if byte == b'"' => Expected::String { key: true },
+            Expected::KeyOrEnd | Expected::Key => Expected::Broken,
+            Expected::Colon if byte == b':' => Expected::Value,
+            Expected::Colon => Expected::Broken,
             Expected::String { key } => match byte {
                 b'"' if key => Expected::Colon,
                 b'"' => self.after_value(),
@@ -195,12 +179,22 @@ impl Scanner {
                 b',' => Expected::Value,
                 b'}' if self.objects & 1 == 1 => self.close(),
                 b']' if self.objects & 1 == 0 => self.close(),
-                _ if blank => Expected::CommaOrEnd,
                 _ => Expected::Broken,
             },
-            Expected::Done if blank => Expected::Done,
             Expected::Done | Expected::Broken => Expected::Broken,
         }
+    }
+
+    /// Whether white space may stand here.
+    fn is_between_tokens(&self) -> bool {
+        !matches!(
+            self.state,
+            Expected::String { .. }
+                | Expected::Escape { .. }
+                | Expected::Unicode { .. }
+                | Expected::Literal(_)
+                | Expected::Number(_)
+        )
     }
 
     fn begin(&mut self, byte: u8) -> Expected {
@@ -228,6 +222,7 @@ impl Scanner {
     }
 
     fn close(&mut self) -> Expected {
+        debug_assert!(self.depth > 0, "no bracket is open");
         self.depth = self.depth.saturating_sub(1);
         self.objects >>= 1;
         self.after_value()

@@ -113,7 +113,7 @@ impl<'a, T> Names<'a, T> {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()

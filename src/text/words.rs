@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
 
-/// What some clients and servers on Windows write before a text.
+/// The mark that some clients and servers on Windows write before a text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A text without such marks before it, and without the white space around it.
+/// A text without byte order marks before it, and without the white space around it.
 #[must_use]
 pub fn bare(text: &str) -> &str {
     let mut bare = text;

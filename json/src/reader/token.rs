@@ -1,4 +1,4 @@
-//! What has no parts: strings, numbers and the three words.
+//! Tokens: strings, numbers and the three words.
 
 use super::Reader;
 use crate::scan::{Specials, code_point_escape, is_short_escape, short_string};
