@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::definition::left_out;
 use super::function::Function;
-use super::offer::left_out;
 use crate::dialect::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
 use crate::error::Error;
 use crate::json::{self, Reader, Writer};

@@ -9,6 +9,7 @@
 //! 3. `choice`: what is forced, and which tools are then sent at all.
 
 mod choice;
+mod definition;
 mod function;
 mod names;
 mod offer;

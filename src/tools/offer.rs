@@ -16,21 +16,17 @@
 
 use std::borrow::Cow;
 
+use super::definition::{self, Availability, PLACEHOLDER, Rules, kind_of};
 use super::function::{Function, member_name};
 use super::names;
 use super::typed::{ToolKind, Toolset};
-use crate::dialect::profile::{Profile, StrictSchemas, ToolSchema};
-use crate::dialect::schema::strict::takes_strictly;
+use crate::dialect::profile::{Profile, ToolSchema};
 use crate::error::Error;
-use crate::json::{self, Reader, ValueKind};
+use crate::model::path_at;
 use crate::model::tool::{Reference, Target, ToolChange, ToolDefinition};
-use crate::model::{path_at, unknown_tag};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
-
-/// The name under which Claude Code keeps a place for tools that it may load later.
-const PLACEHOLDER: &str = "DeferredToolPlaceholder";
 
 /// A tool of the request.
 #[derive(Debug)]
@@ -39,27 +35,6 @@ struct Candidate<'a> {
     what: What<'a>,
     /// Came with a `tool_addition`.
     added: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Availability {
-    /// The model gets it.
-    Offered,
-    /// The model gets it, because something loaded it: its place among the loaded ones.
-    Loaded(usize),
-    /// Not before something loads it.
-    Deferred,
-    /// Taken away again.
-    Removed,
-    /// Never to be called by the model.
-    Hidden,
-}
-
-impl Availability {
-    /// Of a tool that is defined. What is added is wanted now.
-    fn first(deferred: bool, added: bool) -> Self {
-        if deferred && !added { Self::Deferred } else { Self::Offered }
-    }
 }
 
 impl Candidate<'_> {
@@ -96,8 +71,7 @@ pub(super) struct Sorted<'a> {
 /// All tools of a request.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
-    /// In which the tools stand, for the paths in errors.
-    body: &'a str,
+    rules: Rules<'a>,
     /// How many of the client's `tools` came.
     defined: usize,
     candidates: Vec<Candidate<'a>>,
@@ -107,19 +81,18 @@ pub(super) struct Offers<'a> {
     members: Vec<usize>,
     /// How many were loaded.
     loaded: usize,
-    names: names::Rules,
-    /// Which schemas are sent with `function.strict`, where that is understood.
-    strict_schemas: Option<StrictSchemas>,
 }
 
 impl<'a> Offers<'a> {
     pub(super) fn new(body: &'a str, profile: &Profile) -> Self {
         Self {
-            body,
-            names: names::Rules::of(profile),
-            // The other dialects take away what makes a schema strict.
-            strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
-                .then_some(profile.strict_schemas),
+            rules: Rules {
+                body,
+                names: names::Rules::of(profile),
+                // The other dialects take away what makes a schema strict.
+                strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
+                    .then_some(profile.strict_schemas),
+            },
             ..Self::default()
         }
     }
@@ -139,10 +112,10 @@ impl<'a> Offers<'a> {
         let at = definition.at;
         let place = (!added).then_some(self.defined);
         self.defined = self.defined.saturating_add(1);
-        let (kind, known) = kind_of(&definition, self.body, warnings)?;
+        let (kind, known) = kind_of(&definition, self.rules.body, warnings)?;
         let (what, state) = match kind {
             ToolKind::Mcp => {
-                return Err(Error::unsupported_kind(&path_at(self.body, at), "mcp_toolset"));
+                return Err(Error::unsupported_kind(&path_at(self.rules.body, at), "mcp_toolset"));
             }
             ToolKind::Server(name) => {
                 (What::Server(Box::new(Server { name, definition })), Availability::Offered)
@@ -152,7 +125,7 @@ impl<'a> Offers<'a> {
             }
             ToolKind::Client(_) | ToolKind::Custom | ToolKind::Function => {
                 let (mut function, state) =
-                    self.function(kind, known, definition, added, warnings)?;
+                    definition::function(self.rules, kind, known, definition, added, warnings)?;
                 function.place = place;
                 (What::Function(Box::new(function)), state)
             }
@@ -173,7 +146,7 @@ impl<'a> Offers<'a> {
             if !toolset.members().any(|member| member.name() == config.name) {
                 let mut path = String::new();
                 if warnings.strict() {
-                    path = path_at(self.body, at) + ".configs";
+                    path = path_at(self.rules.body, at) + ".configs";
                 }
                 warnings.unknown_field(&path, &config.name)?;
             }
@@ -189,75 +162,11 @@ impl<'a> Offers<'a> {
             }
             let deferred = definition.defer_loading || config.is_some_and(|it| it.defer_loading);
             let state = Availability::first(deferred, added);
-            let function = Function::member(toolset.name, member, self.names);
+            let function = Function::member(toolset.name, member, self.rules.names);
             let what = What::Function(Box::new(function));
             self.push(Candidate { state, what, added }, at, warnings)?;
         }
         Ok(())
-    }
-
-    /// The function that a definition of one of three kinds is. `known`: its very type is.
-    fn function(
-        &self,
-        kind: ToolKind,
-        known: bool,
-        mut definition: ToolDefinition<'a>,
-        added: bool,
-        warnings: &mut Warnings,
-    ) -> Result<(Function<'a>, Availability), Error> {
-        let (body, at, rules) = (self.body, definition.at, self.names);
-        let uncallable = definition.uncallable;
-        let name = definition.name.take();
-        let mut function = match kind {
-            ToolKind::Client(builtin) => {
-                let name = match name {
-                    // A later version may have another name.
-                    Some(name) if !known => checked_name(name, body, at, warnings)?,
-                    _ => Cow::Borrowed(builtin.name()),
-                };
-                Function::client(&mut definition, builtin, name, rules)
-            }
-            ToolKind::Function => {
-                let Some(function) = definition.rare().function else {
-                    let path = path_at(body, at);
-                    return Err(Error::invalid(format!("{path}.function: Field required")));
-                };
-                let name = json::member(function.text(), "name").and_then(json::string);
-                let Some(name) = name.filter(|name| !name.is_empty()) else {
-                    let path = path_at(body, at);
-                    return Err(Error::invalid(format!("{path}.function.name: Field required")));
-                };
-                Function::ready(&definition, function.text(), name.decode())
-            }
-            // A custom tool, the last of the three.
-            _ => {
-                let name = name.ok_or_else(|| required(body, at, "name"))?;
-                let name = checked_name(name, body, at, warnings)?;
-                if warnings.strict() {
-                    // As the client wrote it: what is sent is mended.
-                    let Some(schema) = definition.input_schema else {
-                        return Err(required(body, at, "input_schema"));
-                    };
-                    check_schema(schema.text(), body, at)?;
-                }
-                Function::custom(&mut definition, name, rules)
-            }
-        };
-        let mut state = Availability::first(definition.defer_loading, added);
-        if uncallable {
-            left_out(warnings, body, at, "allowed_callers")?;
-            state = Availability::Hidden;
-        } else if definition.defer_loading && function.name == PLACEHOLDER {
-            state = Availability::Hidden;
-        }
-        if kind == ToolKind::Custom && definition.strict {
-            let taken = self.strict_schemas;
-            function.strict = taken.is_some_and(|taken| takes_strictly(taken, &function.schema));
-            if !function.strict {
-                left_out(warnings, body, at, "strict")?;
-            }
-        }
-        Ok((function, state))
     }
 
     fn push(
@@ -280,7 +189,7 @@ impl<'a> Offers<'a> {
             if !candidate.added {
                 return Err(Error::invalid("tools: Tool names must be unique."));
             }
-            let path = path_at(self.body, at);
+            let path = path_at(self.rules.body, at);
             return Err(Error::invalid(format!("{path}: Tool names must be unique."))
                 .with_code("tool_name_conflict"));
         }
@@ -311,12 +220,12 @@ impl<'a> Offers<'a> {
             ToolChange::Remove(reference) => (reference, Availability::Removed),
         };
         let Reference { at, target: Target::Tool(name) } = reference else {
-            let path = path_at(self.body, reference.at);
+            let path = path_at(self.rules.body, reference.at);
             return Err(Error::unsupported_kind(&path, "a tool of an MCP server"));
         };
         let found = self.find(&name);
         if found.is_empty() {
-            return Err(unresolved(&path_at(self.body, at), &name));
+            return Err(unresolved(&path_at(self.rules.body, at), &name));
         }
         for index in found {
             if state == Availability::Removed || !self.load_one(index) {
@@ -366,7 +275,7 @@ impl<'a> Offers<'a> {
 
     /// The tools that `name` refers to: one, or members of a toolset.
     fn find(&self, name: &str) -> Vec<usize> {
-        let outgoing = names::outgoing(name, self.names);
+        let outgoing = names::outgoing(name, self.rules.names);
         if let Some(index) = self.by_name.get(name).or_else(|| self.by_name.get(&outgoing)) {
             return vec![*index];
         }
@@ -451,129 +360,9 @@ fn searches_tools(function: &Function<'_>) -> bool {
     (verb && words::has(&name, "tool")) || function.description_mentions("tool_reference")
 }
 
-/// What a definition is, and whether this very type is known. Unknown ones that bring a schema are custom tools.
-fn kind_of(
-    definition: &ToolDefinition<'_>,
-    body: &str,
-    warnings: &mut Warnings,
-) -> Result<(ToolKind, bool), Error> {
-    let tool_type = definition.tool_type.as_ref();
-    let (kind, known) = match ToolKind::of(tool_type, definition.rare().enable_zoom) {
-        Some(found) => found,
-        None if definition.input_schema.is_some() => (ToolKind::Custom, false),
-        None => return Err(unknown_type(definition, body)),
-    };
-    if !known {
-        if warnings.strict() {
-            return Err(unknown_type(definition, body));
-        }
-        warnings.add_named("unknown_tool_type", tool_type);
-    }
-    Ok((kind, known))
-}
-
-fn unknown_type(definition: &ToolDefinition<'_>, body: &str) -> Error {
-    let told = unknown_tag(&definition.tool_type);
-    Error::invalid(format!("{}: {told}", dotted(body, definition.at)))
-}
-
-/// A name that the real API accepts, or, unless strict, one that can be mapped.
-fn checked_name<'a>(
-    name: Cow<'a, str>,
-    body: &str,
-    at: usize,
-    warnings: &Warnings,
-) -> Result<Cow<'a, str>, Error> {
-    if name.is_empty() || (warnings.strict() && !names::is_valid(&name)) {
-        return Err(Error::invalid(format!(
-            "{}.custom.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'",
-            dotted(body, at)
-        )));
-    }
-    Ok(name)
-}
-
-/// The shape that the real API wants of a tool's schema.
-fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
-    let path = || dotted(body, at) + ".custom.input_schema";
-    let top = read_shape(schema).map_err(|error| error.in_key(&path()))?;
-    if let SchemaTop { object: Some(true), union: false, odd: None } = top {
-        return Ok(());
-    }
-    let path = path();
-    Err(match top {
-        SchemaTop { odd: Some((key, wanted)), .. } => {
-            Error::invalid(format!("{path}.{key}: Input should be a valid {wanted}"))
-        }
-        SchemaTop { object: None, .. } => Error::invalid(format!("{path}.type: Field required")),
-        SchemaTop { object: Some(false), .. } => {
-            Error::invalid(format!("{path}.type: Input should be 'object'"))
-        }
-        SchemaTop { object: Some(true), .. } => Error::invalid(format!(
-            "{path}: input_schema does not support oneOf, allOf, or anyOf at the top level"
-        )),
-    })
-}
-
-/// What counts at the top of a schema.
-#[derive(Default)]
-struct SchemaTop {
-    /// Whether its `type`, if there is one, is `object`.
-    object: Option<bool>,
-    /// There is a `oneOf`, `allOf` or `anyOf`.
-    union: bool,
-    /// A member of the wrong type, and the right one.
-    odd: Option<(&'static str, &'static str)>,
-}
-
-fn read_shape(schema: &str) -> Result<SchemaTop, json::Error> {
-    let mut top = SchemaTop::default();
-    let mut reader = Reader::of(schema);
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        let kind = reader.kind()?;
-        let value = reader.skip()?;
-        match key.decode().as_ref() {
-            "type" if kind != ValueKind::Null => top.object = Some(value == "\"object\""),
-            "oneOf" | "allOf" | "anyOf" => top.union = true,
-            "properties" if !matches!(kind, ValueKind::Object | ValueKind::Null) => {
-                top.odd = Some(("properties", "dictionary"));
-            }
-            "required" if !matches!(kind, ValueKind::Array | ValueKind::Null) => {
-                top.odd = Some(("required", "list"));
-            }
-            _ => {}
-        }
-    }
-    Ok(top)
-}
-
-fn required(body: &str, at: usize, field: &str) -> Error {
-    Error::invalid(format!("{}.custom.{field}: Field required", dotted(body, at)))
-}
-
-/// The path of a tool as the real API writes it: `tools.3`.
-fn dotted(body: &str, at: usize) -> String {
-    path_at(body, at).replace('[', ".").replace(']', "")
-}
-
 fn unresolved(path: &str, name: &str) -> Error {
     Error::invalid(format!("{path}: Tool reference '{name}' not found in available tools"))
         .with_code("tool_reference_unresolved")
-}
-
-/// A field or a tool is left out with a warning, or rejected if strict.
-pub(super) fn left_out(
-    warnings: &mut Warnings,
-    body: &str,
-    at: usize,
-    what: &str,
-) -> Result<(), Error> {
-    if warnings.strict() {
-        return Err(Error::unsupported(&format!("{}.{what}", path_at(body, at))));
-    }
-    warnings.add_named("dropped", what);
-    Ok(())
 }
 
 /// What the upstream knows a tool of the history as.

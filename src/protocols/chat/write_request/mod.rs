@@ -7,6 +7,7 @@ pub(crate) mod fields;
 pub(crate) mod messages;
 pub(crate) mod parts;
 pub(crate) mod thinking;
+pub(crate) mod user;
 
 use std::borrow::Cow;
 
