@@ -1,7 +1,7 @@
 //! The guards that need to know the tools: the circuit breaker and the limit of tool turns.
 //!
-//! `conversation` says what the history shows; here it is decided, by the configuration, what
-//! becomes of the request: words in a result, tools withheld, an answer without the upstream, or an
+//! `breaker` and `person` find what the history shows. By the configuration, this file decides what becomes of the
+//! request: words in a result, tools withheld, an answer without the upstream, or an
 //! error that no client tries again. A request in which nothing is wrong is not changed.
 
 use crate::carry::tool_id::Outgoing;
@@ -131,16 +131,11 @@ impl Guarded {
             || self.names.iter().any(|known| known == name)
     }
 
-    fn act_on(
-        &mut self,
-        verdict: &Verdict<'_>,
-        tools: &mut ToolSet<'_>,
-        settings: &Guards,
-        warnings: &mut Warnings,
-    ) -> Result<(), Error> {
+    /// Writes the words of warning for results.
+    fn write_notes(&mut self, notes: &[breaker::Note<'_>], tools: &ToolSet<'_>) {
         // Once for each tool: there can be as many notes as results.
         let mut known: Names<'_, String> = Names::default();
-        for note in &verdict.notes {
+        for note in notes {
             let name = &*note.stuck.name;
             if !known.contains(name) {
                 known.insert(name, tools.schema_of(name).and_then(required).unwrap_or_default());
@@ -152,6 +147,16 @@ impl Guarded {
             let text = String::from_utf8(text).unwrap_or_default();
             self.notes.push(Note { turn: note.turn, result: note.result, text });
         }
+    }
+
+    fn act_on(
+        &mut self,
+        verdict: &Verdict<'_>,
+        tools: &mut ToolSet<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        self.write_notes(&verdict.notes, tools);
         for stuck in &verdict.stuck {
             warnings.acted("breaker");
             match stuck.why {
@@ -203,12 +208,6 @@ impl Guarded {
         }
         Ok(())
     }
-}
-
-/// The refusal of a history that is not to be repaired.
-pub(crate) fn unpaired(error: Error, warnings: &mut Warnings) -> Error {
-    warnings.acted("pairing");
-    error.with_should_retry(false)
 }
 
 /// An error that would come again: no client should send this request a second time.

@@ -321,7 +321,18 @@ fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
     }
 }
 
-/// Refuses a history whose calls and results do not fit.
+/// Refuses a history whose calls and results do not fit, in the guard's name: no client should send it again.
+///
+/// # Errors
+/// In the real API's words.
+pub(crate) fn reject(messages: &[Message<'_>], warnings: &mut Warnings) -> Result<(), Error> {
+    check(messages).map_err(|error| {
+        warnings.acted("pairing");
+        error.with_should_retry(false)
+    })
+}
+
+/// Checks that calls and results fit.
 ///
 /// # Errors
 /// In the real API's words.

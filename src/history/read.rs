@@ -1,253 +1,118 @@
-//! Messages to turns: what is only for Anthropic leaves here, and system messages in the middle go
-//! where the upstream can take them.
+//! Reads messages block by block: what is only for Anthropic leaves, and what stays becomes a part of a turn.
 
+use super::History;
 use super::attached::has_image;
-use super::omitted::{PDF_OMITTED, SHOWN_PDF_OMITTED, TYPE_OMITTED, URL_OMITTED};
+use super::omitted::{self, SHOWN_PDF_OMITTED, is_pdf};
+use super::refused::{NotTaken, TAGS};
 use super::server_tools as server_history;
-use super::thinking;
+use super::thinking::{self, Thought};
+use super::turns::Turns;
 use crate::carry::marks::Marks;
-use crate::carry::signature::Signature;
-use crate::dialect::profile::{
-    ImageParts, MidSystem, Profile, ServerHistory, SystemRole, ToolSchema,
-};
+use crate::dialect::profile::{ImageParts, Profile, ServerHistory};
 use crate::error::Error;
-use crate::history::Turns;
 use crate::json::Str;
 use crate::model::tool::ToolChange;
-use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, Document, DocumentSource, Message, Role, Text, unknown_tag};
+use crate::model::turn::UserPart;
+use crate::model::{Block, DocumentSource, Message, Role};
 use crate::observe::warning::Warnings;
-use crate::text::names::NameSet;
 
-/// What the messages of a request say, beside `turns` the things that act on the whole request.
-#[derive(Debug, Default)]
-pub(crate) struct History<'a> {
-    pub(crate) turns: Vec<Turn<'a>>,
-    /// System messages that belong to the system prompt.
-    pub(crate) system: Vec<Text<'a>>,
-    /// What became of the tools, in order.
-    pub(crate) changes: Vec<ToolChange<'a>>,
-    /// Tools that a search found.
-    pub(crate) activated: NameSet<'a>,
-    /// The effort that the last system message with one asks for.
-    pub(crate) effort: Option<Str<'a>>,
-    /// Some of it was thought by the upstream's model.
-    pub(crate) has_reasoning: bool,
-    /// The ids of all calls.
-    pub(crate) ids: NameSet<'static>,
-}
-
-pub(crate) struct Reading<'p, 'w, 'a> {
-    profile: &'p Profile,
-    marks: &'p Marks,
-    warnings: &'w mut Warnings,
-    history: History<'a>,
-    turns: Turns<'a>,
-    begun: bool,
-    /// The thinking and its signatures in the message of the assistant that is read, and in the one before it, if only
-    /// results came after that.
-    signed: Vec<(Str<'a>, Str<'a>)>,
-    signed_before: Vec<(Str<'a>, Str<'a>)>,
+/// Messages that are being read.
+pub(super) struct Reading<'p, 'w, 'a> {
+    pub(super) recipient: Recipient<'p>,
+    pub(super) warnings: &'w mut Warnings,
+    pub(super) history: History<'a>,
+    pub(super) turns: Turns<'a>,
+    /// A message of one of both sides was read.
+    pub(super) begun: bool,
+    pub(super) thought: Thought<'a>,
     /// A message of the assistant comes after the one that is read.
     is_answered: bool,
-    /// The ids of calls are kept.
-    keeps_ids: bool,
 }
 
-impl<'a> History<'a> {
-    /// Reads the messages. `marks` are those of the upstream that they are for.
-    ///
-    /// # Errors
-    /// Something that the user said would be lost.
-    pub(crate) fn new(
-        messages: Vec<Message<'a>>,
-        profile: &Profile,
-        marks: &Marks,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        Self::read(messages, profile, marks, true, warnings)
-    }
+/// For which upstream a history is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Recipient<'p> {
+    pub(crate) profile: &'p Profile,
+    /// Those of the upstream and its model.
+    pub(crate) marks: &'p Marks,
+    /// The ids of calls are kept. There can be thousands.
+    pub(crate) keeps_ids: bool,
+}
 
-    /// Reads the messages, where their ids are known. There can be thousands.
-    ///
-    /// # Errors
-    /// As for [`History::new`].
-    pub(crate) fn without_ids(
-        messages: Vec<Message<'a>>,
-        profile: &Profile,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        Self::read(messages, profile, &Marks::default(), false, warnings)
-    }
-
-    fn read(
-        messages: Vec<Message<'a>>,
-        profile: &Profile,
-        marks: &Marks,
-        keeps_ids: bool,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        let last_user = messages.iter().rposition(|message| message.role == Role::User);
-        // What the assistant is to go on with answers nothing.
-        let said = messages.split_last().map_or_else(Default::default, |(_, before)| before);
-        let last_answer = said.iter().rposition(|message| message.role == Role::Assistant);
-        let mut reading = Reading {
-            profile,
-            marks,
-            warnings,
-            history: Self::default(),
-            turns: Turns::default(),
-            begun: false,
-            signed: Vec::new(),
-            signed_before: Vec::new(),
-            is_answered: false,
-            keeps_ids,
-        };
-        for (at, message) in messages.into_iter().enumerate() {
-            reading.is_answered = Some(at) < last_answer;
-            match message.role {
-                Role::System => {
-                    let over = message.until_next_user && last_user > Some(at);
-                    reading.system(at, message, over)?;
-                }
-                role => {
-                    let of_user = role == Role::User;
-                    let goes_on = !of_user && reading.goes_on(&message.content);
-                    if of_user {
-                        reading.turns.user();
-                        reading.turns.expect(message.content.len());
-                    } else if goes_on {
-                        reading.turns.go_on();
-                    } else if !reading.belongs(&message.content) {
-                        reading.turns.assistant(message.content.len());
-                        reading.signed_before = std::mem::take(&mut reading.signed);
-                    }
-                    let blocks = message.content.into_iter().enumerate();
-                    for (number, block) in blocks.skip(usize::from(goes_on)) {
-                        let taken =
-                            if of_user { reading.user(block) } else { reading.assistant(block) };
-                        taken.map_err(|refused| refused.at(at, number, of_user))?;
-                    }
-                    reading.begun = true;
-                }
+/// Reads messages block by block.
+///
+/// # Errors
+/// A block cannot be taken and must not be lost.
+pub(super) fn messages<'a>(
+    messages: Vec<Message<'a>>,
+    recipient: Recipient<'_>,
+    warnings: &mut Warnings,
+) -> Result<(History<'a>, Turns<'a>), Error> {
+    let last_user = messages.iter().rposition(|message| message.role == Role::User);
+    // What the assistant is to go on with answers nothing.
+    let before = messages.split_last().map_or_else(Default::default, |(_, before)| before);
+    let last_answer = before.iter().rposition(|message| message.role == Role::Assistant);
+    let mut reading = Reading {
+        recipient,
+        warnings,
+        history: History::default(),
+        turns: Turns::default(),
+        begun: false,
+        thought: Thought::default(),
+        is_answered: false,
+    };
+    for (at, message) in messages.into_iter().enumerate() {
+        reading.is_answered = Some(at) < last_answer;
+        match message.role {
+            Role::System => {
+                let is_over = message.until_next_user && last_user > Some(at);
+                reading.system(at, message, is_over)?;
             }
-        }
-        let Reading { mut history, turns, .. } = reading;
-        // Gemini has a call directly after the user's words or after results.
-        let is_gemini = profile.tool_schema == ToolSchema::Gemini;
-        history.turns = turns.finish(profile.alternating_roles || is_gemini);
-        Ok(history)
-    }
-}
-
-/// Why a block cannot be taken.
-enum NotTaken {
-    /// It belongs to the other side.
-    Side(&'static str),
-    /// Its type is not known: what the real API says of it, and the types that are.
-    Tag(String, &'static str),
-    /// It is a thinking block with another text than the model's.
-    Modified,
-    /// It is a block of this type, which needs something that only Anthropic has.
-    Unsupported(&'static str),
-    /// Strict mode.
-    Strict(Error),
-}
-
-/// The types of blocks that are named where one is not known.
-const TAGS: &str = "'document', 'image', 'search_result', 'text', 'tool_result', 'tool_use'";
-const SYSTEM_TAGS: &str = "'text', 'tool_addition', 'tool_removal'";
-
-impl From<Error> for NotTaken {
-    fn from(error: Error) -> Self {
-        Self::Strict(error)
-    }
-}
-
-impl NotTaken {
-    fn tag(tag: Str<'_>, known: &'static str) -> Self {
-        Self::Tag(unknown_tag(&tag.decode()), known)
-    }
-
-    fn at(self, message: usize, block: usize, of_user: bool) -> Error {
-        let path = format!("messages.{message}.content.{block}");
-        match self {
-            Self::Side(kind) => {
-                let side = if of_user { "assistant" } else { "user" };
-                Error::invalid(format!("{path}: `{kind}` blocks can only be in `{side}` messages"))
-            }
-            Self::Tag(told, known) => Error::invalid([&path, ": ", &told, ": ", known].concat()),
-            Self::Modified => Error::invalid(format!(
-                "{path}: `thinking` or `redacted_thinking` blocks in the latest assistant message \
-                 cannot be modified. These blocks must remain as they were in the original response."
-            )),
-            Self::Unsupported(kind) => {
-                Error::unsupported_kind(&format!("messages[{message}].content[{block}]"), kind)
-            }
-            Self::Strict(error) => error,
+            role => reading.message(at, role == Role::User, message.content)?,
         }
     }
-}
-
-fn is_pdf(document: &Document<'_>) -> bool {
-    matches!(document.source, DocumentSource::Base64 { media_type, .. } if media_type == "application/pdf")
+    let Reading { history, turns, .. } = reading;
+    Ok((history, turns))
 }
 
 /// Whether nothing of a server tool's result can be read. It is dropped, because a turn of it alone would be an
 /// empty message.
 fn is_unreadable(block: &Block<'_>) -> bool {
     let Block::ServerToolResult { content, is_error: false, .. } = block else { return false };
-    let mut said = Vec::new();
-    server_history::push_result(&mut said, content);
-    said.is_empty()
-}
-
-/// Whether a signature of ours names these calls: those with an input in it, or the first, which Gemini signs alone.
-fn names(signature: &Str<'_>, blocks: &[Block<'_>]) -> bool {
-    let Some(own) = Signature::decode(&signature.decode()) else { return false };
-    let named = match own.call_inputs.is_empty() {
-        true => own.call_signatures,
-        false => own.call_inputs,
-    };
-    let mut ids = NameSet::default();
-    for (id, _) in named {
-        ids.add(id);
-    }
-    blocks
-        .iter()
-        .any(|block| matches!(block, Block::ToolUse(call) if ids.contains(&call.id.decode())))
-}
-
-/// Whether a signature of ours carries those of calls.
-fn signs_calls(signature: &Str<'_>) -> bool {
-    Signature::decode(&signature.decode()).is_some_and(|own| !own.call_signatures.is_empty())
+    let mut words = Vec::new();
+    server_history::push_result(&mut words, content);
+    words.is_empty()
 }
 
 impl<'a> Reading<'_, '_, 'a> {
-    /// Whether a message is the next call of the answer that the message before it began, as n8n writes each: all
-    /// have the same thinking block. One that names calls is of one answer only.
-    fn goes_on(&self, blocks: &[Block<'a>]) -> bool {
-        let [Block::Thinking { thinking, signature }, calls @ ..] = blocks else { return false };
-        self.signed.first() == Some(&(*thinking, *signature))
-            && !calls.is_empty()
-            && calls.iter().all(|block| matches!(block, Block::ToolUse(_)))
-            && names(signature, calls)
-    }
-
-    /// Whether a message has a call of the answer whose thinking the message directly before it has.
-    fn belongs(&self, blocks: &[Block<'a>]) -> bool {
-        self.turns.ends_with_assistant()
-            && self.signed.iter().any(|(_, signature)| names(signature, blocks))
+    /// Reads a message of one of both sides.
+    fn message(&mut self, at: usize, of_user: bool, content: Vec<Block<'a>>) -> Result<(), Error> {
+        let goes_on = !of_user && self.thought.goes_on(&content);
+        if of_user {
+            self.turns.user();
+            self.turns.expect(content.len());
+        } else if goes_on {
+            self.turns.go_on();
+        } else if !(self.turns.ends_with_assistant() && self.thought.names_call_of(&content)) {
+            self.turns.assistant(content.len());
+            self.thought.begin();
+        }
+        for (number, block) in content.into_iter().enumerate().skip(usize::from(goes_on)) {
+            let taken = if of_user { self.user(block) } else { self.assistant(block) };
+            taken.map_err(|refused| refused.at(at, number, of_user))?;
+        }
+        self.begun = true;
+        Ok(())
     }
 
     fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
         if !matches!(block, Block::ToolResult(_)) {
-            self.signed.clear();
+            self.thought.end();
         }
         if self.is_answered {
             self.omit(&mut block, false);
         }
-        if self.profile.image_parts == ImageParts::None && has_image(&block) {
+        if self.recipient.profile.image_parts == ImageParts::None && has_image(&block) {
             self.image("image")?;
         }
         match block {
@@ -282,7 +147,7 @@ impl<'a> Reading<'_, '_, 'a> {
     fn assistant(&mut self, block: Block<'a>) -> Result<(), NotTaken> {
         match block {
             Block::ToolUse(call) => {
-                if self.keeps_ids {
+                if self.recipient.keeps_ids {
                     self.history.ids.add(call.id.decode().into_owned());
                 }
                 self.turns.block(Block::ToolUse(call));
@@ -296,7 +161,9 @@ impl<'a> Reading<'_, '_, 'a> {
                         self.history.activated.add(name.decode());
                     });
                 }
-                if self.profile.server_history == ServerHistory::Text && !is_unreadable(&block) {
+                if self.recipient.profile.server_history == ServerHistory::Text
+                    && !is_unreadable(&block)
+                {
                     self.turns.block(block);
                 }
             }
@@ -310,10 +177,11 @@ impl<'a> Reading<'_, '_, 'a> {
             Block::Image(_) => self.image("assistant_image")?,
             // Only a user's message has a place for one.
             Block::Document(document)
-                if is_pdf(&document) && self.profile.file_parts && !self.warnings.strict() =>
+                if is_pdf(&document)
+                    && self.recipient.profile.file_parts
+                    && !self.warnings.strict() =>
             {
-                let block = self.omitted("document", SHOWN_PDF_OMITTED);
-                self.turns.block(block);
+                self.turns.block(omitted::words("document", SHOWN_PDF_OMITTED, self.warnings));
             }
             Block::Document(document) => {
                 if let DocumentSource::Content(inner) = &document.source
@@ -335,19 +203,14 @@ impl<'a> Reading<'_, '_, 'a> {
     }
 
     fn thinking(&mut self, thinking: Str<'a>, signature: Str<'a>) -> Result<(), NotTaken> {
-        let (profile, marks) = (self.profile, self.marks);
+        let Recipient { profile, marks, .. } = self.recipient;
         let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
-        // The same text again is the same thought, in another message with a call of its answer. Signatures of calls
-        // would be lost with it.
-        let place = self.signed.len();
-        let is_repeated =
-            !signature.is_empty() && self.signed_before.get(place) == Some(&(thinking, signature));
-        self.signed.push((thinking, signature));
+        let is_repeated = self.thought.is_repeated(thinking, signature);
         let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? else {
             return Ok(());
         };
         self.history.has_reasoning = true;
-        if !is_repeated || signs_calls(&signature) {
+        if !is_repeated {
             self.turns.block(block);
         }
         Ok(())
@@ -362,84 +225,11 @@ impl<'a> Reading<'_, '_, 'a> {
         Ok(())
     }
 
-    /// Puts words in place of what the model does not take and the client sends again with each request. What the user
-    /// has just given is refused, where that is seen at once.
+    /// Replaces what the model does not take, as [`omitted::replace`] does.
     fn omit(&mut self, block: &mut Block<'a>, in_result: bool) {
-        if self.warnings.strict() {
-            return;
+        if !self.warnings.strict() {
+            omitted::replace(block, in_result, self.recipient.profile, self.warnings);
         }
-        match block {
-            Block::Document(document) if is_pdf(document) && !self.profile.file_parts => {
-                *block = self.omitted("document", PDF_OMITTED);
-            }
-            Block::Image(image)
-                if image.source.is_remote() && self.profile.image_parts == ImageParts::Data =>
-            {
-                *block = self.omitted("image", URL_OMITTED);
-            }
-            // What a user attached and the assistant answered, the model has taken.
-            Block::Image(image)
-                if in_result
-                    && self.profile.image_parts != ImageParts::None
-                    && !image.source.is_of_known_type() =>
-            {
-                *block = self.omitted("image", TYPE_OMITTED);
-            }
-            Block::Document(document) => {
-                if let DocumentSource::Content(inner) = &mut document.source {
-                    inner.iter_mut().for_each(|block| self.omit(block, in_result));
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// Words that stand where something was left out.
-    fn omitted(&mut self, what: &str, words: &'static str) -> Block<'a> {
-        self.warnings.add_named("dropped", what);
-        Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
-    }
-
-    fn system(&mut self, at: usize, message: Message<'a>, over: bool) -> Result<(), Error> {
-        self.signed.clear();
-        self.history.effort = message.effort.or(self.history.effort);
-        let mut texts = Vec::new();
-        for (number, block) in message.content.into_iter().enumerate() {
-            match block {
-                Block::Text(text) => texts.push(text),
-                Block::ToolChange(change) => self.history.changes.push(*change),
-                Block::Unknown(tag) if self.warnings.strict() => {
-                    return Err(NotTaken::tag(tag, SYSTEM_TAGS).at(at, number, false));
-                }
-                // The API adds types here, and the client sends its history again each time.
-                Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
-                _ => {
-                    return Err(Error::invalid(format!(
-                        "messages.{at}.content.{number}: only `text` blocks, `tool_addition` and \
-                         `tool_removal` can be in `system` messages"
-                    )));
-                }
-            }
-        }
-        texts.retain(|text| !text.text.is_blank());
-        if over || texts.is_empty() {
-            return Ok(());
-        }
-        // Before anything else was said, it is the system prompt, whatever the client calls it.
-        if !self.begun || self.profile.mid_system == MidSystem::MergeToTop {
-            self.history.system.extend(texts);
-            return Ok(());
-        }
-        let texts = texts.into_iter().map(|text| text.text).collect();
-        // A model without a role for them has none in the middle either.
-        let in_place = self.profile.mid_system == MidSystem::InPlace
-            && self.profile.system_role != SystemRole::User;
-        if in_place {
-            self.turns.system(texts);
-        } else {
-            self.turns.item(UserPart::System(texts));
-        }
-        Ok(())
     }
 
     fn compaction(&mut self, content: Option<Str<'a>>, changes: Vec<ToolChange<'a>>) {

@@ -4,7 +4,7 @@
 //! What the calls were and what they gave stays, as words of the user: the model must not do it all
 //! again.
 
-use super::Turns;
+use super::{Turns, joined};
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, ToolUse};
 
@@ -49,5 +49,5 @@ pub(crate) fn without_calls<'a>(
         }
     }
     // Where they alternate, they do so already.
-    rebuilt.finish(false)
+    joined(rebuilt, false)
 }

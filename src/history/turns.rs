@@ -1,7 +1,7 @@
-//! Messages become turns: neighbours of one side are joined, and texts that say nothing leave.
+//! Messages become turns, as they come.
 
 use crate::json::Str;
-use crate::model::turn::{Turn, User, UserPart, calls};
+use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, ToolResult};
 
 /// The turns of a conversation.
@@ -90,115 +90,12 @@ impl<'a> Turns<'a> {
         }
     }
 
-    /// All turns, without the texts that say nothing. What follows calls stays a turn all the same if the
-    /// assistant goes on after it: that is where the results of these calls are missing. Where the roles are
-    /// `alternating`, all neighbours are one turn.
+    /// The turns, as they came.
     #[must_use]
-    pub(crate) fn finish(mut self, alternating: bool) -> Vec<Turn<'a>> {
+    pub(super) fn finish(mut self) -> Vec<Turn<'a>> {
         if !self.held.results.is_empty() {
             self.user();
         }
-        let mut turns: Vec<Turn<'a>> = Vec::with_capacity(self.turns.len());
-        // Whether calls wait for the user's answer, now that the assistant has spoken.
-        let mut called = false;
-        // Whether the last turn says something, if it is the assistant's.
-        let mut said = false;
-        for mut turn in self.turns {
-            let is_left = drop_blank_texts(&mut turn);
-            let is_answer = matches!(turn, Turn::User(_)) && called;
-            if !(is_left || is_answer) {
-                continue;
-            }
-            let says = matches!(&turn, Turn::Assistant(blocks) if says_something(blocks));
-            let has_calls =
-                matches!(&turn, Turn::Assistant(blocks) if calls(blocks).next().is_some());
-            // Many templates leave out the text beside calls, but the results of calls stand directly after them.
-            let joins = alternating || called || !(said && has_calls);
-            match &turn {
-                Turn::User(_) => called = false,
-                Turn::Assistant(_) => {
-                    // Else it goes on with what it said.
-                    called &= matches!(turns.last(), Some(Turn::Assistant(_)));
-                    called |= has_calls;
-                }
-                Turn::System(_) => {}
-            }
-            match (turns.last_mut(), turn) {
-                (Some(Turn::User(known)), Turn::User(user)) => {
-                    known.results.extend(user.results);
-                    known.items.extend(user.items);
-                }
-                (Some(Turn::Assistant(known)), Turn::Assistant(blocks)) if joins => {
-                    join(known, said, blocks, says);
-                    said |= says;
-                }
-                (Some(Turn::System(known)), Turn::System(texts)) => known.extend(texts),
-                (_, turn) => {
-                    said = says;
-                    turns.push(turn);
-                }
-            }
-        }
-        let says_nothing = |turn: &mut Turn<'_>| match turn {
-            Turn::User(user) => user.results.is_empty() && user.items.is_empty(),
-            _ => false,
-        };
-        let _ = turns.pop_if(says_nothing);
-        turns
-    }
-}
-
-fn says_something(blocks: &[Block<'_>]) -> bool {
-    !blocks.iter().all(|block| is_blank(block) || matches!(block, Block::Thinking { .. }))
-}
-
-/// Makes two messages one, of which the first has words if `said`, and the second if `says`.
-fn join<'a>(known: &mut Vec<Block<'a>>, said: bool, mut blocks: Vec<Block<'a>>, says: bool) {
-    match (said, says) {
-        (true, true) => known.push(Block::Note),
-        (false, true) => known.retain(|block| !is_blank(block)),
-        (_, false) => blocks.retain(|block| !is_blank(block)),
-    }
-    known.append(&mut blocks);
-}
-
-/// Drops texts that are empty, and blank ones beside others. Says whether anything is left. A blank one
-/// between two texts of the assistant stays: these are joined without a gap, and it is their line end.
-fn drop_blank_texts(turn: &mut Turn<'_>) -> bool {
-    match turn {
-        Turn::User(User { results, items }) => {
-            let blank =
-                |item: &UserPart<'_>| matches!(item, UserPart::Block(block) if is_blank(block));
-            let only_blanks = results.is_empty() && items.iter().all(blank);
-            items.retain(|item| match item {
-                UserPart::Block(block) => keeps(block, only_blanks),
-                _ => true,
-            });
-            !(results.is_empty() && items.is_empty())
-        }
-        Turn::Assistant(blocks) => {
-            let only_blanks = blocks.iter().all(is_blank);
-            let says = |block: &Block<'_>| matches!(block, Block::Text(_)) && !is_blank(block);
-            let (first, last) = (blocks.iter().position(says), blocks.iter().rposition(says));
-            let mut at = 0usize;
-            blocks.retain(|block| {
-                let is_between = first < Some(at) && Some(at) < last;
-                at = at.saturating_add(1);
-                keeps(block, only_blanks || is_between)
-            });
-            !blocks.is_empty()
-        }
-        Turn::System(texts) => !texts.is_empty(),
-    }
-}
-
-fn is_blank(block: &Block<'_>) -> bool {
-    matches!(block, Block::Text(text) if text.text.is_blank())
-}
-
-fn keeps(block: &Block<'_>, blanks: bool) -> bool {
-    match block {
-        Block::Text(text) => !text.text.is_empty() && (blanks || !text.text.is_blank()),
-        _ => true,
+        self.turns
     }
 }

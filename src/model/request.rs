@@ -79,7 +79,7 @@ pub(crate) struct Request<'a> {
 pub(crate) struct Message<'a> {
     /// Who speaks.
     pub role: Role,
-    /// What is said; a string is one text.
+    /// The blocks; a string is one text.
     pub content: Vec<Block<'a>>,
     /// `clear_at: "next_user_message"`: it is only shown until the user speaks again.
     pub until_next_user: bool,
@@ -198,6 +198,14 @@ impl<'a> Request<'a> {
             })?,
             "service_tier" => return source.string(&mut self.service_tier),
             "speed" => return source.string(&mut self.speed),
+            _ => return self.read_unserved(source, key),
+        }
+        Ok(true)
+    }
+
+    /// Reads members that no other upstream can serve: it is only noted that they are there.
+    fn read_unserved(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
+        match key {
             // "global" promises nothing.
             "inference_geo" => self.inference_geo = source.reader.string()? != "global",
             "container" => return source.given(&mut self.container),

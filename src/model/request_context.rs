@@ -1,7 +1,7 @@
 //! What an answer must know about its request.
 //!
-//! Written by `translate` while it reads the request, read by `stream` and by `translate` again
-//! while they read the answer. It owns its texts: the request body is gone by then.
+//! An upstream's protocol writes it with the request, and whatever reads the answer reads it. It owns its texts: the
+//! request's body is gone by then.
 
 use super::request::{Thinking, ThinkingMode};
 use crate::config::Reasoning;

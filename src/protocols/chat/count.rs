@@ -10,7 +10,7 @@ use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::dialect::profile::{Profile, Tokenizer};
 use crate::error::Error;
-use crate::history::read::History;
+use crate::history::{History, Recipient};
 use crate::json::{self, Reader, Writer};
 use crate::model::request_context::RequestContext;
 use crate::model::turn::Turn;
@@ -160,7 +160,8 @@ fn sent_reasoning(
     }
     let messages = std::mem::take(&mut request.messages);
     // What cannot be sent is told where it is sent.
-    let history = History::new(messages, profile, marks, &mut Warnings::new(false));
+    let recipient = Recipient { profile, marks, keeps_ids: false };
+    let history = History::read(messages, recipient, &mut Warnings::new(false));
     for turn in history.map(|history| history.turns).unwrap_or_default() {
         if let Turn::Assistant(blocks) = turn {
             each(&Reasoning::of(&blocks).sent_text(profile));

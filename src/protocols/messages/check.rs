@@ -1,5 +1,5 @@
 //! Whether a request can be served: what no upstream can do, and in strict mode the real API's rules for a
-//! conversation, beside those for tool calls (`conversation::pairs`). Otherwise a request is made to fit.
+//! conversation, beside those for tool calls (`history::pairs`). Otherwise a request is made to fit.
 
 use crate::config::{Config, Upstream};
 use crate::dialect::profile::{InferenceGeo, ResponseFormat};

@@ -20,9 +20,8 @@ use crate::dialect::profile::{
 use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::is_of_claude_code;
-use crate::history::read::History;
 use crate::history::thinking::is_required;
-use crate::history::{attached, pairs, spoilt_inputs};
+use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
 use crate::json::Writer;
 use crate::model::request_context::{Display, Parameters, RequestContext, Withheld};
 use crate::model::turn::{Turn, alternates, calls};
@@ -175,17 +174,14 @@ impl Target<'_> {
         let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
         let effective = Effective::new(request, turn, profile, warnings)?;
         tool_id::count_forms(&history.ids, &mut counts);
+        let stops = request.stop_sequences.iter();
         let context = Box::new(RequestContext {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
             max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
-            stop_sequences: request
-                .stop_sequences
-                .iter()
-                .map(|it| it.decode().into_owned())
-                .collect(),
+            stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
             thinking: Display::of(request.thinking, config.settings.reasoning),
             reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
             upstream_mark: marks.upstream,
@@ -205,15 +201,7 @@ impl Target<'_> {
             has_reasoning: history.has_reasoning || is_required(profile),
             parameters,
             counts,
-            profile: Profile {
-                // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
-                text_tool_calls: match profile.text_tool_calls {
-                    TextToolCalls::Harmony => TextToolCalls::Harmony,
-                    _ if tools.forbids_calls() => TextToolCalls::Off,
-                    syntax => syntax,
-                },
-                ..profile.clone()
-            },
+            profile: for_answer(profile, &tools),
         });
         Ok(Decided { history, tools, effective, notes, end, context })
     }
@@ -228,21 +216,15 @@ impl Target<'_> {
     ) -> Result<History<'a>, Error> {
         self.client.check_strictly(request)?;
         if self.client.config.settings.strict || pairing == Pairing::Reject {
-            pairs::check(&request.messages).map_err(|error| loops::unpaired(error, warnings))?;
+            pairs::reject(&request.messages, warnings)?;
         }
         let messages = std::mem::take(&mut request.messages);
         let only_system = messages.iter().all(|message| message.role == Role::System);
         let last = messages.iter().rfind(|message| message.role != Role::System);
         let last_says_nothing = last.is_some_and(says_nothing);
-        let mut history = History::new(messages, self.profile, marks, warnings)?;
-        if pairing == Pairing::Repair {
-            let before = warnings.count();
-            history.turns = pairs::repair(history.turns, warnings);
-            if warnings.count() > before {
-                warnings.acted("pairing");
-            }
-        }
-        pairs::order(&mut history.turns);
+        let recipient = Recipient { profile: self.profile, marks, keeps_ids: true };
+        let mut history = History::read(messages, recipient, warnings)?;
+        history.repair(pairing, warnings);
         // An empty last message must not be left out if the assistant spoke before it: the answer would
         // continue those words.
         let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
@@ -255,6 +237,17 @@ impl Target<'_> {
         }
         Ok(history)
     }
+}
+
+/// What the answer needs of the profile.
+fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
+    // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
+    let text_tool_calls = match profile.text_tool_calls {
+        TextToolCalls::Harmony => TextToolCalls::Harmony,
+        _ if tools.forbids_calls() => TextToolCalls::Off,
+        syntax => syntax,
+    };
+    Profile { text_tool_calls, ..profile.clone() }
 }
 
 /// Which parameters are sent, unless the profile says that they are not.

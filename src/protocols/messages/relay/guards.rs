@@ -1,10 +1,9 @@
 //! The circuit breaker and the limit of tool turns, for a request that goes up as it came.
 //!
-//! What is decided is decided as for any upstream (`translate::guards`). What becomes of the request
-//! is put into its text: a word of warning is one more text in its result, and a tool that is withheld
-//! leaves `tools`. If the model must answer, `tools` stays and `tool_choice` becomes `none`, because the
-//! API rejects calls in the history whose tools are not defined. The same is done if a withheld tool
-//! cannot be removed.
+//! Guards decide as for any upstream (`guards::loops`). Their decision is then put into the text of the request: a
+//! word of warning is one more text in its result, and a tool that is withheld leaves `tools`. If the model must
+//! answer, `tools` stays and `tool_choice` becomes `none`, because the API rejects calls in the history whose tools
+//! are not defined. So does a withheld tool that cannot be removed.
 //!
 //! Claude's thinking is bound to all that came before it: the API refuses a request in which `tools` or an earlier
 //! message differ from what they were. There nothing is added that would be gone later, and `tools` stays.
@@ -15,19 +14,19 @@
 use std::borrow::Cow;
 
 use super::{Edit, edited, offset};
+use crate::carry::marks::Marks;
 use crate::config::{Guards, Pairing};
 use crate::dialect::profile::Profile;
 use crate::error::Error;
 use crate::guards::loops::Guarded;
-use crate::history::pairs;
-use crate::history::read::History;
+use crate::history::{History, Recipient};
 use crate::json::{self, Error as JsonError, Reader, Str, ValueKind};
 use crate::model::request_context::Withheld;
 use crate::model::tool::{Target, ToolChange};
 use crate::model::turn::Turn;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
-use crate::text::names::Names;
+use crate::text::names::{NameSet, Names};
 use crate::text::words;
 use crate::tools::{self, ToolRequest, ToolSet};
 
@@ -45,45 +44,29 @@ pub(super) struct To<'t> {
     pub(super) is_paired: bool,
 }
 
-/// What the guards decided, which is then written into the body.
-#[derive(Debug, Default)]
-pub(super) struct Edits {
-    /// Ids of calls, and what is added to their results, as JSON strings.
-    notes: Vec<(String, String)>,
-    /// The client's names of the tools that are withheld.
-    names: Vec<String>,
-    /// One of them cannot leave `tools`, so that none does.
-    stays: bool,
-    pub(super) withheld: Withheld,
-    /// The answer, which needs no upstream.
-    pub(super) end: Option<String>,
+/// As much of a request as guards need.
+struct Conversation<'a> {
+    turns: Vec<Turn<'a>>,
+    tools: ToolSet<'a>,
+    /// The names of tools that the conversation refers to, which must stay in `tools`.
+    referred: NameSet<'a>,
 }
 
-impl Edits {
-    /// # Errors
-    /// A guard is set to refuse.
-    pub(super) fn new(
-        mut request: Request<'_>,
-        to: To<'_>,
-        settings: &Guards,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        let To { model, profile, is_paired } = to;
-        let mut unsaid = Warnings::new(false);
-        let is_bound = words::has(model, "claude") && has_thinking(&request);
+impl<'a> Conversation<'a> {
+    /// Reads a request; nothing where it cannot be read so far.
+    fn read(mut request: Request<'a>, to: To<'_>, pairing: Pairing) -> Option<Self> {
+        let To { profile, is_paired, .. } = to;
+        // Warnings of what is only looked at are of no use to the client.
+        let mut unreported = Warnings::new(false);
         let mut messages = std::mem::take(&mut request.messages);
         for message in &mut messages {
             let of_others =
                 |block: &Block<'_>| matches!(block, Block::ContainerUpload | Block::Unknown(_));
             message.content.retain(|block| !of_others(block));
         }
-        let Ok(mut history) = History::without_ids(messages, profile, &mut unsaid) else {
-            return Ok(Self::skipped(settings, warnings));
-        };
-        if settings.pairing == Pairing::Repair && !is_paired {
-            history.turns = pairs::repair(history.turns, &mut unsaid);
-        }
-        pairs::order(&mut history.turns);
+        let recipient = Recipient { profile, marks: &Marks::default(), keeps_ids: false };
+        let mut history = History::read(messages, recipient, &mut unreported).ok()?;
+        history.repair(if is_paired { Pairing::Off } else { pairing }, &mut unreported);
         // The API refuses references to what is not in `tools`, and an added definition is not there.
         let mut referred = history.activated;
         history.changes.retain(|change| {
@@ -111,19 +94,48 @@ impl Edits {
             }
             of_client || tool.name.is_some()
         });
-        let said = ToolRequest {
-            // Nobody is told of its errors.
+        let requested = ToolRequest {
+            // Its errors are not reported.
             body: "",
             definitions: request.tools,
             changes: history.changes,
             history_has_calls: true,
             ..ToolRequest::default()
         };
-        let Ok(mut tools) = ToolSet::new(said, profile, &mut unsaid) else {
-            return Ok(Self::skipped(settings, warnings));
-        };
+        let tools = ToolSet::new(requested, profile, &mut unreported).ok()?;
+        Some(Self { turns: history.turns, tools, referred })
+    }
+}
+
+/// What the guards decided, which is then written into the body.
+#[derive(Debug, Default)]
+pub(super) struct Edits {
+    /// Ids of calls, and what is added to their results, as JSON strings.
+    notes: Vec<(String, String)>,
+    /// The client's names of the tools that are withheld.
+    names: Vec<String>,
+    /// One of them cannot leave `tools`, so that none does.
+    stays: bool,
+    pub(super) withheld: Withheld,
+    /// The answer, which needs no upstream.
+    pub(super) end: Option<String>,
+}
+
+impl Edits {
+    /// # Errors
+    /// A guard is set to refuse.
+    pub(super) fn new(
+        request: Option<Request<'_>>,
+        to: To<'_>,
+        settings: &Guards,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let thinks = request.as_ref().is_some_and(has_thinking);
+        let is_bound = words::has(to.model, "claude") && thinks;
+        let read = request.and_then(|request| Conversation::read(request, to, settings.pairing));
+        let Some(mut read) = read else { return Ok(Self::skipped(settings, warnings)) };
         let before = warnings.clone();
-        let mut guarded = Guarded::new(&history.turns, &mut tools, settings, warnings)?;
+        let mut guarded = Guarded::new(&read.turns, &mut read.tools, settings, warnings)?;
         if is_bound {
             guarded.notes.clear();
             if guarded.withheld == Withheld::Nothing && guarded.end.is_none() {
@@ -133,13 +145,13 @@ impl Edits {
         }
         let mut notes = Vec::new();
         for note in guarded.notes {
-            if let Some(Turn::User(user)) = history.turns.get(note.turn)
+            if let Some(Turn::User(user)) = read.turns.get(note.turn)
                 && let Some(result) = user.results.get(note.result)
             {
                 notes.push((result.id.decode().into_owned(), note.text));
             }
         }
-        let is_referred = |name: &String| referred.contains(name.as_str());
+        let is_referred = |name: &String| read.referred.contains(name.as_str());
         Ok(Self {
             stays: guarded.unoffered
                 || is_bound && !guarded.names.is_empty()
@@ -156,7 +168,7 @@ impl Edits {
     }
 
     /// Nothing is decided, because the request cannot be read.
-    pub(super) fn skipped(settings: &Guards, warnings: &mut Warnings) -> Self {
+    fn skipped(settings: &Guards, warnings: &mut Warnings) -> Self {
         if settings.breaker.failures_max > 0 || settings.tool_turns_max > 0 {
             warnings.add("guards_skipped");
         }
@@ -265,7 +277,7 @@ impl Edits {
         }
         // `found` was filled in the order of the conversation.
         for (text, block) in found.values_mut() {
-            // Behind another Creole, or with a client that keeps what was sent, it is said already.
+            // Behind another Creole, or with a client that keeps what was sent, the words are there already.
             if let Some(block) = block.filter(|block| !words::has(block, text)) {
                 edits.push(with_text(body, block, text));
             }
@@ -294,10 +306,10 @@ fn with_text(body: &str, result: &str, text: &str) -> Edit {
         let comma = if inside.trim_ascii().is_empty() { "" } else { "," };
         return Edit::insert(end, format!("{comma}{text}"));
     }
-    let said = content.starts_with('"') && content != "\"\"";
-    let said =
-        if said { format!("{{\"type\":\"text\",\"text\":{content}}},") } else { String::new() };
-    Edit::replace(body, content, format!("[{said}{text}]"))
+    let is_text = content.starts_with('"') && content != "\"\"";
+    let first =
+        if is_text { format!("{{\"type\":\"text\",\"text\":{content}}},") } else { String::new() };
+    Edit::replace(body, content, format!("[{first}{text}]"))
 }
 
 /// A member that is a string.

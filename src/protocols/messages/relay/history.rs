@@ -1,6 +1,6 @@
 //! Repairs a history without rewriting what is right.
 //!
-//! `conversation` looks only at the ids of calls and results, so each block is given to it as its raw
+//! `history::pairs` looks only at the ids of calls and results, so each block is given to it as its raw
 //! text. A turn that still consists of whole messages of the client is copied; any other is written
 //! block by block.
 //!
@@ -14,8 +14,7 @@ mod write;
 use crate::carry::signature;
 use crate::config::Pairing;
 use crate::error::Error;
-use crate::guards::loops;
-use crate::history::{Turns, pairs};
+use crate::history::{Turns, joined, pairs};
 use crate::json::{self, Raw, Reader, Str, ValueKind, Writer};
 use crate::model::limits::{self, Counted, Many};
 use crate::model::turn::{Turn, UserPart};
@@ -28,7 +27,7 @@ const MANY_BLOCKS: usize = 64;
 /// The messages of a request, each with its text.
 pub(super) struct SentMessages<'a> {
     body: &'a str,
-    said: Vec<SentMessage<'a>>,
+    messages: Vec<SentMessage<'a>>,
     ids: Vec<Str<'a>>,
     counted: Counted,
 }
@@ -81,7 +80,7 @@ impl<'a> SentMessages<'a> {
         warnings: &mut Warnings,
     ) -> Result<Self, NotRead> {
         let counted = Counted::default();
-        let mut sent = Self { body, said: Vec::new(), ids: Vec::new(), counted };
+        let mut sent = Self { body, messages: Vec::new(), ids: Vec::new(), counted };
         let mut reader = Reader::new(messages, depth_max);
         reader.begin_array()?;
         while reader.next_element()? {
@@ -89,9 +88,9 @@ impl<'a> SentMessages<'a> {
             sent.message(reader.skip()?, depth_max)?;
         }
         sent.keep_last();
-        for said in &sent.said {
-            (0..said.texts_left_out).for_each(|_| warnings.add("empty_text"));
-            (0..said.thinking_left_out).for_each(|_| warnings.add("own_thinking"));
+        for message in &sent.messages {
+            (0..message.texts_left_out).for_each(|_| warnings.add("empty_text"));
+            (0..message.thinking_left_out).for_each(|_| warnings.add("own_thinking"));
         }
         Ok(sent)
     }
@@ -112,7 +111,7 @@ impl<'a> SentMessages<'a> {
 
     /// The API takes an empty message of the assistant at the end.
     fn keep_last(&mut self) {
-        if let Some(last) = self.said.last_mut()
+        if let Some(last) = self.messages.last_mut()
             && last.role == Role::Assistant
             && last.blocks.is_empty()
             && last.thinking_left_out == 0
@@ -140,15 +139,16 @@ impl<'a> SentMessages<'a> {
             _ => return Err(NotRead::NotAHistory),
         };
         let blocks = Vec::new();
-        let mut said = SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
+        let mut message =
+            SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
         let content = content.unwrap_or("[]");
         let mut reader = Reader::new(content, depth_max);
         if reader.kind()? == ValueKind::String {
             if reader.string()?.is_empty() {
-                said.texts_left_out = 1;
+                message.texts_left_out = 1;
             } else {
                 // There can be many messages of one: no room is left for others.
-                said.blocks = vec![Part { raw: content, kind: BlockKind::Neither }];
+                message.blocks = vec![Part { raw: content, kind: BlockKind::Neither }];
             }
         } else {
             reader.begin_array()?;
@@ -157,19 +157,19 @@ impl<'a> SentMessages<'a> {
                 let part = self.part(reader.skip()?, depth_max)?;
                 match part.kind {
                     BlockKind::OwnThinking => {
-                        said.thinking_left_out = said.thinking_left_out.saturating_add(1);
+                        message.thinking_left_out = message.thinking_left_out.saturating_add(1);
                     }
                     BlockKind::EmptyText => {
-                        said.texts_left_out = said.texts_left_out.saturating_add(1)
+                        message.texts_left_out = message.texts_left_out.saturating_add(1)
                     }
-                    _ => said.blocks.push(part),
+                    _ => message.blocks.push(part),
                 }
             }
         }
-        if said.blocks.len() > MANY_BLOCKS {
-            said.blocks.shrink_to_fit();
+        if message.blocks.len() > MANY_BLOCKS {
+            message.blocks.shrink_to_fit();
         }
-        self.said.push(said);
+        self.messages.push(message);
         Ok(())
     }
 
@@ -227,13 +227,9 @@ impl<'a> SentMessages<'a> {
         pairing: Pairing,
         warnings: &mut Warnings,
     ) -> Result<Option<String>, Error> {
-        let fit = match pairing {
-            Pairing::Off => Ok(()),
-            Pairing::Repair | Pairing::Reject => pairs::check(&self.messages()),
-        };
         if pairing == Pairing::Reject {
-            fit.map_err(|error| loops::unpaired(error, warnings))?;
-        } else if fit.is_err() {
+            pairs::reject(&self.blocks_of_all(), warnings)?;
+        } else if pairing == Pairing::Repair && pairs::check(&self.blocks_of_all()).is_err() {
             let before = warnings.count();
             let turns = pairs::repair(self.turns(), warnings);
             let written = self.write_turns(&turns);
@@ -246,20 +242,20 @@ impl<'a> SentMessages<'a> {
             }
             return Ok(written);
         }
-        if !self.said.iter().any(|said| said.is_shortened()) {
+        if !self.messages.iter().any(|message| message.is_shortened()) {
             return Ok(None);
         }
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
         json.begin_array();
-        self.said.iter().for_each(|said| said.write(&mut json));
+        self.messages.iter().for_each(|message| message.write(&mut json));
         json.end_array();
         Ok(Some(String::from_utf8(out).unwrap_or_default()))
     }
 
-    fn messages(&self) -> Vec<Message<'a>> {
-        let mut messages = Vec::with_capacity(self.said.len());
-        for SentMessage { role, blocks, .. } in &self.said {
+    fn blocks_of_all(&self) -> Vec<Message<'a>> {
+        let mut messages = Vec::with_capacity(self.messages.len());
+        for SentMessage { role, blocks, .. } in &self.messages {
             let content = blocks.iter().map(|part| self.block(part)).collect();
             messages.push(Message { role: *role, content, until_next_user: false, effort: None });
         }
@@ -268,27 +264,27 @@ impl<'a> SentMessages<'a> {
 
     fn turns(&self) -> Vec<Turn<'a>> {
         let mut turns = Turns::default();
-        for said in &self.said {
-            if said.role == Role::User {
+        for message in &self.messages {
+            if message.role == Role::User {
                 turns.user();
             }
-            turns.expect(said.blocks.len());
-            for part in &said.blocks {
-                match (said.role, self.block(part)) {
+            turns.expect(message.blocks.len());
+            for part in &message.blocks {
+                match (message.role, self.block(part)) {
                     (Role::Assistant, block) => turns.block(block),
                     (Role::User, Block::ToolResult(result)) => turns.result(*result),
                     (Role::User, block) => turns.item(UserPart::Block(block)),
                     (Role::System, _) => {}
                 }
             }
-            if said.role == Role::System {
-                turns.system(vec![Str::plain(said.raw)]);
+            if message.role == Role::System {
+                turns.system(vec![Str::plain(message.raw)]);
             }
         }
-        turns.finish(false)
+        joined(turns, false)
     }
 
-    /// A block as `conversation` knows it. Only ids are looked at there, so what stands for the rest
+    /// A block as `history::pairs` knows it. Only ids are looked at there, so what stands for the rest
     /// is the block's own text.
     fn block(&self, part: &Part<'a>) -> Block<'a> {
         let text = Block::Unknown(Str::plain(part.raw));

@@ -4,7 +4,7 @@
 //! - the model's name, where the model map gives another one;
 //! - thinking blocks with a signature of Creole's own, which the upstream could not verify;
 //! - empty texts, which the API refuses, and messages of which nothing is left;
-//! - calls and results that do not fit, which are repaired as for any upstream (`conversation`);
+//! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
 //! - tools and results, where a guard acts (`guards`);
 //! - what the upstream refused, in a second request (`without`).
 //!
@@ -17,7 +17,7 @@ mod history;
 mod without;
 
 use crate::carry::tool_id;
-use crate::config::{Config, Pairing};
+use crate::config::{Config, Guards, Pairing};
 use crate::error::Error;
 use crate::history::attached;
 use crate::json::{self, Reader, Str};
@@ -48,7 +48,15 @@ pub(super) fn write_request(
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
         }
     }
-    let body = &*body;
+    relay(client, &body, warnings)
+}
+
+/// Writes a body that is well-formed text.
+fn relay(
+    client: &ClientRequest<'_>,
+    body: &str,
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
     let config = client.config;
     let depth_max = config.settings.depth_max;
     let Ok(envelope) = Envelope::read(body, depth_max) else {
@@ -58,7 +66,6 @@ pub(super) fn write_request(
     let Some((upstream, outgoing)) = config.route(&model) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
-
     if let Some(name) = envelope.twice {
         // The upstream would read the one, and Creole has chosen it by the other.
         return Err(json::Error::value("expected each name once").in_key(name).into());
@@ -69,27 +76,10 @@ pub(super) fn write_request(
         let Member { start, end, .. } = envelope.model;
         edits.push(Edit { start, end, text: json::quoted(outgoing) });
     }
-    let pairing = match guards.pairing {
-        // The calls of its results may be in the server's part.
-        _ if envelope.thread => Pairing::Off,
-        _ if config.settings.strict => Pairing::Reject,
-        pairing => pairing,
-    };
-    let (mut ids, mut is_paired) = (Vec::new(), false);
-    if let Some(Member { text, start, end }) = envelope.messages {
-        match SentMessages::read(body, text, depth_max, warnings) {
-            Ok(mut sent) => {
-                ids = sent.take_ids();
-                is_paired = pairing == Pairing::Repair;
-                let written = sent.repair(pairing, warnings)?;
-                if let Some(messages) = written {
-                    edits.push(Edit { start, end, text: messages });
-                }
-            }
-            Err(NotRead::TooMany(error)) => return Err(error),
-            Err(NotRead::NotAHistory) => {}
-        }
-    }
+    let pairing = pairing(guards, config, envelope.thread);
+    let ids = repair(body, envelope.messages, pairing, depth_max, &mut edits, warnings)?;
+    let is_paired = ids.is_some() && pairing == Pairing::Repair;
+    let ids = ids.unwrap_or_default();
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
     let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
         Err(error) if error.is_too_many() => return Err(error),
@@ -98,12 +88,14 @@ pub(super) fn write_request(
     if let Some(request) = &typed {
         client.check_strictly(request)?;
     }
-    let mut context = Box::new(context(typed.as_ref(), body, config));
-    context.model = model.clone().into_owned();
-    context.model_mapped = outgoing != model;
-    context.stream = envelope.stream;
-    context.edge_key = upstream.key.is_own();
-    context.profile = upstream.profile.clone();
+    let mut context = Box::new(RequestContext {
+        model: model.to_string(),
+        model_mapped: outgoing != model,
+        stream: envelope.stream,
+        edge_key: upstream.key.is_own(),
+        profile: upstream.profile.clone(),
+        ..context(typed.as_ref(), body, config)
+    });
     let edits_none = edits.is_empty();
     // What was read of the client's body is of no use for another one, and takes as much as that.
     let typed = typed.filter(|_| edits_none);
@@ -111,18 +103,10 @@ pub(super) fn write_request(
     let mut end = None;
     // Without calls there is nothing to count, nor where they are in the server's part.
     if !ids.is_empty() && !envelope.thread {
-        let as_sent = if edits_none {
-            typed
-        } else {
-            Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok()
-        };
-        let decided = match as_sent {
-            Some(request) => {
-                let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
-                Edits::new(request, to, guards, warnings)?
-            }
-            None => Edits::skipped(guards, warnings),
-        };
+        let read = || Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok();
+        let as_sent = if edits_none { typed } else { read() };
+        let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
+        let decided = Edits::new(as_sent, to, guards, warnings)?;
         body_up = decided.apply(body_up, depth_max);
         context.withheld = decided.withheld;
         end = decided.end;
@@ -131,15 +115,44 @@ pub(super) fn write_request(
         context.ids_used.add(id.decode().into_owned());
     }
     tool_id::count_forms(&context.ids_used, &mut context.counts);
-    Ok(match end {
-        // A guard answers in place of the upstream.
-        Some(text) => Translated::Answer { context, text, stop_reason: "end_turn" },
-        None => Translated::Send {
-            upstream: upstream.name.clone(),
-            body: body_up.into_bytes(),
-            context,
-        },
-    })
+    // A guard answers in place of the upstream.
+    if let Some(text) = end {
+        return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
+    }
+    Ok(Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), context })
+}
+
+/// What becomes of calls and results that do not fit.
+fn pairing(guards: &Guards, config: &Config, is_thread: bool) -> Pairing {
+    match guards.pairing {
+        // The calls of its results may be in the server's part.
+        _ if is_thread => Pairing::Off,
+        _ if config.settings.strict => Pairing::Reject,
+        pairing => pairing,
+    }
+}
+
+/// Repairs the messages of a body. Gives the ids of all calls; nothing where the messages are no history.
+fn repair<'a>(
+    body: &'a str,
+    messages: Option<Member<&'a str>>,
+    pairing: Pairing,
+    depth_max: u32,
+    edits: &mut Vec<Edit>,
+    warnings: &mut Warnings,
+) -> Result<Option<Vec<Str<'a>>>, Error> {
+    let Some(Member { text, start, end }) = messages else { return Ok(None) };
+    match SentMessages::read(body, text, depth_max, warnings) {
+        Ok(mut sent) => {
+            let ids = sent.take_ids();
+            if let Some(text) = sent.repair(pairing, warnings)? {
+                edits.push(Edit { start, end, text });
+            }
+            Ok(Some(ids))
+        }
+        Err(NotRead::TooMany(error)) => Err(error),
+        Err(NotRead::NotAHistory) => Ok(None),
+    }
 }
 
 /// Whether a body is a request for an upstream, as far as that can be told by its model.

@@ -18,17 +18,17 @@ impl<'a> SentMessages<'a> {
     /// The repaired history, if it is not what it was.
     pub(super) fn write_turns(&self, turns: &[Turn<'a>]) -> Option<String> {
         let mut owners: Owners = Vec::new();
-        for (at, said) in self.said.iter().enumerate() {
-            for part in &said.blocks {
+        for (at, message) in self.messages.iter().enumerate() {
+            for part in &message.blocks {
                 owners.push((self.offset(part.raw), at));
             }
         }
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
-        let mut copied = Copied { said: &self.said, next: 0, same: true };
+        let mut copied = Copied { messages: &self.messages, next: 0, same: true };
         // A message that becomes several gives its other members to the first of them alone: to all, a long one would
         // multiply with every result that stands in it.
-        let mut given = vec![false; self.said.len()];
+        let mut given = vec![false; self.messages.len()];
         json.begin_array();
         for turn in turns {
             let mut entries = Vec::new();
@@ -36,7 +36,9 @@ impl<'a> SentMessages<'a> {
                 Turn::System(texts) => {
                     for text in texts {
                         let place = self.offset(text.raw());
-                        let at = self.said.partition_point(|said| self.offset(said.raw) < place);
+                        let at = self
+                            .messages
+                            .partition_point(|message| self.offset(message.raw) < place);
                         copied.message(at, &mut json);
                     }
                     continue;
@@ -61,10 +63,10 @@ impl<'a> SentMessages<'a> {
                         Entry::Raw(raw) => self.owner(raw, &owners),
                         _ => None,
                     });
-                    let owner = owner.and_then(|at| self.said.get(at).zip(given.get_mut(at)));
-                    let owner = owner.filter(|(said, _)| said.role == role);
-                    let owner = owner.and_then(|(said, given)| {
-                        (!std::mem::replace(given, true)).then_some(said)
+                    let owner = owner.and_then(|at| self.messages.get(at).zip(given.get_mut(at)));
+                    let owner = owner.filter(|(message, _)| message.role == role);
+                    let owner = owner.and_then(|(message, given)| {
+                        (!std::mem::replace(given, true)).then_some(message)
                     });
                     write_message(owner, role, &entries, &mut json);
                 }
@@ -85,9 +87,9 @@ impl<'a> SentMessages<'a> {
         let mut rest = entries;
         while let Some(Entry::Raw(first)) = rest.first() {
             let at = self.owner(first, owners)?;
-            let said = self.said.get(at).filter(|said| said.role == role)?;
-            let (mine, others) = rest.split_at_checked(said.blocks.len())?;
-            let mut pairs = said.blocks.iter().zip(mine);
+            let message = self.messages.get(at).filter(|message| message.role == role)?;
+            let (mine, others) = rest.split_at_checked(message.blocks.len())?;
+            let mut pairs = message.blocks.iter().zip(mine);
             let is_same = |(part, entry): (&Part<'a>, &Entry<'_, 'a>)| match entry {
                 Entry::Raw(raw) => self.offset(raw) == self.offset(part.raw),
                 _ => false,
@@ -104,7 +106,7 @@ impl<'a> SentMessages<'a> {
 
 /// Copies messages of the client, and notes whether they are all of them, whole and in their order.
 struct Copied<'h, 'a> {
-    said: &'h [SentMessage<'a>],
+    messages: &'h [SentMessage<'a>],
     /// The message that comes next if nothing has to be changed.
     next: usize,
     same: bool,
@@ -114,14 +116,14 @@ impl Copied<'_, '_> {
     fn message(&mut self, at: usize, json: &mut Writer<'_>) {
         self.same &= at == self.next;
         self.next = at.saturating_add(1);
-        if let Some(said) = self.said.get(at) {
-            self.same &= !said.is_shortened();
-            said.write(json);
+        if let Some(message) = self.messages.get(at) {
+            self.same &= !message.is_shortened();
+            message.write(json);
         }
     }
 
     fn is_all(&self) -> bool {
-        self.same && self.next == self.said.len()
+        self.same && self.next == self.messages.len()
     }
 }
 
@@ -209,9 +211,9 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
         reader.begin_array()?;
         while reader.next_element()? {
             let block = reader.skip()?;
-            let said = json::member(block, "text").map(|text| Reader::new(text, 1).string());
-            match said {
-                Some(Ok(said)) => text.push(said),
+            let own = json::member(block, "text").map(|text| Reader::new(text, 1).string());
+            match own {
+                Some(Ok(own)) => text.push(own),
                 _ => others.push(block),
             }
         }
@@ -222,9 +224,9 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
     json.begin_object().kind("text").key("text").value();
     let out = json.out();
     out.extend_from_slice(b"\"[Tool result without a call: ");
-    for (at, said) in text.iter().enumerate() {
+    for (at, line) in text.iter().enumerate() {
         out.extend_from_slice(if at > 0 { b"\\n" } else { b"" });
-        out.extend_from_slice(said.raw().as_bytes());
+        out.extend_from_slice(line.raw().as_bytes());
     }
     out.extend_from_slice(b"]\"");
     json.end_object();

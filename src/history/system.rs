@@ -1,0 +1,58 @@
+//! System messages in the middle go where the upstream can take them.
+
+use super::read::Reading;
+use super::refused::{NotTaken, SYSTEM_TAGS};
+use crate::dialect::profile::{MidSystem, SystemRole};
+use crate::error::Error;
+use crate::model::turn::UserPart;
+use crate::model::{Block, Message};
+
+impl<'a> Reading<'_, '_, 'a> {
+    /// Reads a system message. One that `is_over` is left out.
+    pub(super) fn system(
+        &mut self,
+        at: usize,
+        message: Message<'a>,
+        is_over: bool,
+    ) -> Result<(), Error> {
+        self.thought.end();
+        self.history.effort = message.effort.or(self.history.effort);
+        let mut texts = Vec::new();
+        for (number, block) in message.content.into_iter().enumerate() {
+            match block {
+                Block::Text(text) => texts.push(text),
+                Block::ToolChange(change) => self.history.changes.push(*change),
+                Block::Unknown(tag) if self.warnings.strict() => {
+                    return Err(NotTaken::tag(tag, SYSTEM_TAGS).at(at, number, false));
+                }
+                // The API adds types here, and the client sends its history again each time.
+                Block::Unknown(tag) => self.warnings.add_named("unknown_block", &tag.decode()),
+                _ => {
+                    return Err(Error::invalid(format!(
+                        "messages.{at}.content.{number}: only `text` blocks, `tool_addition` and \
+                         `tool_removal` can be in `system` messages"
+                    )));
+                }
+            }
+        }
+        texts.retain(|text| !text.text.is_blank());
+        if is_over || texts.is_empty() {
+            return Ok(());
+        }
+        // Before anything else, it is the system prompt, whatever the client calls it.
+        if !self.begun || self.recipient.profile.mid_system == MidSystem::MergeToTop {
+            self.history.system.extend(texts);
+            return Ok(());
+        }
+        let texts = texts.into_iter().map(|text| text.text).collect();
+        // A model without a role for them has none in the middle either.
+        let in_place = self.recipient.profile.mid_system == MidSystem::InPlace
+            && self.recipient.profile.system_role != SystemRole::User;
+        if in_place {
+            self.turns.system(texts);
+        } else {
+            self.turns.item(UserPart::System(texts));
+        }
+        Ok(())
+    }
+}
