@@ -19,6 +19,7 @@ use std::cmp::Ordering;
 
 pub(crate) use repair::{unquoted, without_id};
 
+use super::kind_of;
 use crate::json::{self, Number, Reader, Str, ValueKind};
 use crate::text::names::Names;
 use crate::text::words;
@@ -72,10 +73,9 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
     if !budget.spend(schema, input) {
         return true;
     }
-    let Ok(Some(keywords)) = Keywords::read(schema) else { return true };
-    let (given, schemas) = (members(input), keywords.properties.map(members).unwrap_or_default());
-    let names = elements(keywords.required);
-    let mut names = names.filter_map(json::string);
+    let Some(keywords) = Keywords::read(schema) else { return true };
+    let (given, schemas) = (members(input), members(keywords.properties));
+    let mut names = json::elements(keywords.required).filter_map(json::string);
     names.all(|name| {
         let name = name.decode();
         given.get(&name).is_some_and(|value| {
@@ -92,23 +92,23 @@ struct Check<'s, 'b> {
     budget: &'b mut Budget,
 }
 
-/// The keywords of one schema, as raw texts.
+/// The keywords of one schema, as raw texts. A list or an object that is empty is not there.
 #[derive(Default)]
 struct Keywords<'s> {
     types: Option<&'s str>,
     enumeration: Option<&'s str>,
     constant: Option<&'s str>,
-    required: Option<&'s str>,
-    properties: Option<&'s str>,
+    required: &'s str,
+    properties: &'s str,
     /// Names of properties are matched by patterns, which are not checked here.
     patterned: bool,
     additional: Option<&'s str>,
     items: Option<&'s str>,
     /// The first elements have schemas of their own.
     prefixed: bool,
-    any_of: Option<&'s str>,
-    one_of: Option<&'s str>,
-    all_of: Option<&'s str>,
+    any_of: &'s str,
+    one_of: &'s str,
+    all_of: &'s str,
     reference: Option<Str<'s>>,
     nullable: bool,
     bounds: Vec<Bound<'s>>,
@@ -132,62 +132,43 @@ const BOUNDS: [&str; 8] = [
 
 impl<'s> Keywords<'s> {
     /// `None` for `true` and everything that is no schema; they accept.
-    fn read(schema: &'s str) -> Result<Option<Self>, json::Error> {
-        let mut reader = Reader::of(schema);
-        if reader.kind()? != ValueKind::Object {
-            return Ok(None);
+    fn read(schema: &'s str) -> Option<Self> {
+        if kind_of(schema) != ValueKind::Object {
+            return None;
         }
         let mut keywords = Self::default();
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let value = reader.skip()?;
-            let slot = match key.decode().as_ref() {
-                "type" => &mut keywords.types,
-                "enum" => &mut keywords.enumeration,
-                "const" => &mut keywords.constant,
-                "required" => &mut keywords.required,
-                "properties" => &mut keywords.properties,
-                "additionalProperties" => &mut keywords.additional,
-                "items" => &mut keywords.items,
-                "anyOf" => &mut keywords.any_of,
-                "oneOf" => &mut keywords.one_of,
-                "allOf" => &mut keywords.all_of,
-                "patternProperties" => {
-                    keywords.patterned = true;
-                    continue;
-                }
-                "prefixItems" => {
-                    keywords.prefixed = true;
-                    continue;
-                }
-                "nullable" => {
-                    keywords.nullable = value == "true";
-                    continue;
-                }
-                "$ref" => {
-                    keywords.reference = json::string(value);
-                    continue;
-                }
+        for (key, value) in json::members(schema) {
+            match key.decode().as_ref() {
+                "type" => keywords.types = Some(value),
+                "enum" => keywords.enumeration = Some(value),
+                "const" => keywords.constant = Some(value),
+                "required" => keywords.required = value,
+                "properties" => keywords.properties = value,
+                "additionalProperties" => keywords.additional = Some(value),
+                "items" => keywords.items = Some(value),
+                "anyOf" => keywords.any_of = value,
+                "oneOf" => keywords.one_of = value,
+                "allOf" => keywords.all_of = value,
+                "patternProperties" => keywords.patterned = true,
+                "prefixItems" => keywords.prefixed = true,
+                "nullable" => keywords.nullable = value == "true",
+                "$ref" => keywords.reference = json::string(value),
                 other => {
                     let bound = BOUNDS.iter().find(|keyword| **keyword == other);
                     // Draft 4 has booleans for `exclusiveMinimum`.
                     if let (Some(keyword), Ok(limit)) = (bound, Reader::new(value, 1).number()) {
                         keywords.bounds.push(Bound { keyword, limit });
                     }
-                    continue;
                 }
-            };
-            *slot = Some(value);
+            }
         }
-        Ok(Some(keywords))
+        Some(keywords)
     }
 
     /// The schema of all elements. An array of schemas, or `prefixItems` beside, counts from an index that is
     /// not kept here.
     fn of_elements(&self) -> Option<&'s str> {
-        self.items.filter(|items| {
-            !self.prefixed && kind_of(items).is_ok_and(|kind| kind != ValueKind::Array)
-        })
+        self.items.filter(|items| !self.prefixed && kind_of(items) != ValueKind::Array)
     }
 }
 
@@ -199,9 +180,8 @@ impl<'s> Check<'s, '_> {
         if schema.trim_ascii() == "false" {
             return false;
         }
-        let (Ok(Some(keywords)), Ok(kind)) = (Keywords::read(schema), kind_of(input)) else {
-            return true;
-        };
+        let Some(keywords) = Keywords::read(schema) else { return true };
+        let kind = kind_of(input);
         if keywords.nullable && kind == ValueKind::Null {
             return true;
         }
@@ -217,13 +197,13 @@ impl<'s> Check<'s, '_> {
                 ValueKind::Array => self.fits_elements(&keywords, input, deeper),
                 _ => true,
             };
-        fits && elements(keywords.all_of).all(|schema| self.apply(schema, input, deeper))
+        fits && json::elements(keywords.all_of).all(|schema| self.apply(schema, input, deeper))
             && self.fits_any(keywords.any_of, input, deeper)
             && self.fits_any(keywords.one_of, input, deeper)
     }
 
-    fn fits_any(&mut self, alternatives: Option<&'s str>, input: &str, depth: u32) -> bool {
-        let mut alternatives = elements(alternatives).peekable();
+    fn fits_any(&mut self, alternatives: &'s str, input: &str, depth: u32) -> bool {
+        let mut alternatives = json::elements(alternatives).peekable();
         alternatives.peek().is_none() || alternatives.any(|schema| self.apply(schema, input, depth))
     }
 
@@ -241,25 +221,26 @@ impl<'s> Check<'s, '_> {
     }
 
     fn fits_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
-        if keywords.required.or(keywords.properties).or(keywords.additional).is_none() {
+        let Keywords { required, properties, additional, .. } = keywords;
+        if required.is_empty() && properties.is_empty() && additional.is_none() {
             return true;
         }
         let members = members(input);
-        let mut required = elements(keywords.required).filter_map(json::string);
+        let mut required = json::elements(required).filter_map(json::string);
         if required.any(|name| !members.contains(&name.decode())) {
             return false;
         }
-        let schemas = keywords.properties.map(self::members).unwrap_or_default();
+        let schemas = self::members(properties);
         members.iter().all(|(key, value)| match schemas.get(key) {
             Some(schema) => self.apply(schema, value, depth),
             None if keywords.patterned => true,
-            None => keywords.additional.is_none_or(|schema| self.apply(schema, value, depth)),
+            None => additional.is_none_or(|schema| self.apply(schema, value, depth)),
         })
     }
 
     fn fits_elements(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> bool {
         keywords.of_elements().is_none_or(|schema| {
-            elements(Some(input)).all(|element| self.apply(schema, element, depth))
+            json::elements(input).all(|element| self.apply(schema, element, depth))
         })
     }
 
@@ -268,8 +249,8 @@ impl<'s> Check<'s, '_> {
             return false;
         }
         let Some(values) = keywords.enumeration else { return true };
-        kind_of(values) != Ok(ValueKind::Array)
-            || elements(Some(values)).any(|value| self.is_same(value, input, 0))
+        kind_of(values) != ValueKind::Array
+            || json::elements(values).any(|value| self.is_same(value, input, 0))
     }
 
     fn fits_bounds(&mut self, keywords: &Keywords<'_>, input: &str, kind: ValueKind) -> bool {
@@ -288,7 +269,7 @@ impl<'s> Check<'s, '_> {
                     &counted
                 }
                 (ValueKind::Array, "minItems" | "maxItems") => {
-                    counted = elements(Some(input)).count().to_string();
+                    counted = json::elements(input).count().to_string();
                     &counted
                 }
                 _ => return true,
@@ -312,27 +293,20 @@ impl<'s> Check<'s, '_> {
         if left == right || depth > DEPTH_MAX || !self.budget.spend(left, right) {
             return true;
         }
-        let (Ok(kind), Ok(other)) = (kind_of(left), kind_of(right)) else { return false };
-        if kind != other {
+        let kind = kind_of(left);
+        if kind != kind_of(right) {
             return false;
         }
         let deeper = depth.saturating_add(1);
         match kind {
-            ValueKind::String => {
-                match (Reader::new(left, 1).string(), Reader::new(right, 1).string()) {
-                    (Ok(left), Ok(right)) => left == right,
-                    _ => false,
-                }
+            ValueKind::String => json::string(left) == json::string(right),
+            ValueKind::Number => {
+                Number::read(left).is_some_and(|left| Number::read(right) == Some(left))
             }
-            ValueKind::Number => match (Number::read(left), Number::read(right)) {
-                (Some(left), Some(right)) => left == right,
-                _ => false,
-            },
             ValueKind::Array => {
-                elements(Some(left)).count() == elements(Some(right)).count()
-                    && elements(Some(left))
-                        .zip(elements(Some(right)))
-                        .all(|(left, right)| self.is_same(left, right, deeper))
+                let (lefts, rights) = (|| json::elements(left), || json::elements(right));
+                lefts().count() == rights().count()
+                    && lefts().zip(rights()).all(|(left, right)| self.is_same(left, right, deeper))
             }
             ValueKind::Object => {
                 let (left, right) = (members(left), members(right));
@@ -359,10 +333,9 @@ fn fits_type(keywords: &Keywords<'_>, input: &str, kind: ValueKind) -> bool {
         _ => true,
     };
     match kind_of(types) {
-        Ok(ValueKind::String) => json::string(types).is_some_and(fits),
-        Ok(ValueKind::Array) => {
-            let names = elements(Some(types)).filter_map(json::string);
-            let mut names = names.peekable();
+        ValueKind::String => json::string(types).is_some_and(fits),
+        ValueKind::Array => {
+            let mut names = json::elements(types).filter_map(json::string).peekable();
             names.peek().is_none() || names.any(fits)
         }
         _ => true,
@@ -374,37 +347,11 @@ fn is_integer(number: &str) -> bool {
     Number::read(number).is_some_and(|number| number.is_whole())
 }
 
-fn kind_of(text: &str) -> Result<ValueKind, json::Error> {
-    Reader::of(text).kind()
-}
-
-/// The elements of an array; none for anything else.
-fn elements(array: Option<&str>) -> impl Iterator<Item = &str> {
-    let mut reader = array.map(Reader::of);
-    if let Some(open) = &mut reader
-        && open.begin_array().is_err()
-    {
-        reader = None;
-    }
-    std::iter::from_fn(move || {
-        let reader = reader.as_mut()?;
-        match reader.next_element() {
-            Ok(true) => reader.skip().ok(),
-            _ => None,
-        }
-    })
-}
-
 /// The members of an object; none for anything else. Of several with one name the last one counts,
 /// as for most readers of JSON.
 fn members(object: &str) -> Names<'_, &str> {
     let mut members = Names::default();
-    let mut reader = Reader::of(object);
-    if reader.begin_object().is_err() {
-        return members;
-    }
-    while let Ok(Some(key)) = reader.next_key() {
-        let Ok(value) = reader.skip() else { break };
+    for (key, value) in json::members(object) {
         members.insert(key.decode(), value);
     }
     members

@@ -78,34 +78,29 @@ pub(crate) fn keyword_value(keyword: &str) -> KeywordValue {
 }
 
 impl KeywordValue {
-    /// Whether a value is what it must be, but for the schemas in it.
-    pub(crate) fn takes(self, mut value: Reader<'_>) -> Result<bool, Error> {
-        let kind = value.kind()?;
-        Ok(match self {
+    /// Whether a value is what it must be, but for the names and types in a list, and the schemas in it.
+    pub(crate) fn takes(self, value: &str) -> bool {
+        let kind = kind_of(value);
+        match self {
             Self::Data => true,
             Self::Given => kind != ValueKind::Null,
             Self::Text => kind == ValueKind::String,
             Self::Number => kind == ValueKind::Number,
-            Self::Count => kind == ValueKind::Number && !value.number()?.starts_with('-'),
+            Self::Count => kind == ValueKind::Number && !value.starts_with('-'),
             Self::Flag => kind == ValueKind::Bool,
-            Self::Schema => matches!(kind, ValueKind::Object | ValueKind::Bool),
             Self::Named => kind == ValueKind::Object,
-            Self::Items if kind != ValueKind::Array => {
-                matches!(kind, ValueKind::Object | ValueKind::Bool)
-            }
-            Self::Types if kind == ValueKind::String => is_type(&value.string()?.decode()),
-            Self::Names | Self::Types if kind == ValueKind::Array => {
-                let mut found = Found::default();
-                found.list(&mut value, self)?;
-                !found.is_faulty
-            }
-            Self::Values | Self::Branches | Self::Items if kind == ValueKind::Array => {
-                value.begin_array()?;
-                value.next_element()?
-            }
-            Self::Names | Self::Types | Self::Values | Self::Branches | Self::Items => false,
-        })
+            Self::Schema => matches!(kind, ValueKind::Object | ValueKind::Bool),
+            Self::Items if kind != ValueKind::Array => Self::Schema.takes(value),
+            Self::Types if kind == ValueKind::String => true,
+            Self::Types | Self::Names => kind == ValueKind::Array,
+            Self::Values | Self::Branches | Self::Items => json::elements(value).next().is_some(),
+        }
     }
+}
+
+/// The kind of a value that was read before.
+pub(crate) fn kind_of(value: &str) -> ValueKind {
+    Reader::of(value).kind().unwrap_or(ValueKind::Null)
 }
 
 /// The types of values.
@@ -183,19 +178,7 @@ impl Found {
                     self.is_refused |= !may_be_bool(keyword);
                     self.is_faulty |= reader.bool()? && keyword == "not";
                 }
-                (KeywordValue::Count, ValueKind::Number) => {
-                    self.is_faulty |= reader.number()?.starts_with('-');
-                }
-                (keyword_value, kind) => {
-                    reader.skip()?;
-                    self.is_faulty |= match keyword_value {
-                        KeywordValue::Data => false,
-                        KeywordValue::Given => kind == ValueKind::Null,
-                        KeywordValue::Number => kind != ValueKind::Number,
-                        KeywordValue::Flag => kind != ValueKind::Bool,
-                        _ => true,
-                    };
-                }
+                (keyword_value, _) => self.is_faulty |= !keyword_value.takes(reader.skip()?),
             }
             no_root |= root && is_no_root(keyword);
         }

@@ -7,7 +7,7 @@ use super::names;
 use super::typed::Builtin;
 use crate::dialect::profile::ToolSchema;
 use crate::dialect::schema::mended::plain_of;
-use crate::dialect::schema::{copy_member, write_schema};
+use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
 use crate::json_schema::Found;
 use crate::model::tool::ToolDefinition;
@@ -202,7 +202,7 @@ fn write_given(json: &mut Writer<'_>, object: &str) -> Result<(), json::Error> {
     json.begin_object();
     while let Some(key) = reader.next_key()? {
         if !reader.null()? {
-            copy_member(reader, json, key)?;
+            json.key_str(key).raw(reader.skip()?);
         }
     }
     json.end_object();

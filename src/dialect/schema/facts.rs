@@ -1,12 +1,14 @@
 //! What is known of one schema before it is written.
 
-use super::ARRAY;
-use crate::json::{self, Reader, Str, ValueKind};
-use crate::text::words;
+use std::borrow::Cow;
+
+use crate::json::{self, Str, ValueKind};
+use crate::json_schema::kind_of;
+use crate::text::names::NameSet;
 
 /// What an `enum` or a `const` says.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Values<'a> {
+pub(super) enum Values<'a> {
     /// There is none.
     #[default]
     Unsaid,
@@ -16,9 +18,26 @@ pub(crate) enum Values<'a> {
     Others(&'a str),
 }
 
+/// A member of a schema.
+pub(super) struct Member<'a> {
+    pub(super) key: Str<'a>,
+    /// The key without its escapes.
+    pub(super) keyword: Cow<'a, str>,
+    pub(super) value: &'a str,
+}
+
+impl Member<'_> {
+    pub(super) fn kind(&self) -> ValueKind {
+        kind_of(self.value)
+    }
+}
+
 /// What the members of one schema depend on in each other.
 #[derive(Default)]
-pub(crate) struct Facts<'a> {
+pub(super) struct Facts<'a> {
+    /// The schema, as it came.
+    pub(super) schema: &'a str,
+    pub(super) members: Vec<Member<'a>>,
     pub(super) typed: bool,
     /// The list of types, as it came; empty where there is none.
     pub(super) types: &'a str,
@@ -55,8 +74,6 @@ pub(crate) struct Facts<'a> {
     pub(super) all_of: &'a str,
     /// `required`, as it came.
     pub(super) required: &'a str,
-    /// `definitions`, as they came, where there are `$defs` too.
-    pub(super) definitions: &'a str,
     /// The type is an object, can be one, or is not said.
     pub(super) object: bool,
     /// `null` is among the types or the values, or it is said that it may be.
@@ -72,79 +89,88 @@ pub(crate) struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    pub(super) fn of(reader: &mut Reader<'a>) -> Result<Self, json::Error> {
-        let mut facts = Self { object: true, ..Self::default() };
-        let mut defs = false;
-        reader.begin_object()?;
-        while let Some(key) = reader.next_key()? {
-            let kind = reader.kind()?;
-            let value = reader.skip()?;
-            let given = kind != ValueKind::Null;
-            match (key.decode().as_ref(), kind) {
-                ("type", ValueKind::String) => {
-                    if let Some(name) = json::string(value) {
-                        facts.take_type(name);
-                    }
-                }
-                ("type", ValueKind::Array) => facts.take_types(value),
-                ("type", _) => facts.typed = given,
-                ("items", ValueKind::Array) => {
-                    facts.listed_items = json::elements(value).next().is_some();
-                }
-                ("items", _) => {
-                    (facts.items, facts.boolean_items) = (given, kind == ValueKind::Bool)
-                }
-                ("additionalProperties", _) => {
-                    (facts.additional_properties, facts.open) = (given, value == "true");
-                }
-                ("prefixItems", ValueKind::Array) => {
-                    facts.prefix_items = json::elements(value).next().is_some();
-                }
-                ("properties", ValueKind::Object) => {
-                    (facts.properties, facts.named) = (true, value)
-                }
-                ("anyOf", ValueKind::Array) => facts.any_of = value,
-                ("oneOf", ValueKind::Array) => facts.one_of = value,
-                ("allOf", ValueKind::Array) => facts.all_of = value,
-                ("required", ValueKind::Array) => facts.required = value,
-                ("definitions", ValueKind::Object) => facts.definitions = value,
-                ("$defs", ValueKind::Object) => defs = true,
-                ("nullable", ValueKind::Bool) => facts.nullable |= value == "true",
-                ("enum", ValueKind::Array) => {
-                    facts.enumerated = json::elements(value).next().is_some();
-                    if !facts.constant {
-                        facts.take_values(value);
-                    }
-                }
-                // `"const": null` is a value.
-                ("const", _) => {
-                    facts.constant = true;
-                    facts.values = match kind {
-                        ValueKind::String => Values::Strings,
-                        ValueKind::Null => Values::Unsaid,
-                        _ => Values::Others(value),
-                    };
-                    facts.nullable |= !given;
-                }
-                ("$ref", ValueKind::String) => facts.reference = json::string(value),
-                ("description", ValueKind::String) => facts.description = json::string(value),
-                ("format", ValueKind::String) => facts.format = json::string(value),
-                _ => {}
-            }
+    /// The facts of a schema; what is no object says nothing.
+    pub(super) fn of(schema: &'a str) -> Self {
+        if !schema.starts_with('{') {
+            return Self::default();
         }
-        if !defs {
-            facts.definitions = "";
+        let mut facts = Self { schema, object: true, ..Self::default() };
+        for (key, value) in json::members(schema) {
+            let member = Member { key, keyword: key.decode(), value };
+            facts.take(&member);
+            facts.members.push(member);
         }
-        Ok(facts)
+        facts
     }
 
-    /// Of a schema as it came; what is no object says nothing.
-    pub(super) fn of_text(schema: &'a str) -> Result<Self, json::Error> {
-        let mut reader = Reader::of(schema);
-        match reader.kind()? {
-            ValueKind::Object => Self::of(&mut reader),
-            _ => Ok(Self::default()),
+    /// Takes what a member says.
+    fn take(&mut self, member: &Member<'a>) {
+        let (value, kind) = (member.value, member.kind());
+        let given = kind != ValueKind::Null;
+        match (member.keyword.as_ref(), kind) {
+            ("type", ValueKind::String) => {
+                if let Some(name) = json::string(value) {
+                    self.take_type(name);
+                }
+            }
+            ("type", ValueKind::Array) => self.take_types(value),
+            ("type", _) => self.typed = given,
+            ("items", ValueKind::Array) => {
+                self.listed_items = json::elements(value).next().is_some();
+            }
+            ("items", _) => (self.items, self.boolean_items) = (given, kind == ValueKind::Bool),
+            ("additionalProperties", _) => {
+                (self.additional_properties, self.open) = (given, value == "true");
+            }
+            ("prefixItems", ValueKind::Array) => {
+                self.prefix_items = json::elements(value).next().is_some();
+            }
+            ("properties", ValueKind::Object) => (self.properties, self.named) = (true, value),
+            ("anyOf", ValueKind::Array) => self.any_of = value,
+            ("oneOf", ValueKind::Array) => self.one_of = value,
+            ("allOf", ValueKind::Array) => self.all_of = value,
+            ("required", ValueKind::Array) => self.required = value,
+            ("nullable", ValueKind::Bool) => self.nullable |= value == "true",
+            ("enum", ValueKind::Array) => {
+                self.enumerated = json::elements(value).next().is_some();
+                if !self.constant {
+                    self.take_values(value);
+                }
+            }
+            // `"const": null` is a value.
+            ("const", _) => {
+                self.constant = true;
+                self.values = match kind {
+                    ValueKind::String => Values::Strings,
+                    ValueKind::Null => Values::Unsaid,
+                    _ => Values::Others(value),
+                };
+                self.nullable |= !given;
+            }
+            ("$ref", ValueKind::String) => self.reference = json::string(value),
+            ("description", ValueKind::String) => self.description = json::string(value),
+            ("format", ValueKind::String) => self.format = json::string(value),
+            _ => {}
         }
+    }
+
+    /// The members that are written where they stand, whatever the dialect.
+    pub(super) fn members_in_place(&self) -> impl Iterator<Item = &Member<'a>> {
+        self.members.iter().filter(|member| {
+            let is_second =
+                member.keyword == "items" && self.prefix_items && member.kind() == ValueKind::Array;
+            !(is_second || self.merges && is_merged(&member.keyword))
+        })
+    }
+
+    /// The names in `required` that are properties.
+    pub(super) fn required_properties(&self) -> impl Iterator<Item = Str<'a>> + use<'a> {
+        let mut known = NameSet::default();
+        for (name, _) in json::members(self.named) {
+            known.add(name.decode());
+        }
+        let names = json::elements(self.required).filter_map(json::string);
+        names.filter(move |name| known.contains(&name.decode()))
     }
 
     /// It has this type.
@@ -159,9 +185,9 @@ impl<'a> Facts<'a> {
     /// It has one of these types.
     fn take_types(&mut self, types: &'a str) {
         (self.typed, self.types) = (true, types);
-        self.array = words::has(types, ARRAY);
-        self.object = words::has(types, "\"object\"");
-        self.nullable |= words::has(types, "\"null\"");
+        self.array = types.contains("\"array\"");
+        self.object = types.contains("\"object\"");
+        self.nullable |= types.contains("\"null\"");
         let names = json::elements(types).filter_map(json::string);
         let mut names = names.filter(|name| *name != "null");
         let first = names.next();
@@ -242,6 +268,11 @@ impl<'a> Facts<'a> {
         }
         json::escape(out, end);
     }
+}
+
+/// Whether a schema that is written as one with its branches gives what this keyword says.
+pub(super) fn is_merged(keyword: &str) -> bool {
+    matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf" | "$ref")
 }
 
 /// Whether a reference is to a place within the schema, and not to all of it, as zod writes for a schema that holds

@@ -17,14 +17,14 @@
 //! | `properties` without any | left out, and for a function without parameters all of them |
 //! | a keyword that is not known there | left out: the client looks at inputs itself |
 
-use super::facts::{Facts, Values};
-use super::merged::{Branches, Which, branches};
-use super::{Walk, next_keyword, required};
-use crate::json::{self, Reader, Str, ValueKind, Writer};
+use super::facts::{Facts, Member, Values};
+use super::merged::{self, Branches, Which, branches};
+use super::walk::Dialect;
+use crate::json::{self, Str, ValueKind, Writer};
 
 /// What is said of a schema by the one around it.
 #[derive(Default)]
-pub(crate) struct Around<'a> {
+struct Around<'a> {
     /// The outermost first.
     descriptions: Vec<Str<'a>>,
     nullable: bool,
@@ -42,16 +42,23 @@ impl<'a> Around<'a> {
     }
 }
 
-impl Walk<'_> {
-    /// An object, whose facts are these.
-    pub(super) fn gemini<'a>(
-        &self,
-        reader: &mut Reader<'a>,
-        json: &mut Writer<'_>,
-        root: bool,
+pub(super) struct Gemini;
+
+impl Dialect for Gemini {
+    fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
+        self.within(Facts::of(schema), Around::default(), json, root);
+    }
+}
+
+impl Gemini {
+    /// Writes a schema with what the one around it says.
+    fn within<'a>(
+        &mut self,
         mut facts: Facts<'a>,
         around: Around<'a>,
-    ) -> Result<(), json::Error> {
+        json: &mut Writer<'_>,
+        root: bool,
+    ) {
         let list = facts.lists().into_iter().find(|list| !list.is_empty());
         let Branches { schemas, has_null } = branches(list.unwrap_or_default());
         let is_of_all = facts.any_of.is_empty() && facts.one_of.is_empty();
@@ -60,20 +67,20 @@ impl Walk<'_> {
         let is_full = root || facts.properties || is_list;
         facts.refers = facts.reference.is_some() && !root;
         let which = Which::AsFarAsPossible;
-        let parts = if is_full && !facts.refers { self.parts(&facts, which, root) } else { None };
+        let merges = is_full && !facts.refers;
+        let parts = if merges { merged::parts(&facts, which, root) } else { None };
         facts.merges = parts.is_some();
         // A branch that says less than what is around it is no schema by itself.
         let says_all = facts.items || facts.listed_items || facts.values != Values::Unsaid;
         if !(schemas.is_empty() || is_full || facts.refers || says_all) && facts.are_whole(&schemas)
         {
-            reader.skip()?;
             return self.choice(&schemas, json, around.with(&facts, has_null && !is_of_all));
         }
         facts.around = around.descriptions;
         facts.nullable |= around.nullable;
         if facts.several && facts.values != Values::Strings && !root && !facts.refers {
             facts.nullable |= has_null && !is_of_all;
-            return several_types(reader, json, &facts);
+            return several_types(json, &facts);
         }
         facts.nullable |= has_null && !facts.merges;
         if root || facts.merges {
@@ -81,7 +88,6 @@ impl Walk<'_> {
             facts.values = Values::Unsaid;
             facts.array = false;
         }
-        reader.begin_object()?;
         json.begin_object();
         let says_type = facts.typed || facts.refers || facts.properties || facts.merges;
         if root {
@@ -94,27 +100,17 @@ impl Walk<'_> {
             json.key("type").str(kind);
             facts.take_type(kind);
         }
-        while let Some(key) = next_keyword(reader, &facts)? {
-            let keyword = key.decode();
-            if root && keyword == "type" {
-                reader.skip()?;
-                continue;
-            }
-            self.gemini_member(reader, json, key, &keyword, &facts, root)?;
+        for member in facts.members_in_place().filter(|member| !(root && member.keyword == "type"))
+        {
+            self.member_of(member, &facts, json, root);
         }
-        self.missing_properties(&facts, parts, json, root)?;
+        self.missing_properties(&facts, parts, json, root);
         finish(json, &facts);
         json.end_object();
-        Ok(())
     }
 
     /// One of several schemas.
-    fn choice<'a>(
-        &self,
-        choices: &[&'a str],
-        json: &mut Writer<'_>,
-        mut around: Around<'a>,
-    ) -> Result<(), json::Error> {
+    fn choice<'a>(&mut self, choices: &[&'a str], json: &mut Writer<'_>, mut around: Around<'a>) {
         let several = choices.len() > 1;
         let is_free = |schema: &&str| json::members(schema).all(|(key, _)| key != "description");
         // Said once: a long one would multiply with the branches.
@@ -123,117 +119,76 @@ impl Walk<'_> {
             json.begin_object().key("anyOf").begin_array();
         }
         for (at, schema) in choices.iter().enumerate() {
-            let mut reader = Reader::of(schema);
-            let facts = Facts::of_text(schema)?;
             let mut here = Around { descriptions: Vec::new(), ..around };
             if at == described {
                 here.descriptions = std::mem::take(&mut around.descriptions);
             }
-            let is_object = reader.kind()? == ValueKind::Object;
-            if !is_object {
-                reader = Reader::of("{}");
-            }
-            self.gemini(&mut reader, json, false, facts, here)?;
+            self.within(Facts::of(schema), here, json, false);
         }
         if several {
             json.end_array().end_object();
         }
-        Ok(())
     }
 
-    fn gemini_member(
-        &self,
-        reader: &mut Reader<'_>,
-        json: &mut Writer<'_>,
-        key: Str<'_>,
-        keyword: &str,
+    fn member_of(
+        &mut self,
+        member: &Member<'_>,
         facts: &Facts<'_>,
+        json: &mut Writer<'_>,
         root: bool,
-    ) -> Result<(), json::Error> {
-        match (keyword, reader.kind()?) {
-            ("$ref", _) if !facts.refers => drop(reader.skip()?),
-            ("$ref" | "$defs" | "definitions", _) => self.member(reader, json, key, keyword)?,
+    ) {
+        match (member.keyword.as_ref(), member.kind()) {
+            ("$ref", _) if !facts.refers => {}
+            ("$ref" | "$defs" | "definitions", _) => self.member(member, json),
             // `finish` says these.
-            ("description" | "nullable", _) => drop(reader.skip()?),
-            _ if facts.refers => drop(reader.skip()?),
-            ("type", _) if facts.values == Values::Strings => drop(reader.skip()?),
+            ("description" | "nullable", _) => {}
+            _ if facts.refers => {}
+            ("type", _) if facts.values == Values::Strings => {}
             ("type", ValueKind::Array) => {
-                reader.skip()?;
                 if let Some(name) = facts.sole_type {
                     json.key("type").str(name);
                 }
             }
             ("const", _) if facts.values == Values::Strings => {
-                let value = reader.string()?;
-                if !value.is_empty() {
-                    json.key("enum").begin_array().str(value).end_array();
-                }
+                let value = json::string(member.value).filter(|value| !value.is_empty());
+                texts("enum", value, json);
             }
             ("enum", ValueKind::Array) if !facts.constant && facts.values == Values::Strings => {
-                enumeration(reader, json)?;
+                let values = json::elements(member.value).filter_map(json::string);
+                texts("enum", values.filter(|value| !value.is_empty()), json);
             }
             ("properties" | "required" | "minProperties" | "maxProperties", _) if !facts.object => {
-                reader.skip()?;
             }
-            ("properties", _) if json::members(facts.named).next().is_none() && !root => {
-                reader.skip()?;
+            ("properties", _) if json::members(facts.named).next().is_none() && !root => {}
+            ("required", ValueKind::Array) => texts("required", facts.required_properties(), json),
+            ("items", ValueKind::Array) => {
+                json.key("items");
+                self.schema(json::elements(member.value).next().unwrap_or("{}"), json);
             }
-            ("required", ValueKind::Array) => required(reader, json, facts)?,
-            ("items", ValueKind::Array) => self.first_item(reader, json)?,
             // Only the formats of numbers are known (`int32`).
-            ("format", _) if !facts.numeric && facts.format.is_some() => drop(reader.skip()?),
-            ("default", ValueKind::Null) => drop(reader.skip()?),
+            ("format", _) if !facts.numeric && facts.format.is_some() => {}
+            ("default", ValueKind::Null) => {}
             (
                 "type" | "format" | "items" | "minItems" | "maxItems" | "properties"
                 | "minProperties" | "maxProperties" | "minLength" | "maxLength" | "pattern"
                 | "minimum" | "maximum" | "default",
                 _,
-            ) => self.member(reader, json, key, keyword)?,
-            _ => drop(reader.skip()?),
+            ) => self.member(member, json),
+            _ => {}
         }
-        Ok(())
-    }
-
-    /// `items` with the first of a list of schemas.
-    fn first_item(
-        &self,
-        reader: &mut Reader<'_>,
-        json: &mut Writer<'_>,
-    ) -> Result<(), json::Error> {
-        json.key("items");
-        reader.begin_array()?;
-        let mut is_first = true;
-        while reader.next_element()? {
-            if std::mem::take(&mut is_first) {
-                self.schema(reader, json, false)?;
-            } else {
-                reader.skip()?;
-            }
-        }
-        if is_first {
-            json.raw("{}");
-        }
-        Ok(())
     }
 }
 
-/// `enum` of strings, without those that are empty, and none where all are.
-fn enumeration(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
-    let mut has_one = false;
-    reader.begin_array()?;
-    while reader.next_element()? {
-        let Some(value) = reader.string_or_skip()?.filter(|value| !value.is_empty()) else {
-            continue;
-        };
-        if !std::mem::replace(&mut has_one, true) {
-            json.key("enum").begin_array();
+/// Writes a list of texts; nothing where there are none.
+fn texts<'a>(key: &'static str, texts: impl IntoIterator<Item = Str<'a>>, json: &mut Writer<'_>) {
+    let mut texts = texts.into_iter().peekable();
+    if texts.peek().is_some() {
+        json.key(key).begin_array();
+        for text in texts {
+            json.str(text);
         }
-        json.str(value);
-    }
-    if has_one {
         json.end_array();
     }
-    Ok(())
 }
 
 /// What is said in another keyword than the client's.
@@ -273,12 +228,8 @@ fn describe(json: &mut Writer<'_>, facts: &Facts<'_>) {
 }
 
 /// A schema of several types, each of which is one. What else it says is left out.
-fn several_types(
-    reader: &mut Reader<'_>,
-    json: &mut Writer<'_>,
-    facts: &Facts<'_>,
-) -> Result<(), json::Error> {
-    let types = json::member(reader.skip()?, "type").unwrap_or("[]");
+fn several_types(json: &mut Writer<'_>, facts: &Facts<'_>) {
+    let types = json::member(facts.schema, "type").unwrap_or("[]");
     let names = json::elements(types).filter_map(json::string);
     let mut is_first = true;
     json.begin_object().key("anyOf").begin_array();
@@ -296,5 +247,4 @@ fn several_types(
         json.end_object();
     }
     json.end_array().end_object();
-    Ok(())
 }

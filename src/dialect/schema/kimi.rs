@@ -22,13 +22,14 @@
 
 mod limits;
 mod names;
+mod tree;
 mod types;
 mod values;
 
-use super::Walk;
-use super::facts::Facts;
-use super::merged::Which;
-use crate::json::{self, Reader, Str, ValueKind, Writer};
+use super::facts::{Facts, Member};
+use super::merged::{self, Which};
+use super::references::{Definitions, name_of};
+use crate::json::{self, Str, ValueKind, Writer};
 use crate::json_schema::{
     KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, may_be_bool,
 };
@@ -57,10 +58,10 @@ impl SchemaPosition {
 }
 
 /// Writes a schema in its flavour.
-struct Flavour<'w, 's> {
-    walk: &'w Walk<'s>,
+struct Flavour<'s> {
+    root: &'s str,
     /// The client's definitions, each with the name that Kimi takes.
-    definitions: Names<'s, (String, &'s str)>,
+    definitions: Names<'static, (String, &'s str)>,
     /// So deep properties are written.
     depth_max: u32,
     /// Whether definitions may refer to others than themselves.
@@ -74,15 +75,11 @@ struct Flavour<'w, 's> {
     within: Option<String>,
 }
 
-/// Writes the whole of a walk, as it is for a function or for an output.
-pub(super) fn write(
-    walk: &Walk<'_>,
-    json: &mut Writer<'_>,
-    function: bool,
-) -> Result<(), json::Error> {
+/// Writes a whole schema, as it is for a function or for an output.
+pub(super) fn write(root: &str, json: &mut Writer<'_>, function: bool) {
     let mut flavour = Flavour {
-        walk,
-        definitions: definitions(walk.root),
+        root,
+        definitions: definitions(root),
         depth_max: 0,
         follows: true,
         loosened: NameSet::default(),
@@ -98,56 +95,49 @@ pub(super) fn write(
             continue;
         }
         (flavour.depth_max, flavour.follows) = (depth_max, follows);
-        text = flavour.whole(place)?;
+        text = flavour.whole(place);
         if limits::fits(&text) {
             break;
         }
     }
-    json.value().out().extend_from_slice(text.as_bytes());
-    Ok(())
+    json.raw(&text);
 }
 
 /// What a schema defines, each under the name that Kimi takes.
-fn definitions(root: &str) -> Names<'_, (String, &str)> {
-    let mut all: Names<'_, (String, &str)> = Names::default();
+fn definitions(root: &str) -> Names<'static, (String, &str)> {
+    let mut all = Names::default();
     let mut sent = NameSet::default();
     let mut numbers: Names<'_, usize> = Names::default();
-    for place in ["$defs", "definitions"] {
-        for (name, schema) in json::members(json::member(root, place).unwrap_or_default()) {
-            let name = name.decode();
-            if all.contains(&name) {
-                continue;
-            }
-            let mut base = name.replace(['/', '{', '}'], "_");
-            if base.is_empty() {
-                base.push('_');
-            }
-            let mut known = base.clone();
-            // Each name counts on from its last number: thousands of the client's may become one.
-            while !sent.add(known.clone()) {
-                let mut number = 0usize;
-                numbers.update(base.clone(), |last| {
-                    *last = last.saturating_add(1);
-                    number = *last;
-                });
-                known = match number {
-                    1 => format!("{base}_"),
-                    _ => format!("{base}_{number}"),
-                };
-            }
-            all.insert(name, (known, schema));
+    for (name, schema) in Definitions::of(root).iter() {
+        let mut base = name.replace(['/', '{', '}'], "_");
+        if base.is_empty() {
+            base.push('_');
         }
+        let mut known = base.clone();
+        // Each name counts on from its last number: thousands of the client's may become one.
+        while !sent.add(known.clone()) {
+            let mut number = 0usize;
+            numbers.update(base.clone(), |last| {
+                *last = last.saturating_add(1);
+                number = *last;
+            });
+            known = match number {
+                1 => format!("{base}_"),
+                _ => format!("{base}_{number}"),
+            };
+        }
+        all.insert(name.to_owned(), (known, schema));
     }
     all
 }
 
-impl<'w> Flavour<'w, '_> {
+impl Flavour<'_> {
     /// Writes all of it, so that nothing in it requires itself without end.
-    fn whole(&mut self, place: SchemaPosition) -> Result<String, json::Error> {
+    fn whole(&mut self, place: SchemaPosition) -> String {
         loop {
             let mut out = Vec::new();
             (self.depth, self.within) = (0, None);
-            self.schema(self.walk.root, &mut Writer::new(&mut out), place)?;
+            self.schema(self.root, &mut Writer::new(&mut out), place);
             let text = String::from_utf8(out).unwrap_or_default();
             let mut loosens = |all: bool| {
                 let mut changes = false;
@@ -157,89 +147,79 @@ impl<'w> Flavour<'w, '_> {
                 changes
             };
             if !(loosens(false) || loosens(true)) {
-                return Ok(text);
+                return text;
             }
         }
     }
 
-    fn schema(
-        &mut self,
-        schema: &str,
-        json: &mut Writer<'_>,
-        place: SchemaPosition,
-    ) -> Result<(), json::Error> {
+    fn schema(&mut self, schema: &str, json: &mut Writer<'_>, place: SchemaPosition) {
         if !schema.starts_with('{') {
             json.raw("{}");
-            return Ok(());
+            return;
         }
-        let facts = Facts::of_text(schema)?;
+        let facts = Facts::of(schema);
         let function = place == SchemaPosition::Function;
         let reference = facts.reference.filter(|_| !function).and_then(|it| self.reference(it));
         if let Some(reference) = reference {
-            return self.noted(schema, json, place, |_, json| {
+            return self.noted(&facts, json, place, |_, json| {
                 json.key("$ref").text(&reference);
-                Ok(())
             });
         }
-        if merges(&facts, function) {
-            let walk: &'w Walk<'_> = self.walk;
-            if let Some(parts) = walk.parts(&facts, Which::AsFarAsPossible, function) {
-                return self.schema(&parts.beside(schema, function), json, place);
-            }
+        if merges(&facts, function)
+            && let Some(parts) = merged::parts(&facts, Which::AsFarAsPossible, function)
+        {
+            return self.schema(&parts.beside(schema, function), json, place);
         }
         if function {
-            return self.object(schema, &facts, json, place);
+            return self.object(&facts, json, place);
         }
         if chooses(&facts) {
-            return self.choice(facts.any_of, schema, json, place);
+            return self.choice(facts.any_of, &facts, json, place);
         }
         if let Some(narrowed) = values::narrowed(schema, &facts) {
             return self.schema(&narrowed, json, place);
         }
         if let Some(branches) = types::branches(schema, &facts) {
-            return self.choice(&branches, schema, json, place);
+            return self.choice(&branches, &facts, json, place);
         }
-        self.object(schema, &facts, json, place)
+        self.object(&facts, json, place);
     }
 
     /// Writes a choice of schemas, under the description of this one.
     fn choice(
         &mut self,
         branches: &str,
-        schema: &str,
+        facts: &Facts<'_>,
         json: &mut Writer<'_>,
         place: SchemaPosition,
-    ) -> Result<(), json::Error> {
-        self.noted(schema, json, place, |flavour, json| {
+    ) {
+        self.noted(facts, json, place, |flavour, json| {
             json.key("anyOf");
-            flavour.list(branches, json)
-        })
+            flavour.list(branches, json);
+        });
     }
 
     /// Writes a schema of one thing, beside which only a title and a description stand.
     fn noted(
         &mut self,
-        schema: &str,
+        facts: &Facts<'_>,
         json: &mut Writer<'_>,
         place: SchemaPosition,
-        write: impl FnOnce(&mut Self, &mut Writer<'_>) -> Result<(), json::Error>,
-    ) -> Result<(), json::Error> {
+        write: impl FnOnce(&mut Self, &mut Writer<'_>),
+    ) {
         json.begin_object();
         if self.is_loosened(place) {
             json.key("type").raw(types::ALL);
         } else {
-            write(self, json)?;
+            write(self, json);
         }
-        for (key, value) in json::members(schema) {
-            if types::is_note(key.raw()) {
-                json.key_str(key).raw(value);
-            }
+        for member in facts.members.iter().filter(|member| types::is_note(member.key.raw())) {
+            json.key_str(member.key).raw(member.value);
         }
         if place.is_top() {
-            self.write_definitions(json)?;
+            self.write_definitions(json);
         }
         json.end_object();
-        Ok(())
     }
 
     fn is_loosened(&self, place: SchemaPosition) -> bool {
@@ -255,17 +235,11 @@ impl<'w> Flavour<'w, '_> {
     }
 
     /// Writes a schema that is neither a reference nor a choice.
-    fn object(
-        &mut self,
-        schema: &str,
-        facts: &Facts<'_>,
-        json: &mut Writer<'_>,
-        place: SchemaPosition,
-    ) -> Result<(), json::Error> {
+    fn object(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>, place: SchemaPosition) {
         let function = place == SchemaPosition::Function;
         let is_loosened = self.is_loosened(place);
         if is_loosened && !(function || facts.typed || facts.properties) {
-            return self.noted(schema, json, place, |_, _| Ok(()));
+            return self.noted(facts, json, place, |_, _| {});
         }
         if facts.properties {
             self.deepest = self.deepest.max(self.depth);
@@ -277,29 +251,29 @@ impl<'w> Flavour<'w, '_> {
             json.kind("object");
         }
         let mut defines = place.is_top();
-        for (key, value) in json::members(schema) {
-            let keyword = key.decode();
-            match keyword.as_ref() {
+        for member in &facts.members {
+            let value = member.value;
+            match member.keyword.as_ref() {
                 "type" if function => drop(json.kind("object")),
                 "$defs" | "definitions" if defines => {
                     defines = false;
-                    self.write_definitions(json)?;
+                    self.write_definitions(json);
                 }
                 "$defs" | "definitions" | "$ref" | "anyOf" => {}
                 "$id" if !place.is_top() => {}
                 "description" if !moved.is_empty() => {}
                 "required" if is_loosened || is_cut => {}
                 "items" if is_loosened => {}
-                "properties" if !is_cut => self.properties(value, json, &moved)?,
+                "properties" if !is_cut => self.properties(value, json, &moved),
                 "properties" => {}
                 "required" => names::required(value, facts, &moved, json),
                 "additionalProperties" if !moved.is_empty() || is_cut => {}
                 "enum" if function => {}
                 "enum" => values::write(value, facts, json),
                 "type" => json_type(value, facts, json),
-                _ => self.member(key, &keyword, value, json)?,
+                _ => self.member(member, json),
             }
-            if keyword == "properties" && !(facts.typed || function) {
+            if member.keyword == "properties" && !(facts.typed || function) {
                 json.kind("object");
             }
         }
@@ -310,10 +284,9 @@ impl<'w> Flavour<'w, '_> {
             names::describe(facts, &moved, json);
         }
         if defines {
-            self.write_definitions(json)?;
+            self.write_definitions(json);
         }
         json.end_object();
-        Ok(())
     }
 
     /// Whether a key may stand where the walk is: in definitions, none has a `/`.
@@ -321,35 +294,23 @@ impl<'w> Flavour<'w, '_> {
         self.within.is_none() || !words::has_byte(key, b'/')
     }
 
-    fn properties(
-        &mut self,
-        properties: &str,
-        json: &mut Writer<'_>,
-        moved: &Names<'_, &str>,
-    ) -> Result<(), json::Error> {
+    fn properties(&mut self, properties: &str, json: &mut Writer<'_>, moved: &Names<'_, &str>) {
         json.key("properties").begin_object();
         self.depth = self.depth.saturating_add(1);
         for (name, schema) in json::members(properties) {
             if !moved.contains(&name.decode()) {
                 json.key_str(name);
-                self.schema(schema, json, SchemaPosition::Inner)?;
+                self.schema(schema, json, SchemaPosition::Inner);
             }
         }
         self.depth = self.depth.saturating_sub(1);
         json.end_object();
-        Ok(())
     }
 
     /// Writes a member that says nothing of others.
-    fn member(
-        &mut self,
-        key: Str<'_>,
-        keyword: &str,
-        value: &str,
-        json: &mut Writer<'_>,
-    ) -> Result<(), json::Error> {
-        let kind = Reader::of(value).kind()?;
-        match (keyword_value(keyword), kind) {
+    fn member(&mut self, member: &Member<'_>, json: &mut Writer<'_>) {
+        let (key, value, keyword) = (member.key, member.value, member.keyword.as_ref());
+        match (keyword_value(keyword), member.kind()) {
             (KeywordValue::Schema, ValueKind::Bool) if keyword == "not" => {}
             (KeywordValue::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
                 json.key_str(key).raw(value);
@@ -357,19 +318,19 @@ impl<'w> Flavour<'w, '_> {
             // As drafts before 2020-12 call it. One of the name itself stands beside it, perhaps.
             (KeywordValue::Items, ValueKind::Array) => {
                 json.key("prefixItems");
-                self.list(value, json)?;
+                self.list(value, json);
             }
             (KeywordValue::Branches, ValueKind::Array) => {
                 json.key_str(key);
-                self.list(value, json)?;
+                self.list(value, json);
             }
             (KeywordValue::Items, _) => {
                 json.key_str(key);
-                self.schema(value, json, SchemaPosition::Inner)?;
+                self.schema(value, json, SchemaPosition::Inner);
             }
             (KeywordValue::Schema, _) => {
                 json.key_str(key);
-                self.held(value, keyword == "additionalProperties", json)?;
+                self.held(value, keyword == "additionalProperties", json);
             }
             (KeywordValue::Named, ValueKind::Object) => {
                 json.key_str(key).begin_object();
@@ -379,7 +340,7 @@ impl<'w> Flavour<'w, '_> {
                     let is_odd = is_odd || name == "$ref";
                     if !is_odd && self.takes_key(&name.decode()) {
                         json.key_str(name);
-                        self.held(schema, false, json)?;
+                        self.held(schema, false, json);
                     }
                 }
                 json.end_object();
@@ -390,38 +351,30 @@ impl<'w> Flavour<'w, '_> {
             }
             _ => {}
         }
-        Ok(())
     }
 
     /// Writes a schema that a keyword holds. References stand in few places; one in a choice stands anywhere.
-    fn held(
-        &mut self,
-        schema: &str,
-        takes_references: bool,
-        json: &mut Writer<'_>,
-    ) -> Result<(), json::Error> {
-        let refers = Facts::of_text(schema)?.reference.and_then(|it| self.reference(it)).is_some();
-        if !refers || takes_references {
+    fn held(&mut self, schema: &str, takes_references: bool, json: &mut Writer<'_>) {
+        let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
+        if refers.is_none() || takes_references {
             return self.schema(schema, json, SchemaPosition::Inner);
         }
         json.begin_object().key("anyOf").begin_array();
-        self.schema(schema, json, SchemaPosition::Inner)?;
+        self.schema(schema, json, SchemaPosition::Inner);
         json.end_array().end_object();
-        Ok(())
     }
 
-    fn list(&mut self, schemas: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    fn list(&mut self, schemas: &str, json: &mut Writer<'_>) {
         json.begin_array();
         for schema in json::elements(schemas) {
-            self.schema(schema, json, SchemaPosition::Inner)?;
+            self.schema(schema, json, SchemaPosition::Inner);
         }
         json.end_array();
-        Ok(())
     }
 
-    fn write_definitions(&mut self, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    fn write_definitions(&mut self, json: &mut Writer<'_>) {
         if self.definitions.is_empty() {
-            return Ok(());
+            return;
         }
         let all: Vec<(String, &str)> = self.definitions.values().cloned().collect();
         json.key("$defs").begin_object();
@@ -429,23 +382,18 @@ impl<'w> Flavour<'w, '_> {
         for (name, schema) in all {
             json.key_text(&name);
             self.within = Some(name);
-            self.schema(schema, json, SchemaPosition::Definition)?;
+            self.schema(schema, json, SchemaPosition::Definition);
         }
         (self.depth, self.within) = (depth, None);
         json.end_object();
-        Ok(())
     }
 
     /// A reference as it is sent, if Kimi knows to what: the whole, or a definition.
     fn reference(&self, reference: Str<'_>) -> Option<String> {
-        let reference = reference.decode();
         if reference == "#" {
-            return self.follows.then(|| reference.into_owned());
+            return self.follows.then(|| "#".to_owned());
         }
-        let place = reference.strip_prefix("#/")?;
-        let name = place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))?;
-        let name = if words::has_byte(name, b'/') { return None } else { name };
-        let (sent, _) = self.definitions.get(&name.replace("~1", "/").replace("~0", "~"))?;
+        let (sent, _) = self.definitions.get(&name_of(reference)?)?;
         let is_own = || self.within.as_ref() == Some(sent);
         let may_follow = self.follows || self.within.is_none() || is_own();
         may_follow.then(|| ["#/$defs/", sent].concat())
@@ -463,12 +411,6 @@ fn chooses(facts: &Facts<'_>) -> bool {
 fn merges(facts: &Facts<'_>, root: bool) -> bool {
     let chooses = !facts.any_of.is_empty() && facts.properties;
     root && (facts.has_branches() || facts.reference.is_some()) || chooses
-}
-
-/// The name of a definition.
-pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
-    let place = reference.raw().strip_prefix("#/")?;
-    place.strip_prefix("$defs/").or_else(|| place.strip_prefix("definitions/"))
 }
 
 /// Writes the types. Of a number and `null`, `null` stands first, or its value among others is refused.

@@ -16,8 +16,8 @@
 
 use std::borrow::Cow;
 
-use super::{copy_member, references};
-use crate::json::{self, Reader, Str, ValueKind, Writer};
+use super::references;
+use crate::json::{self, Str, Writer};
 use crate::json_schema::{Found, KeywordValue, TYPES, allows_all, is_choice, keyword_value};
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
@@ -47,11 +47,9 @@ pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found
     let counts = words::has_any(&schema, &["/anyOf/", "/oneOf/"]);
     let drops = !counts && words::has_any(&schema, &["\"not\"", "false", "\"enum\""]);
     let mut out = Vec::new();
-    let written = Mender { drops }.schema(&schema, &mut Writer::new(&mut out));
-    let mended = String::from_utf8(out).ok().filter(|_| written.is_ok());
+    Mender { drops }.schema(&schema, &mut Writer::new(&mut out));
     let found = Found { is_refused: true, is_faulty: false, is_complete: false };
-    // Nothing fails with a schema that was read from a request.
-    (mended.map_or(schema, Cow::Owned), found)
+    (String::from_utf8(out).map_or(schema, Cow::Owned), found)
 }
 
 /// The type that is meant by a name.
@@ -116,82 +114,57 @@ struct Mender {
 }
 
 impl Mender {
-    fn schema(&self, schema: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
-        match schema.as_bytes().first() {
-            Some(b'{') => {}
-            Some(b't' | b'f') => {
-                json.raw(schema);
-                return Ok(());
-            }
-            _ => {
-                json.raw("{}");
-                return Ok(());
-            }
+    fn schema(&self, schema: &str, json: &mut Writer<'_>) {
+        if !schema.starts_with('{') {
+            json.raw(if schema.starts_with(['t', 'f']) { schema } else { "{}" });
+            return;
         }
         if let Some(alone) = self.drops.then(|| without_choice(schema)).flatten() {
             return self.schema(&alone, json);
         }
         let never = if self.drops { never(schema) } else { NameSet::default() };
-        let mut reader = Reader::of(schema);
-        reader.begin_object()?;
         json.begin_object();
-        while let Some(key) = reader.next_key()? {
+        for (key, value) in json::members(schema) {
             let keyword = key.decode();
             let keyword_value = keyword_value(&keyword);
             match keyword_value {
-                KeywordValue::Types => types(&mut reader, json)?,
-                KeywordValue::Names => names(&mut reader, json, key, &never)?,
-                _ if !keyword_value.takes(reader.clone())? => drop(reader.skip()?),
+                KeywordValue::Types => types(value, json),
+                KeywordValue::Names => names(value, json, key, &never),
+                _ if !keyword_value.takes(value) => {}
                 KeywordValue::Named => {
                     json.key_str(key).begin_object();
-                    reader.begin_object()?;
-                    while let Some(name) = reader.next_key()? {
-                        let schema = reader.skip()?;
+                    for (name, schema) in json::members(value) {
                         if keyword != "properties" || !never.contains(&name.decode()) {
                             json.key_str(name);
-                            self.schema(schema, json)?;
+                            self.schema(schema, json);
                         }
                     }
                     json.end_object();
                 }
-                KeywordValue::Branches => self.branches(&mut reader, json, key, &keyword)?,
-                KeywordValue::Items if reader.kind()? == ValueKind::Array => {
+                KeywordValue::Branches | KeywordValue::Items if value.starts_with('[') => {
+                    // Without the branches of a choice that no value fits, unless all are such.
+                    let drops = self.drops
+                        && is_choice(&keyword)
+                        && !json::elements(value).all(is_no_branch);
                     json.key_str(key).begin_array();
-                    json::elements(reader.skip()?).try_for_each(|it| self.schema(it, json))?;
+                    json::elements(value)
+                        .filter(|schema| !drops || !is_no_branch(schema))
+                        .for_each(|schema| self.schema(schema, json));
                     json.end_array();
                 }
-                KeywordValue::Schema | KeywordValue::Items => {
-                    let schema = reader.skip()?;
-                    json.key_str(key);
-                    if keyword == "additionalProperties" && allows_nothing(schema) {
-                        json.bool(false);
-                    } else {
-                        self.schema(schema, json)?;
-                    }
+                KeywordValue::Schema
+                    if keyword == "additionalProperties" && allows_nothing(value) =>
+                {
+                    json.key_str(key).bool(false);
                 }
-                _ => copy_member(&mut reader, json, key)?,
+                KeywordValue::Schema | KeywordValue::Items => {
+                    json.key_str(key);
+                    self.schema(value, json);
+                }
+                _ => drop(json.key_str(key).raw(value)),
             }
         }
         json.end_object();
-        Ok(())
-    }
-
-    /// Writes a list of schemas, without those of a choice that no value fits, unless all are such.
-    fn branches(
-        &self,
-        reader: &mut Reader<'_>,
-        json: &mut Writer<'_>,
-        key: Str<'_>,
-        keyword: &str,
-    ) -> Result<(), json::Error> {
-        let list = reader.skip()?;
-        let drops = self.drops && is_choice(keyword) && !json::elements(list).all(is_no_branch);
-        json.key_str(key).begin_array();
-        for schema in json::elements(list).filter(|schema| !drops || !is_no_branch(schema)) {
-            self.schema(schema, json)?;
-        }
-        json.end_array();
-        Ok(())
     }
 }
 
@@ -241,25 +214,23 @@ fn never(schema: &str) -> NameSet<'_> {
 }
 
 /// Writes `type` with what is meant; nothing where one of the types is none.
-fn types(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Error> {
-    let kind = reader.kind()?;
-    let value = reader.skip()?;
+fn types(value: &str, json: &mut Writer<'_>) {
     let one = |value: &str| match json::string(value) {
         Some(name) => meant(&name.decode()),
         None => (value == "null").then_some("null"),
     };
-    if kind == ValueKind::String {
+    if value.starts_with('"') {
         if let Some(name) = one(value) {
             json.key("type").text(name);
         }
-        return Ok(());
+        return;
     }
     let mut known = Vec::new();
     for name in json::elements(value).map(one) {
         match name {
             Some(name) if !known.contains(&name) => known.push(name),
             Some(_) => {}
-            None => return Ok(()),
+            None => return,
         }
     }
     if !known.is_empty() {
@@ -269,19 +240,12 @@ fn types(reader: &mut Reader<'_>, json: &mut Writer<'_>) -> Result<(), json::Err
         }
         json.end_array();
     }
-    Ok(())
 }
 
 /// Writes `required` with the texts in it, each once.
-fn names(
-    reader: &mut Reader<'_>,
-    json: &mut Writer<'_>,
-    key: Str<'_>,
-    never: &NameSet<'_>,
-) -> Result<(), json::Error> {
-    let value = reader.skip()?;
+fn names(value: &str, json: &mut Writer<'_>, key: Str<'_>, never: &NameSet<'_>) {
     if !value.starts_with('[') {
-        return Ok(());
+        return;
     }
     let mut known = NameSet::default();
     json.key_str(key).begin_array();
@@ -291,5 +255,4 @@ fn names(
         }
     }
     json.end_array();
-    Ok(())
 }

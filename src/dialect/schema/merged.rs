@@ -1,21 +1,14 @@
 //! What several schemas say together, for upstreams that take no choice of schemas in some places: the properties of
 //! all of them. The client looks at inputs itself.
 
-use super::Walk;
-use super::facts::Facts;
-use super::kimi::definition;
-use crate::json::{self, Reader, Str, Writer};
+use super::facts::{Facts, is_merged};
+use super::references::Definitions;
+use crate::json::{self, Str, Writer};
 use crate::text::names::{NameSet, Names};
-use crate::text::words;
-
-/// Whether [`Walk::merged`] writes what this keyword says.
-pub(super) fn is_merged(keyword: &str) -> bool {
-    matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf" | "$ref")
-}
 
 /// The schemas in a list.
 #[derive(Default)]
-pub(crate) struct Branches<'a> {
+pub(super) struct Branches<'a> {
     /// Without those that are only `null`.
     pub(super) schemas: Vec<&'a str>,
     /// Whether there are such.
@@ -52,7 +45,7 @@ const DEPTH_MAX: u32 = 32;
 
 /// Which branches of a schema are written with it as one.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(super) enum Which {
     /// All, and only if all that they say stands in properties.
     AllPlain,
     /// Those of which that is so, where the others can stand nowhere.
@@ -60,7 +53,7 @@ pub(crate) enum Which {
 }
 
 /// What a schema and its branches say together. A property that several of them describe may be what any of them says.
-pub(crate) struct Merged<'a> {
+pub(super) struct Merged<'a> {
     /// Of the schema itself: what stands beside the branches holds in each of them.
     own: Schemas<'a>,
     /// Of the branches.
@@ -69,81 +62,30 @@ pub(crate) struct Merged<'a> {
     required: NameSet<'a>,
 }
 
-impl<'s> Walk<'s> {
-    /// What a schema is written with as one, if some of all that is properties. A root may also refer to what it is.
-    pub(super) fn parts<'a>(
-        &'a self,
-        facts: &Facts<'a>,
-        which: Which,
-        root: bool,
-    ) -> Option<Merged<'a>> {
-        let refers = root && facts.reference.is_some();
-        if !(facts.object || root) || !(facts.has_branches() || refers) {
-            return None;
-        }
-        let all_plain = which == Which::AllPlain;
-        if all_plain && self.has_paths() {
-            return None;
-        }
-        let mut own = Names::default();
-        add_named(facts.named, &Names::default(), &mut own);
-        let mut branches = Branched {
-            definitions: if root { self.definitions() } else { Names::default() },
-            own,
-            others: Names::default(),
-            all_plain,
-            found: false,
-            refused: false,
-        };
-        let mut required = branches.object(facts, 0);
-        if refers {
-            let definition = facts.reference.and_then(|it| branches.referred(it, 0));
-            add_all(definition.unwrap_or_default(), &mut required);
-        }
-        let Branched { own, others, found, refused, .. } = branches;
-        let is_some = found && (facts.properties || !others.is_empty());
-        (is_some && !refused).then_some(Merged { own, others, required })
+/// What a schema is written with as one, if some of all that is properties. A root may also refer to what it is.
+pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<Merged<'a>> {
+    let refers = root && facts.reference.is_some();
+    if !(facts.object || root) || !(facts.has_branches() || refers) {
+        return None;
     }
-
-    /// Whether references lead through lists of schemas, which would be gone if they were written as one.
-    pub(super) fn has_paths(&self) -> bool {
-        let leads = || {
-            words::places(self.root, "\"#/").any(|at| {
-                let path = self.root.get(at.saturating_add(1)..).unwrap_or_default();
-                words::has_any(words::before(path, b"\""), &["/allOf/", "/anyOf/", "/oneOf/"])
-            })
-        };
-        *self.has_paths.get_or_init(leads)
+    let mut own = Names::default();
+    add_named(facts.named, &Names::default(), &mut own);
+    let mut branches = Branched {
+        definitions: if root { Definitions::of(facts.schema) } else { Definitions::default() },
+        own,
+        others: Names::default(),
+        all_plain: which == Which::AllPlain,
+        found: false,
+        refused: false,
+    };
+    let mut required = branches.object(facts, 0);
+    if refers {
+        let definition = facts.reference.and_then(|it| branches.referred(it, 0));
+        add_all(definition.unwrap_or_default(), &mut required);
     }
-
-    /// What the root defines under a name, as it is referred to.
-    pub(super) fn defined(&self, name: &str) -> Option<&'s str> {
-        self.defined.get_or_init(|| self.definitions()).get(name).copied()
-    }
-
-    /// All that it defines.
-    fn definitions(&self) -> Names<'s, &'s str> {
-        let mut all = Names::default();
-        for place in ["$defs", "definitions"] {
-            for (name, schema) in json::members(json::member(self.root, place).unwrap_or_default())
-            {
-                all.get_or_insert_with(name.raw().into(), |_| schema);
-            }
-        }
-        all
-    }
-
-    /// Writes `properties` and `required` in the dialect.
-    pub(super) fn merged(
-        &self,
-        merged: Merged<'_>,
-        json: &mut Writer<'_>,
-        root: bool,
-    ) -> Result<(), json::Error> {
-        merged.write(json, root, self.any(), &mut |schema, json| {
-            self.schema(&mut Reader::of(schema), json, false)
-        })
-    }
+    let Branched { own, others, found, refused, .. } = branches;
+    let is_some = found && (facts.properties || !others.is_empty());
+    (is_some && !refused).then_some(Merged { own, others, required })
 }
 
 impl Merged<'_> {
@@ -155,32 +97,30 @@ impl Merged<'_> {
         for (key, value) in json::members(schema).filter(|(key, _)| !is_merged(key.raw())) {
             json.key_str(key).raw(value);
         }
-        // Nothing fails: no schema is read.
-        let _ = self.write(&mut json, root, "{}", &mut |schema, json| {
+        self.write(&mut json, root, "{}", &mut |schema, json| {
             json.raw(schema);
-            Ok(())
         });
         json.end_object();
         String::from_utf8(out).unwrap_or_default()
     }
 
     /// Writes `properties` and `required`; of these, none that is no property.
-    fn write(
+    pub(super) fn write(
         self,
         json: &mut Writer<'_>,
         root: bool,
         any: &str,
-        write: &mut dyn FnMut(&str, &mut Writer<'_>) -> Result<(), json::Error>,
-    ) -> Result<(), json::Error> {
+        write: &mut dyn FnMut(&str, &mut Writer<'_>),
+    ) {
         let Merged { own, others, required } = self;
         if root || !(own.is_empty() && others.is_empty()) {
             json.key("properties").begin_object();
             for (name, schemas) in own.iter().chain(others.iter()) {
                 json.key_text(name);
                 match schemas.as_slice() {
-                    [schema] => write(schema, json)?,
+                    [schema] => write(schema, json),
                     _ if schemas.len() > SCHEMAS_MAX => drop(json.raw(any)),
-                    several => write(&["{\"anyOf\":[", &several.join(","), "]}"].concat(), json)?,
+                    several => write(&["{\"anyOf\":[", &several.join(","), "]}"].concat(), json),
                 }
             }
             json.end_object();
@@ -194,14 +134,13 @@ impl Merged<'_> {
             }
             json.end_array();
         }
-        Ok(())
     }
 }
 
 /// The branches of a schema, and theirs, while they are read.
 struct Branched<'a> {
     /// What the root defines and no branch has referred to: each counts once, or it would take time without bounds.
-    definitions: Names<'a, &'a str>,
+    definitions: Definitions<'a>,
     own: Schemas<'a>,
     others: Schemas<'a>,
     all_plain: bool,
@@ -243,7 +182,7 @@ impl<'a> Branched<'a> {
 
     /// The required names of a branch; `None` if it is no object, so that nothing is certain.
     fn branch(&mut self, schema: &'a str, depth: u32) -> Option<NameSet<'a>> {
-        let facts = Facts::of_text(schema).unwrap_or_default();
+        let facts = Facts::of(schema);
         if let Some(reference) = facts.reference.filter(|_| is_reference_alone(schema)) {
             return self.referred(reference, depth);
         }
@@ -261,8 +200,7 @@ impl<'a> Branched<'a> {
 
     /// The required names of the schema to which a reference leads.
     fn referred(&mut self, reference: Str<'a>, depth: u32) -> Option<NameSet<'a>> {
-        let place = definition(reference).and_then(|name| self.definitions.get_mut(name));
-        match place.map(std::mem::take) {
+        match self.definitions.take(reference) {
             // Its properties are there already, and what it requires may be elsewhere.
             Some("") => None,
             Some(schema) if depth < DEPTH_MAX => self.branch(schema, depth.saturating_add(1)),

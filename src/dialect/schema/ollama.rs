@@ -10,11 +10,10 @@
 //! | `$ref` and lists of schemas in the root | the properties of all |
 //! | `$defs`, `definitions` | left out: nothing refers to them |
 
-use std::cell::{Cell, RefCell};
-
-use super::Walk;
-use super::facts::Facts;
-use super::kimi::definition;
+use super::facts::{Facts, Member};
+use super::full;
+use super::references::{self, Definitions};
+use super::walk::Dialect;
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::text::words;
 
@@ -27,45 +26,66 @@ const DEPTH_MAX: u32 = 16;
 const TIMES_MAX: usize = 4;
 const BYTES_MIN: usize = 16 << 10;
 
-/// What stands in place of references.
-#[derive(Default)]
-pub(crate) struct Inlined {
-    /// The definitions in which the walk is.
-    within: RefCell<Vec<String>>,
-    /// How many there were.
-    bytes: Cell<usize>,
-}
-
 /// Whether a schema has a keyword that is lost.
 pub(super) fn loses(schema: &str) -> bool {
     words::has_any(schema, &["\"$ref\"", "\"oneOf\"", "\"allOf\"", "\"const\""])
 }
 
-impl Walk<'_> {
+/// Writes schemas with definitions in place of references.
+pub(super) struct Ollama<'s> {
+    definitions: Definitions<'s>,
+    /// References lead through lists of schemas, so the root stays as it is.
+    has_paths: bool,
+    /// The definitions in which the walk is.
+    within: Vec<&'s str>,
+    /// How many bytes may still stand in place of references.
+    bytes_left: usize,
+}
+
+impl<'s> Ollama<'s> {
+    pub(super) fn of(root: &'s str) -> Self {
+        Self {
+            definitions: Definitions::of(root),
+            has_paths: references::lead_through_lists(root),
+            within: Vec::new(),
+            bytes_left: root.len().saturating_mul(TIMES_MAX).max(BYTES_MIN),
+        }
+    }
+}
+
+impl Dialect for Ollama<'_> {
+    fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
+        let facts = Facts::of(schema);
+        if root || !self.replaced(&facts, json) {
+            full::object(self, facts, self.has_paths, json, root, &mut Self::member_of);
+        }
+    }
+}
+
+impl Ollama<'_> {
     /// Writes what a schema stands for, under its own description. `false` if it stands for itself.
-    pub(super) fn replaced(
-        &self,
-        facts: &Facts<'_>,
-        json: &mut Writer<'_>,
-    ) -> Result<bool, json::Error> {
+    fn replaced(&mut self, facts: &Facts<'_>, json: &mut Writer<'_>) -> bool {
         if facts.properties {
-            return Ok(false);
+            return false;
         }
         // The model sees this, at least.
         let says_more = facts.typed || facts.enumerated || facts.items;
-        if let Some(name) = facts.reference.and_then(definition) {
-            let followed = self.inlined.within.borrow().len();
-            let is_within = self.inlined.within.borrow().iter().any(|outer| outer == name);
-            let may_follow = !is_within && followed < REFERENCES_MAX;
-            let known = self.defined(name).filter(|schema| may_follow && self.has_room(schema));
+        if let Some(reference) = facts.reference.filter(|it| references::definition(*it).is_some())
+        {
+            let known = self.definitions.get(reference).filter(|schema| {
+                let is_within = self.within.iter().any(|outer| std::ptr::eq(*outer, *schema));
+                !is_within && self.within.len() < REFERENCES_MAX
+            });
+            let known = known.filter(|schema| self.has_room(schema));
             if known.is_none() && says_more {
-                return Ok(false);
+                return false;
             }
-            let schema = known.unwrap_or("{}");
-            self.inlined.within.borrow_mut().push(name.to_owned());
-            let written = self.described(schema, facts.description, json);
-            self.inlined.within.borrow_mut().truncate(followed);
-            return written.map(|()| true);
+            self.within.extend(known);
+            self.described(known.unwrap_or("{}"), facts.description, json);
+            if known.is_some() {
+                self.within.pop();
+            }
+            return true;
         }
         let mut all = json::elements(facts.all_of);
         match (all.next(), all.next()) {
@@ -75,33 +95,23 @@ impl Walk<'_> {
                     && facts.one_of.is_empty()
                     && self.has_room(only) =>
             {
-                self.described(only, facts.description, json)?;
-                Ok(true)
+                self.described(only, facts.description, json);
+                true
             }
-            _ => Ok(false),
+            _ => false,
         }
     }
 
     /// Whether a schema can be written in place of another. What is read for that counts, too.
-    fn has_room(&self, schema: &str) -> bool {
-        let bytes = self.inlined.bytes.get().saturating_add(schema.len());
-        let has_room = bytes <= self.root.len().saturating_mul(TIMES_MAX).max(BYTES_MIN);
-        if has_room {
-            self.inlined.bytes.set(bytes);
-        }
-        has_room && Reader::new(schema, DEPTH_MAX).skip().is_ok()
+    fn has_room(&mut self, schema: &str) -> bool {
+        let Some(left) = self.bytes_left.checked_sub(schema.len()) else { return false };
+        self.bytes_left = left;
+        Reader::new(schema, DEPTH_MAX).skip().is_ok()
     }
 
     /// Writes a schema with this description, or with its own.
-    fn described(
-        &self,
-        schema: &str,
-        description: Option<Str<'_>>,
-        json: &mut Writer<'_>,
-    ) -> Result<(), json::Error> {
-        let Some(description) = description else {
-            return self.schema(&mut Reader::of(schema), json, false);
-        };
+    fn described(&mut self, schema: &str, description: Option<Str<'_>>, json: &mut Writer<'_>) {
+        let Some(description) = description else { return self.schema(schema, json) };
         let mut text = Vec::new();
         let mut other = Writer::new(&mut text);
         other.begin_object().key("description").str(description);
@@ -109,31 +119,21 @@ impl Walk<'_> {
             other.key_str(key).raw(value);
         }
         other.end_object();
-        let text = String::from_utf8(text).unwrap_or_default();
-        self.schema(&mut Reader::of(&text), json, false)
+        self.schema(&String::from_utf8(text).unwrap_or_default(), json);
     }
 
     /// A member of a schema that stands for itself.
-    pub(super) fn ollama(
-        &self,
-        reader: &mut Reader<'_>,
-        json: &mut Writer<'_>,
-        key: Str<'_>,
-        keyword: &str,
-        facts: &Facts<'_>,
-    ) -> Result<(), json::Error> {
-        match (keyword, reader.kind()?) {
-            ("$defs" | "definitions", ValueKind::Object) => drop(reader.skip()?),
+    fn member_of(&mut self, member: &Member<'_>, facts: &Facts<'_>, json: &mut Writer<'_>) {
+        match (member.keyword.as_ref(), member.kind()) {
+            ("$defs" | "definitions", ValueKind::Object) => {}
             ("oneOf", ValueKind::Array) if facts.any_of.is_empty() => {
                 json.key("anyOf");
-                self.schema(reader, json, false)?;
+                self.schema(member.value, json);
             }
             ("const", _) if !facts.enumerated => {
-                let value = reader.skip()?;
-                json.key("enum").begin_array().raw(value).end_array();
+                json.key("enum").begin_array().raw(member.value).end_array();
             }
-            _ => self.member(reader, json, key, keyword)?,
+            _ => self.member(member, json),
         }
-        Ok(())
     }
 }

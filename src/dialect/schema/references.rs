@@ -11,8 +11,9 @@
 
 use std::borrow::Cow;
 
-use super::{Holds, copy_member, elements, holds};
-use crate::json::{self, Reader, Str, ValueKind, Writer};
+use super::walk::{Holds, holds};
+use crate::json::{self, Str, ValueKind, Writer};
+use crate::json_schema::kind_of;
 use crate::text::names::Names;
 use crate::text::words;
 
@@ -32,12 +33,59 @@ pub(super) fn plain(schema: &str) -> Cow<'_, str> {
         return schema.into();
     }
     let mut all = References::of(schema);
-    // Nothing fails with a schema that was read from a request.
-    let _ = all.write();
-    match all.follow() {
-        true => all.write().map_or_else(|_| schema.into(), Cow::Owned),
-        false => schema.into(),
+    all.write();
+    if all.follow() { all.write().into() } else { schema.into() }
+}
+
+/// Whether references lead through lists of schemas, which would be gone if they were written as one.
+pub(super) fn lead_through_lists(root: &str) -> bool {
+    words::places(root, "\"#/").any(|at| {
+        let path = root.get(at.saturating_add(1)..).unwrap_or_default();
+        words::has_any(words::before(path, b"\""), &["/allOf/", "/anyOf/", "/oneOf/"])
+    })
+}
+
+/// The path from a place of definitions on, where a reference leads there.
+pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
+    let path = reference.raw().strip_prefix("#/")?;
+    PLACES.iter().find_map(|place| path.strip_prefix(place)?.strip_prefix('/'))
+}
+
+/// What a schema defines in its root, each by its name.
+#[derive(Default)]
+pub(super) struct Definitions<'s>(Names<'s, &'s str>);
+
+impl<'s> Definitions<'s> {
+    pub(super) fn of(root: &'s str) -> Self {
+        let mut all = Names::default();
+        for place in PLACES {
+            for (name, schema) in json::members(json::member(root, place).unwrap_or_default()) {
+                all.get_or_insert_with(name.decode(), |_| schema);
+            }
+        }
+        Self(all)
     }
+
+    /// What a reference leads to, if that is a definition.
+    pub(super) fn get(&self, reference: Str<'_>) -> Option<&'s str> {
+        self.0.get(&name_of(reference)?).copied()
+    }
+
+    /// As [`Self::get`], once: what was taken is empty.
+    pub(super) fn take(&mut self, reference: Str<'_>) -> Option<&'s str> {
+        self.0.get_mut(&name_of(reference)?).map(std::mem::take)
+    }
+
+    /// The names and what they stand for, in the schema's order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &'s str)> {
+        self.0.iter().map(|(name, schema)| (name, *schema))
+    }
+}
+
+/// The name of the definition to which a reference leads, if it leads to one and not into it.
+pub(super) fn name_of(reference: Str<'_>) -> Option<String> {
+    let name = definition(reference).filter(|path| !words::has_byte(path, b'/'))?;
+    Some(unescaped(&Str::inside(name)?.decode()).into_owned())
 }
 
 /// A schema that is written twice: first to see what it defines and refers to.
@@ -88,10 +136,10 @@ impl<'s> References<'s> {
     }
 
     /// Writes it as far as is known.
-    fn write(&mut self) -> Result<String, json::Error> {
+    fn write(&mut self) -> String {
         let mut out = Vec::new();
-        self.schema(&mut Reader::of(self.root), &mut Writer::new(&mut out), true)?;
-        Ok(String::from_utf8(out).unwrap_or_default())
+        self.schema(self.root, &mut Writer::new(&mut out), true);
+        String::from_utf8(out).unwrap_or_default()
     }
 
     /// Finds out what becomes of each reference; whether anything changes.
@@ -163,67 +211,55 @@ impl<'s> References<'s> {
     }
 
     /// Writes one schema: an object, or an array of schemas.
-    fn schema(
-        &mut self,
-        reader: &mut Reader<'s>,
-        json: &mut Writer<'_>,
-        root: bool,
-    ) -> Result<(), json::Error> {
-        match reader.kind()? {
+    fn schema(&mut self, schema: &'s str, json: &mut Writer<'_>, root: bool) {
+        match kind_of(schema) {
             ValueKind::Object => {}
             ValueKind::Array => {
-                return elements(reader, json, &mut |reader, json| {
-                    self.schema(reader, json, false)
-                });
+                json.begin_array();
+                json::elements(schema).for_each(|schema| self.schema(schema, json, false));
+                json.end_array();
+                return;
             }
             _ => {
-                json.raw(reader.skip()?);
-                return Ok(());
+                json.raw(schema);
+                return;
             }
         }
-        reader.begin_object()?;
         json.begin_object();
-        while let Some(key) = reader.next_key()? {
+        for (key, value) in json::members(schema) {
             let keyword = key.decode();
-            match (holds(&keyword), reader.kind()?) {
+            match (holds(&keyword), kind_of(value)) {
                 (_, ValueKind::String) if keyword == "$ref" => {
-                    match self.reference(reader.string()?) {
+                    match json::string(value).and_then(|reference| self.reference(reference)) {
                         Some(reference) => drop(json.key("$ref").text(&reference)),
                         None => self.left_out = self.left_out.saturating_add(1),
                     }
                 }
-                (Holds::Schema, _) => self.held(reader, json, key, &keyword)?,
+                (Holds::Schema, _) => self.held(value, json, key, &keyword),
                 // Below.
-                _ if root && PLACES.contains(&keyword.as_ref()) => drop(reader.skip()?),
+                _ if root && PLACES.contains(&keyword.as_ref()) => {}
                 (Holds::Named, ValueKind::Object) => {
                     let definitions = PLACES.iter().find(|place| **place == keyword);
                     json.key_str(key).begin_object();
-                    self.named(reader, json, definitions.copied())?;
+                    self.named(value, json, definitions.copied());
                     json.end_object();
                 }
-                _ => copy_member(reader, json, key)?,
+                _ => drop(json.key_str(key).raw(value)),
             }
         }
         if root {
-            PLACES.iter().try_for_each(|place| self.definitions(place, json))?;
+            PLACES.iter().for_each(|place| self.definitions(place, json));
         }
         json.end_object();
-        Ok(())
     }
 
     /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out would say more than it
     /// did.
-    fn held(
-        &mut self,
-        reader: &mut Reader<'s>,
-        json: &mut Writer<'_>,
-        key: Str<'s>,
-        keyword: &str,
-    ) -> Result<(), json::Error> {
+    fn held(&mut self, schema: &'s str, json: &mut Writer<'_>, key: Str<'s>, keyword: &str) {
         let (before, left_out) = (json.out().len(), self.left_out);
         json.key_str(key);
         let from = json.out().len();
-        self.schema(reader, json, false)?;
+        self.schema(schema, json, false);
         if self.left_out != left_out && matches!(keyword, "not" | "oneOf") {
             let choice = json.out().split_off(from);
             json.out().truncate(before);
@@ -231,57 +267,43 @@ impl<'s> References<'s> {
                 json.key("anyOf").value().out().extend_from_slice(&choice);
             }
         }
-        Ok(())
     }
 
     /// Writes schemas under their names, those of definitions perhaps.
-    fn named(
-        &mut self,
-        reader: &mut Reader<'s>,
-        json: &mut Writer<'_>,
-        place: Option<&str>,
-    ) -> Result<(), json::Error> {
-        reader.begin_object()?;
-        while let Some(name) = reader.next_key()? {
+    fn named(&mut self, schemas: &'s str, json: &mut Writer<'_>, place: Option<&str>) {
+        for (name, schema) in json::members(schemas) {
             if let Some(place) = place.filter(|_| !self.followed) {
                 self.changes |= name.is_escaped();
-                let schema = reader.clone().skip()?;
                 self.nested.update(path_of(place, &name.decode()), |known| {
                     *known = if known.is_empty() || *known == schema { schema } else { SEVERAL };
                 });
             }
             json.key_text(&name.decode());
-            self.schema(reader, json, false)?;
+            self.schema(schema, json, false);
         }
-        Ok(())
     }
 
     /// Writes what the root defines in one of the places.
-    fn definitions(
-        &mut self,
-        place: &'static str,
-        json: &mut Writer<'_>,
-    ) -> Result<(), json::Error> {
+    fn definitions(&mut self, place: &'static str, json: &mut Writer<'_>) {
         let own = self.known.get(place).copied().unwrap_or_default();
         let lifted = self.lifted.iter().filter_map(|(path, schema)| {
             Some((path.strip_prefix(place)?.strip_prefix('/')?.to_owned(), *schema))
         });
         let lifted: Vec<(String, &str)> = lifted.collect();
         if !own.starts_with('{') && lifted.is_empty() {
-            return Ok(());
+            return;
         }
         json.key(place).begin_object();
         for (name, schema) in json::members(own) {
             self.changes |= name.is_escaped();
             json.key_text(&name.decode());
-            self.schema(&mut Reader::of(schema), json, false)?;
+            self.schema(schema, json, false);
         }
         for (name, schema) in lifted {
             json.key_text(&name);
-            self.schema(&mut Reader::of(schema), json, false)?;
+            self.schema(schema, json, false);
         }
         json.end_object();
-        Ok(())
     }
 
     /// What is written in place of a reference.

@@ -1,10 +1,9 @@
 //! Schemas that an upstream takes in OpenAI's strict mode.
 
-use super::ARRAY;
 use crate::dialect::profile::StrictSchemas;
-use crate::json::Reader;
+use crate::json::{self, ValueKind};
+use crate::json_schema::kind_of;
 use crate::text::names::NameSet;
-use crate::text::words;
 
 /// The values of `format` in OpenAI's strict mode.
 const FORMATS: [&str; 9] =
@@ -24,75 +23,65 @@ pub(crate) fn takes_strictly(taken: StrictSchemas, schema: &str) -> bool {
 /// value of `format` is used that OpenAI's strict mode refuses.
 #[must_use]
 pub(super) fn meets_strict_subset(schema: &str) -> bool {
-    strict(&mut Reader::of(schema), true).is_some()
+    strict(schema, true)
 }
 
-/// `None` as soon as one schema is not in the subset. What `write_schema` leaves out is no reason.
-fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
-    let mut object = root;
-    let mut typed = root;
-    let mut closed = false;
+/// Whether a schema and those in it are in the subset. What `write_schema` leaves out is no reason.
+fn strict(schema: &str, root: bool) -> bool {
+    let (mut object, mut typed, mut closed) = (root, root, false);
     let (mut array, mut items, mut reference, mut keywords) = (false, false, false, 0u32);
-    let mut names = NameSet::default();
-    let mut required = NameSet::default();
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
+    let (mut names, mut required) = (NameSet::default(), NameSet::default());
+    let all_within =
+        |schemas: &str| json::members(schemas).all(|(_, schema)| strict(schema, false));
+    for (key, value) in json::members(schema) {
         keywords = keywords.saturating_add(1);
-        match key.decode().as_ref() {
-            "type" => {
-                let types = reader.skip().ok()?;
+        let is_taken = match (key.decode().as_ref(), kind_of(value)) {
+            ("type", _) => {
                 typed = true;
-                array |= words::has(types, ARRAY);
-                object |= words::has(types, "\"object\"");
-                (!root || types == "\"object\"").then_some(())?;
+                array |= value.contains("\"array\"");
+                object |= value.contains("\"object\"");
+                !root || value == "\"object\""
             }
-            "properties" => {
+            ("properties", ValueKind::Object) => {
                 object = true;
-                reader.begin_object().ok()?;
-                while let Some(name) = reader.next_key().ok()? {
+                for (name, _) in json::members(value) {
                     names.add(name.decode());
-                    strict(reader, false)?;
                 }
+                all_within(value)
             }
-            "required" => {
-                reader.begin_array().ok()?;
-                while reader.next_element().ok()? {
-                    required.add(reader.string().ok()?.decode());
-                }
+            ("required", ValueKind::Array) => json::elements(value).all(|name| {
+                let name = json::string(name);
+                name.map(|name| required.add(name.decode())).is_some()
+            }),
+            ("additionalProperties", ValueKind::Bool) => {
+                closed = value == "false";
+                true
             }
-            "additionalProperties" => closed = !reader.bool().ok()?,
-            "items" => {
+            ("items", _) => {
                 items = true;
-                strict(reader, false)?;
+                strict(value, false)
             }
-            "anyOf" if !root => {
+            ("anyOf", ValueKind::Array) if !root => {
                 typed = true;
-                reader.begin_array().ok()?;
-                while reader.next_element().ok()? {
-                    strict(reader, false)?;
-                }
+                json::elements(value).all(|schema| strict(schema, false))
             }
-            "$defs" | "definitions" => {
-                reader.begin_object().ok()?;
-                while reader.next_key().ok()?.is_some() {
-                    strict(reader, false)?;
-                }
+            ("$defs" | "definitions", ValueKind::Object) => all_within(value),
+            ("$ref", _) => {
+                (typed, reference) = (true, true);
+                true
             }
-            "$ref" => {
-                typed = true;
-                reference = true;
-                reader.skip().ok()?;
-            }
-            "format" => {
-                let format = reader.string().ok()?.decode();
-                FORMATS.contains(&format.as_ref()).then_some(())?;
-            }
-            "enum" | "const" | "$schema" | "$id" | "description" | "title" | "pattern"
-            | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
-            | "minItems" | "maxItems" => {
-                reader.skip().ok()?;
-            }
-            _ => return None,
+            ("format", ValueKind::String) => json::string(value)
+                .is_some_and(|format| FORMATS.contains(&format.decode().as_ref())),
+            (
+                "enum" | "const" | "$schema" | "$id" | "description" | "title" | "pattern"
+                | "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf"
+                | "minItems" | "maxItems",
+                _,
+            ) => true,
+            _ => false,
+        };
+        if !is_taken {
+            return false;
         }
     }
     let same = || {
@@ -100,7 +89,7 @@ fn strict(reader: &mut Reader<'_>, root: bool) -> Option<()> {
             && required.keys().all(|name| names.contains(name))
     };
     let whole = typed && (!array || items) && (!reference || keywords == 1);
-    (whole && (!object || (closed && same()))).then_some(())
+    schema.starts_with('{') && whole && (!object || (closed && same()))
 }
 
 #[cfg(test)]

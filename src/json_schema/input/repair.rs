@@ -1,7 +1,7 @@
 //! Inputs as they were meant: without what a model added, and with JSON where it wrote a text of that
 //! (`"[1]"` where the schema wants an array).
 
-use super::{Budget, Check, DEPTH_MAX, Keywords, elements, fits_type, kind_of, members, property};
+use super::{Budget, Check, DEPTH_MAX, Keywords, fits_type, kind_of, members, property};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 
 /// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
@@ -32,11 +32,11 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
     let mut found = false;
     let mut out = Vec::with_capacity(object.len());
     let mut json = Writer::new(&mut out);
-    let mut reader = Reader::of(object);
-    reader.begin_object().ok()?;
+    if !Reader::of(object).is_object() {
+        return None;
+    }
     json.begin_object();
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
+    for (key, value) in json::members(object) {
         let change = change(key, value);
         found |= !matches!(change, Change::Nothing);
         let value = match &change {
@@ -61,13 +61,13 @@ impl<'s> Check<'s, '_> {
         if depth > DEPTH_MAX || !self.budget.spend(schema, input) {
             return None;
         }
-        let keywords = Keywords::read(schema).ok()??;
+        let keywords = Keywords::read(schema)?;
         let deeper = depth.saturating_add(1);
         if let Some(reference) = keywords.reference {
             let target = self.target(reference)?;
             return self.unquoted(target, input, deeper);
         }
-        match kind_of(input).ok()? {
+        match kind_of(input) {
             ValueKind::String => self.of_text(schema, input, deeper),
             ValueKind::Object => self.of_members(&keywords, input, deeper),
             ValueKind::Array => self.of_elements(&keywords, input, deeper),
@@ -93,7 +93,7 @@ impl<'s> Check<'s, '_> {
         if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
             return true;
         }
-        let Ok(Some(keywords)) = Keywords::read(schema) else { return true };
+        let Some(keywords) = Keywords::read(schema) else { return true };
         let deeper = depth.saturating_add(1);
         if let Some(reference) = keywords.reference {
             return self.target(reference).is_none_or(|target| self.takes_texts(target, deeper));
@@ -101,12 +101,14 @@ impl<'s> Check<'s, '_> {
         if keywords.types.is_some() {
             return fits_type(&keywords, "\"\"", ValueKind::String);
         }
-        let mut alternatives = elements(keywords.any_of.or(keywords.one_of)).peekable();
+        let lists = [keywords.any_of, keywords.one_of];
+        let list = lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default();
+        let mut alternatives = json::elements(list).peekable();
         alternatives.peek().is_none() || alternatives.any(|schema| self.takes_texts(schema, deeper))
     }
 
     fn of_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {
-        let schemas = members(keywords.properties?);
+        let schemas = members(keywords.properties);
         changed(input, &mut |key, value| {
             let schema = schemas.get(&key.decode());
             let unquoted = schema.and_then(|schema| self.unquoted(schema, value, depth));
@@ -120,7 +122,7 @@ impl<'s> Check<'s, '_> {
         let mut out = Vec::with_capacity(input.len());
         let mut json = Writer::new(&mut out);
         json.begin_array();
-        for value in elements(Some(input)) {
+        for value in json::elements(input) {
             let unquoted = self.unquoted(schema, value, depth);
             found |= unquoted.is_some();
             json.raw(unquoted.as_deref().unwrap_or(value));

@@ -4,7 +4,8 @@
 //! 120,000 bytes. One that has more is written again with properties less deep, and with definitions that refer to none
 //! but themselves.
 
-use crate::json::{self, Reader, Str, ValueKind};
+use super::tree::Tree;
+use crate::json::Str;
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
@@ -27,9 +28,14 @@ const STEPS_MAX: usize = 20_000;
 
 /// Whether a schema in Kimi's flavour is neither too long nor too deep.
 pub(super) fn fits(schema: &str) -> bool {
-    let is_short = || bytes(schema) <= BYTES_MAX && properties(schema) <= PROPERTIES_MAX;
-    (schema.len() < BYTES_FEW || is_short())
-        && (!words::has(schema, "\"$ref\"") || Graph::of(schema).is_shallow())
+    let refers = words::has(schema, "\"$ref\"");
+    if schema.len() < BYTES_FEW && !refers {
+        return true;
+    }
+    let tree = Tree::of(schema);
+    bytes(schema) <= BYTES_MAX
+        && properties(&tree, false) <= PROPERTIES_MAX
+        && (!refers || Graph::of(&tree).is_shallow())
 }
 
 /// Its length as Kimi counts: `<`, `>` and `&` as six bytes.
@@ -38,37 +44,12 @@ fn bytes(schema: &str) -> usize {
     schema.len().saturating_add(long.saturating_mul(5))
 }
 
-/// How many properties there are, in one pass.
-fn properties(schema: &str) -> usize {
-    let mut count = 0;
-    // Nothing fails with a schema that was just written.
-    drop(count_properties(&mut Reader::of(schema), false, &mut count));
-    count
-}
-
-/// Adds the properties in a value. `named`: its members are such.
-fn count_properties(
-    reader: &mut Reader<'_>,
-    named: bool,
-    count: &mut usize,
-) -> Result<(), json::Error> {
-    match reader.kind()? {
-        ValueKind::Object => {
-            reader.begin_object()?;
-            while let Some(key) = reader.next_key()? {
-                *count = count.saturating_add(usize::from(named));
-                count_properties(reader, key == "properties", count)?;
-            }
-        }
-        ValueKind::Array => {
-            reader.begin_array()?;
-            while reader.next_element()? {
-                count_properties(reader, false, count)?;
-            }
-        }
-        _ => drop(reader.skip()?),
-    }
-    Ok(())
+/// How many properties there are. `named`: the members are properties.
+fn properties(schema: &Tree<'_>, named: bool) -> usize {
+    let own = if named { schema.members().len() } else { 0 };
+    let members = schema.members().iter().map(|(key, it)| properties(it, *key == "properties"));
+    let elements = schema.elements().iter().map(|it| properties(it, false));
+    members.chain(elements).fold(own, usize::saturating_add)
 }
 
 /// The definitions that do not end as Kimi looks at them, and are to be loosened. Of those that require each other, the
@@ -77,7 +58,8 @@ pub(super) fn endless(schema: &str, all: bool) -> Vec<String> {
     if !words::has(schema, "\"$ref\"") {
         return Vec::new();
     }
-    let graph = Graph::of(schema);
+    let tree = Tree::of(schema);
+    let graph = Graph::of(&tree);
     let ends = graph.ends();
     if ends.first() == Some(&true) {
         return Vec::new();
@@ -115,19 +97,18 @@ struct Graph<'s> {
 }
 
 impl<'s> Graph<'s> {
-    fn of(schema: &'s str) -> Self {
+    fn of(schema: &Tree<'s>) -> Self {
         let mut schemas = vec![(ROOT.into(), schema)];
-        for (name, schema) in json::members(json::member(schema, "$defs").unwrap_or_default()) {
-            schemas.push((name.decode(), schema));
-        }
+        let definitions = schema.member("$defs").map(Tree::members).unwrap_or_default();
+        schemas.extend(definitions.iter().map(|(name, schema)| (name.decode(), schema)));
         let mut graph = Self { places: Names::default(), nodes: Vec::new() };
         for (at, (name, _)) in schemas.iter().enumerate() {
             graph.places.insert(name.clone(), at);
         }
-        for (at, (name, schema)) in schemas.iter().enumerate() {
+        for (at, (name, schema)) in schemas.into_iter().enumerate() {
             let mut node = Node {
-                name: name.to_string(),
-                is_object: json::member(schema, "type") == Some("\"object\""),
+                is_object: schema.text("type").is_some_and(|name| name == "object"),
+                name: name.into_owned(),
                 refers: Vec::new(),
                 depth: 0,
                 needs: None,
@@ -147,74 +128,73 @@ impl<'s> Graph<'s> {
     }
 
     /// Reads what a schema refers to.
-    fn read(&self, schema: &str, depth: u32, root: bool, node: &mut Node) {
+    fn read(&self, schema: &Tree<'_>, depth: u32, root: bool, node: &mut Node) {
         node.depth = node.depth.max(depth);
-        let deeper = depth.saturating_add(1);
-        for (key, value) in json::members(schema) {
+        for (key, value) in schema.members() {
             match key.raw() {
                 "$ref" => {
-                    let place = json::string(value).and_then(|reference| self.place(reference));
+                    let place = value.as_text().and_then(|reference| self.place(reference));
                     node.refers.extend(place.map(|place| (place, depth)));
                 }
                 "$defs" if root => {}
                 "properties" => {
-                    for (_, schema) in json::members(value) {
-                        self.read(schema, deeper, false, node);
+                    for (_, schema) in value.members() {
+                        self.read(schema, depth.saturating_add(1), false, node);
                     }
                 }
                 _ => self.read(value, depth, false, node),
             }
         }
-        for schema in json::elements(schema) {
+        for schema in schema.elements() {
             self.read(schema, depth, false, node);
         }
     }
 
     /// Whether a schema ends whatever it refers to. Kimi is content if one of the properties that an object requires
     /// ends, and wants that the items of a list do, though a list may be empty.
-    fn ends_by_itself(&self, schema: &str, needs: &mut Vec<usize>) -> bool {
-        if json::members(schema).next().is_none() {
+    fn ends_by_itself(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
+        if schema.members().is_empty() {
             return true;
         }
-        let types = json::member(schema, "type").unwrap_or_default();
-        let is_value = |name: &str| !matches!(name, "\"object\"" | "\"array\"");
-        if types.starts_with('"') && is_value(types) || json::elements(types).any(is_value) {
+        let types = schema.member("type");
+        let listed = types.map(Tree::elements).unwrap_or_default().iter().map(Tree::as_text);
+        let names: Vec<Str<'_>> =
+            types.map(Tree::as_text).into_iter().chain(listed).flatten().collect();
+        let is_last = |name: &str| names.last().is_some_and(|last| *last == *name);
+        if names.iter().any(|name| !(*name == "object" || *name == "array")) {
             return true;
         }
-        if types == "\"array\"" || json::elements(types).last() == Some("\"array\"") {
-            let items = json::member(schema, "items");
-            if items.is_none_or(|items| self.ends_by_itself(items, needs)) {
-                return true;
-            }
-        }
-        if types == "\"object\"" || json::elements(types).last() == Some("\"object\"") {
-            let properties = json::member(schema, "properties").unwrap_or_default();
-            let required = json::member(schema, "required").unwrap_or_default();
-            let mut names = NameSet::default();
-            for name in json::elements(required).filter_map(json::string) {
-                names.add(name.decode());
-            }
-            if names.is_empty() || json::members(properties).next().is_none() {
-                return true;
-            }
-            for (name, schema) in json::members(properties) {
-                if names.contains(&name.decode()) && self.ends_by_itself(schema, needs) {
-                    return true;
-                }
-            }
-        }
-        let branches = json::member(schema, "anyOf").unwrap_or_default();
-        if json::elements(branches).any(|branch| self.ends_by_itself(branch, needs)) {
+        let items = || schema.member("items");
+        if is_last("array") && items().is_none_or(|items| self.ends_by_itself(items, needs)) {
             return true;
         }
-        let reference = json::member(schema, "$ref").and_then(json::string);
-        needs.extend(reference.and_then(|reference| self.place(reference)));
+        if is_last("object") && self.object_ends(schema, needs) {
+            return true;
+        }
+        let branches = schema.member("anyOf").map(Tree::elements).unwrap_or_default();
+        if branches.iter().any(|branch| self.ends_by_itself(branch, needs)) {
+            return true;
+        }
+        needs.extend(schema.text("$ref").and_then(|reference| self.place(reference)));
         false
+    }
+
+    /// As [`Self::ends_by_itself`], of an object.
+    fn object_ends(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
+        let properties = schema.member("properties").map(Tree::members).unwrap_or_default();
+        let required = schema.member("required").map(Tree::elements).unwrap_or_default();
+        let mut names = NameSet::default();
+        for name in required.iter().filter_map(Tree::as_text) {
+            names.add(name.decode());
+        }
+        let mut needed = properties.iter().filter(|(name, _)| names.contains(&name.decode()));
+        names.is_empty()
+            || properties.is_empty()
+            || needed.any(|(_, schema)| self.ends_by_itself(schema, needs))
     }
 
     /// Which of all end.
     fn ends(&self) -> Vec<bool> {
-        let mut ends: Vec<bool> = self.nodes.iter().map(|node| node.needs.is_none()).collect();
         let mut needed_by = vec![Vec::new(); self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {
             for needed in node.needs.iter().flatten() {
@@ -223,32 +203,30 @@ impl<'s> Graph<'s> {
                 }
             }
         }
-        let is_first = |(at, ends): (usize, &bool)| ends.then_some(at);
-        let mut open: Vec<usize> = ends.iter().enumerate().filter_map(is_first).collect();
-        while let Some(at) = open.pop() {
-            for by in needed_by.get(at).into_iter().flatten() {
-                if let Some(ends) = ends.get_mut(*by).filter(|ends| !**ends) {
-                    *ends = true;
-                    open.push(*by);
-                }
-            }
-        }
-        ends
+        let by_themselves = |(at, node): (usize, &Node)| node.needs.is_none().then_some(at);
+        let open = self.nodes.iter().enumerate().filter_map(by_themselves).collect();
+        let next = |at: usize| needed_by.get(at).cloned().unwrap_or_default();
+        self.reached(open, next)
     }
 
     /// Which are referred to, from the root on.
     fn used(&self) -> Vec<bool> {
-        let mut used = vec![false; self.nodes.len()];
-        let mut open = vec![0];
+        let refers = |at: usize| self.nodes.get(at).map(|node| node.refers.as_slice());
+        let next =
+            |at: usize| refers(at).unwrap_or_default().iter().map(|(place, _)| *place).collect();
+        self.reached(next(0), next)
+    }
+
+    /// Which can be reached from those that are open.
+    fn reached(&self, mut open: Vec<usize>, next: impl Fn(usize) -> Vec<usize>) -> Vec<bool> {
+        let mut reached = vec![false; self.nodes.len()];
         while let Some(at) = open.pop() {
-            for (place, _) in self.nodes.get(at).map(|node| &node.refers).into_iter().flatten() {
-                if let Some(used) = used.get_mut(*place).filter(|used| !**used) {
-                    *used = true;
-                    open.push(*place);
-                }
+            if let Some(reached) = reached.get_mut(at).filter(|reached| !**reached) {
+                *reached = true;
+                open.extend(next(at));
             }
         }
-        used
+        reached
     }
 
     /// Which of some need each other in a circle, or stand between two circles.

@@ -3,7 +3,7 @@
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str, Writer};
-use crate::text::names::{NameSet, Names};
+use crate::text::names::Names;
 use crate::text::words;
 
 /// Names that a property must not have.
@@ -34,16 +34,8 @@ pub(super) fn required(
     moved: &Names<'_, &str>,
     json: &mut Writer<'_>,
 ) {
-    let mut known = NameSet::default();
-    for (name, _) in json::members(facts.named) {
-        known.add(name.decode());
-    }
-    let takes = |name: &Str<'_>| {
-        let name = name.decode();
-        known.contains(&name) && !moved.contains(&name)
-    };
-    let names: Vec<Str<'_>> =
-        json::elements(value).filter_map(json::string).filter(takes).collect();
+    let is_left = |name: &Str<'_>| !moved.contains(&name.decode());
+    let names: Vec<Str<'_>> = facts.required_properties().filter(is_left).collect();
     if !names.is_empty() || json::elements(value).next().is_none() {
         json.key("required").begin_array();
         for name in names {

@@ -1,0 +1,92 @@
+//! Schemas for servers that take all of JSON Schema, but for what OpenAI and others refuse: a root that is a choice and,
+//! at any depth, an array without `items`, a boolean in place of a schema and a pattern that not every engine takes.
+//! Mistral refuses a few keywords besides.
+
+use super::facts::{Facts, Member};
+use super::merged::{self, Which};
+use super::walk::Dialect;
+use crate::json::Writer;
+use crate::json_schema::is_no_root;
+
+/// Everything.
+pub(super) struct Full {
+    /// References lead through lists of schemas, so the root stays as it is.
+    pub(super) has_paths: bool,
+}
+
+impl Dialect for Full {
+    fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
+        let keeps_root = self.has_paths;
+        object(self, Facts::of(schema), keeps_root, json, root, &mut Self::member_of);
+    }
+}
+
+impl Full {
+    fn member_of(&mut self, member: &Member<'_>, _: &Facts<'_>, json: &mut Writer<'_>) {
+        self.member(member, json);
+    }
+}
+
+/// Everything but what Mistral refuses.
+pub(super) struct Mistral;
+
+impl Dialect for Mistral {
+    fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool) {
+        let facts = Facts::of(schema);
+        json.begin_object();
+        if root && !facts.typed {
+            json.kind("object");
+        }
+        for member in facts.members_in_place() {
+            let is_refused = match member.keyword.as_ref() {
+                "$id" | "$schema" | "strict" => true,
+                "additionalProperties" => member.value == "false",
+                _ => false,
+            };
+            if !is_refused {
+                self.member(member, json);
+            }
+        }
+        if facts.array && !facts.items {
+            json.key("items").raw("{}");
+        }
+        self.missing_properties(&facts, None, json, root);
+        json.end_object();
+    }
+}
+
+/// How a dialect writes a member.
+pub(super) type WriteMember<'w, D> =
+    &'w mut dyn FnMut(&mut D, &Member<'_>, &Facts<'_>, &mut Writer<'_>);
+
+/// Writes an object with its members where they stand, and adds what is missing. In a root, the properties of all
+/// branches stand in place of a choice, unless it must be kept.
+pub(super) fn object<D: Dialect>(
+    dialect: &mut D,
+    mut facts: Facts<'_>,
+    keeps_root: bool,
+    json: &mut Writer<'_>,
+    root: bool,
+    write: WriteMember<'_, D>,
+) {
+    let replaces = root && !keeps_root;
+    let merged = if replaces { merged::parts(&facts, Which::AsFarAsPossible, true) } else { None };
+    facts.merges = merged.is_some();
+    json.begin_object();
+    if root && !facts.typed {
+        json.kind("object");
+    }
+    for member in facts.members_in_place() {
+        match member.keyword.as_ref() {
+            keyword if replaces && is_no_root(keyword) => {}
+            // One of several, at most.
+            "type" if root => drop(json.kind("object")),
+            _ => write(dialect, member, &facts, json),
+        }
+    }
+    if facts.array && !facts.items {
+        json.key("items").raw("{}");
+    }
+    dialect.missing_properties(&facts, merged, json, root);
+    json.end_object();
+}

@@ -1,0 +1,106 @@
+//! The walk that the dialects share. It knows which keywords hold schemas, so that a property that is merely *called*
+//! `title` or `$schema` is never taken for the keyword.
+//!
+//! The walk goes as deep as the schema is nested, which was bounded when the request was read.
+
+use super::facts::{Facts, Member};
+use super::merged::Merged;
+use crate::json::{self, ValueKind, Writer};
+use crate::json_schema::{
+    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, kind_of, may_be_bool,
+};
+
+/// What the value of a keyword is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// Data.
+    Data,
+    /// A schema, or an array of schemas.
+    Schema,
+    /// An object whose members are schemas, under names that the client chose.
+    Named,
+}
+
+pub(super) fn holds(keyword: &str) -> Holds {
+    match keyword_value(keyword) {
+        KeywordValue::Schema | KeywordValue::Branches | KeywordValue::Items => Holds::Schema,
+        KeywordValue::Named => Holds::Named,
+        _ => Holds::Data,
+    }
+}
+
+/// Writes schemas as an upstream takes them. Nothing fails: a schema was read with its request.
+pub(super) trait Dialect {
+    /// Writes a schema that is an object. `root`: it is that of a function.
+    fn object(&mut self, schema: &str, json: &mut Writer<'_>, root: bool);
+
+    /// The schema that any value fits.
+    fn any(&self) -> &'static str {
+        "{}"
+    }
+
+    /// Writes a schema that stands within another: an object, a boolean, or an array of schemas.
+    fn schema(&mut self, schema: &str, json: &mut Writer<'_>) {
+        match kind_of(schema) {
+            ValueKind::Object => self.object(schema, json, false),
+            ValueKind::Array => {
+                json.begin_array();
+                json::elements(schema).for_each(|schema| self.schema(schema, json));
+                json.end_array();
+            }
+            // No schema. llama.cpp, Ollama and Fireworks refuse booleans, too. The client looks at inputs itself.
+            _ => drop(json.raw(self.any())),
+        }
+    }
+
+    /// Writes a member of a schema that the dialect takes as it is.
+    fn member(&mut self, member: &Member<'_>, json: &mut Writer<'_>) {
+        let Member { key, keyword, value } = member;
+        match (holds(keyword), member.kind()) {
+            // As an object, `false` would say the opposite.
+            (Holds::Schema, ValueKind::Bool) if keyword == "not" => {}
+            (Holds::Schema, ValueKind::Bool) if may_be_bool(keyword) => {
+                json.key_str(*key).raw(value);
+            }
+            // As drafts before 2020-12 call it.
+            (Holds::Schema, ValueKind::Array) if keyword == "items" => {
+                json.key("prefixItems");
+                self.schema(value, json);
+            }
+            (Holds::Schema, _) => {
+                json.key_str(*key);
+                self.schema(value, json);
+            }
+            (Holds::Named, ValueKind::Object) => {
+                json.key_str(*key).begin_object();
+                for (name, schema) in json::members(value) {
+                    if keyword != PATTERN_PROPERTIES || !is_unportable(name) {
+                        json.key_str(name);
+                        self.schema(schema, json);
+                    }
+                }
+                json.end_object();
+            }
+            _ if keyword == "pattern" && json::string(value).is_some_and(is_unportable) => {}
+            _ => drop(json.key_str(*key).raw(value)),
+        }
+    }
+
+    /// Writes the `properties` that no member of the schema gave: those of its branches, or none in a root.
+    fn missing_properties(
+        &mut self,
+        facts: &Facts<'_>,
+        merged: Option<Merged<'_>>,
+        json: &mut Writer<'_>,
+        root: bool,
+    ) {
+        let any = self.any();
+        match merged {
+            Some(merged) => {
+                merged.write(json, root, any, &mut |schema, json| self.schema(schema, json));
+            }
+            None if root && !facts.properties => drop(json.key("properties").raw("{}")),
+            None => {}
+        }
+    }
+}
