@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use creole::dialect::profile::PRESETS;
+use creole::dialect::presets::PRESETS;
 
 /// Anthropic Messages clients on any Chat Completions model.
 #[derive(Debug, Parser)]

@@ -9,7 +9,8 @@ use super::{
     Address, Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream,
     Upstream,
 };
-use crate::dialect::profile::{PRESETS, Profile};
+use crate::dialect::presets::PRESETS;
+use crate::dialect::profile::Profile;
 use crate::json::{Error, Reader, Writer, quoted};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
 use crate::text::names::Names;
@@ -91,12 +92,12 @@ impl Preset {
     /// # Errors
     /// There is no such preset.
     pub(super) fn named(name: &str) -> Result<Profile, Error> {
-        Profile::preset(name).ok_or_else(|| unknown_word(&PRESETS, name))
+        Profile::preset(name).ok_or_else(|| unknown_word(PRESETS, name))
     }
 }
 
 impl Setting for Preset {
-    const TYPE: ValueType = ValueType::Names(&PRESETS);
+    const TYPE: ValueType = ValueType::Names(PRESETS);
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
         Self::named(&reader.string()?.decode()).map(Self)
@@ -201,11 +202,9 @@ impl UpstreamDocument {
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
-        let Preset(mut profile) = self.profile;
-        if let Some(overrides) = self.profile_overrides {
-            let read = overrides.apply(&mut profile).and_then(|()| profile.check());
-            read.map_err(|error| error.in_key(&path("profile_overrides")))?;
-        }
+        let Preset(preset) = self.profile;
+        let profile = Profile::effective(preset, self.profile_overrides)
+            .map_err(|error| error.in_key(&path("profile_overrides")))?;
         let mut guards = None;
         if let Some(own) = self.guards {
             let guards = guards.insert(guards_of_all.clone());
