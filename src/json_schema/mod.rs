@@ -3,7 +3,7 @@
 
 pub(crate) mod input;
 
-use crate::json::{self, Error, Raw, Reader, Str, ValueKind};
+use crate::json::{self, Error, Raw, Reader, Str, ValueKind, Writer};
 use crate::text::names::NameSet;
 
 /// What one reading of a schema found.
@@ -96,6 +96,13 @@ impl KeywordValue {
             Self::Values | Self::Branches | Self::Items => json::elements(value).next().is_some(),
         }
     }
+}
+
+/// A text of JSON, as it is written.
+pub(crate) fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
+    let mut out = Vec::new();
+    write(&mut Writer::new(&mut out));
+    String::from_utf8(out).unwrap_or_default()
 }
 
 /// The kind of a value that was read before.

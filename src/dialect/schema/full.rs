@@ -1,6 +1,6 @@
-//! Schemas for servers that take all of JSON Schema, but for what OpenAI and others refuse: a root that is a choice and,
-//! at any depth, an array without `items`, a boolean in place of a schema and a pattern that not every engine takes.
-//! Mistral refuses a few keywords besides.
+//! Schemas for servers that take all of JSON Schema, but for what OpenAI and others refuse. That is a root that is a
+//! choice and, at any depth, an array without `items`, a boolean in place of a schema, and a pattern that not every
+//! engine takes. Mistral refuses a few keywords besides.
 
 use super::facts::{Facts, Member};
 use super::merged::{self, Which};

@@ -31,7 +31,7 @@ use super::merged::{self, Which};
 use super::references::{Definitions, name_of};
 use crate::json::{self, Str, ValueKind, Writer};
 use crate::json_schema::{
-    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, may_be_bool,
+    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, may_be_bool, written,
 };
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
@@ -135,10 +135,8 @@ impl Flavour<'_> {
     /// Writes all of it, so that nothing in it requires itself without end.
     fn whole(&mut self, place: SchemaPosition) -> String {
         loop {
-            let mut out = Vec::new();
             (self.depth, self.within) = (0, None);
-            self.schema(self.root, &mut Writer::new(&mut out), place);
-            let text = String::from_utf8(out).unwrap_or_default();
+            let text = written(|json| self.schema(self.root, json, place));
             let mut loosens = |all: bool| {
                 let mut changes = false;
                 for name in limits::endless(&text, all) {

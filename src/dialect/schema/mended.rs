@@ -18,7 +18,9 @@ use std::borrow::Cow;
 
 use super::references;
 use crate::json::{self, Str, Writer};
-use crate::json_schema::{Found, KeywordValue, TYPES, allows_all, is_choice, keyword_value};
+use crate::json_schema::{
+    Found, KeywordValue, TYPES, allows_all, is_choice, keyword_value, written,
+};
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
@@ -46,10 +48,8 @@ pub(super) fn mended(schema: Cow<'_, str>, found: Found) -> (Cow<'_, str>, Found
     // References that count branches would lead elsewhere if one were left out.
     let counts = words::has_any(&schema, &["/anyOf/", "/oneOf/"]);
     let drops = !counts && words::has_any(&schema, &["\"not\"", "false", "\"enum\""]);
-    let mut out = Vec::new();
-    Mender { drops }.schema(&schema, &mut Writer::new(&mut out));
-    let found = Found { is_refused: true, is_faulty: false, is_complete: false };
-    (String::from_utf8(out).map_or(schema, Cow::Owned), found)
+    let mended = written(|json| Mender { drops }.schema(&schema, json));
+    (mended.into(), Found { is_refused: true, is_faulty: false, is_complete: false })
 }
 
 /// The type that is meant by a name.
@@ -186,21 +186,20 @@ fn without_choice(schema: &str) -> Option<String> {
     if clashes {
         return None;
     }
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    json.begin_object();
-    for (key, value) in json::members(schema) {
-        if key.raw() != choice.raw() {
-            json.key_str(key).raw(value);
-            continue;
+    let added = || json::members(branch).filter(|(key, _)| !beside.contains(&key.decode()));
+    Some(written(|json| {
+        json.begin_object();
+        for (key, value) in json::members(schema) {
+            if key.raw() != choice.raw() {
+                json.key_str(key).raw(value);
+                continue;
+            }
+            for (key, value) in added() {
+                json.key_str(key).raw(value);
+            }
         }
-        for (key, value) in json::members(branch).filter(|(key, _)| !beside.contains(&key.decode()))
-        {
-            json.key_str(key).raw(value);
-        }
-    }
-    json.end_object();
-    String::from_utf8(out).ok()
+        json.end_object();
+    }))
 }
 
 /// The names of the properties that allow nothing.

@@ -4,6 +4,7 @@
 use super::facts::{Facts, is_merged};
 use super::references::Definitions;
 use crate::json::{self, Str, Writer};
+use crate::json_schema::written;
 use crate::text::names::{NameSet, Names};
 
 /// The schemas in a list.
@@ -91,17 +92,16 @@ pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<M
 impl Merged<'_> {
     /// The schema with all of it, as the client could have written it.
     pub(super) fn beside(self, schema: &str, root: bool) -> String {
-        let mut out = Vec::new();
-        let mut json = Writer::new(&mut out);
-        json.begin_object();
-        for (key, value) in json::members(schema).filter(|(key, _)| !is_merged(key.raw())) {
-            json.key_str(key).raw(value);
-        }
-        self.write(&mut json, root, "{}", &mut |schema, json| {
-            json.raw(schema);
-        });
-        json.end_object();
-        String::from_utf8(out).unwrap_or_default()
+        written(|json| {
+            json.begin_object();
+            for (key, value) in json::members(schema).filter(|(key, _)| !is_merged(key.raw())) {
+                json.key_str(key).raw(value);
+            }
+            self.write(json, root, "{}", &mut |schema, json| {
+                json.raw(schema);
+            });
+            json.end_object();
+        })
     }
 
     /// Writes `properties` and `required`; of these, none that is no property.

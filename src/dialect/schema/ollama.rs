@@ -15,6 +15,7 @@ use super::full;
 use super::references::{self, Definitions};
 use super::walk::Dialect;
 use crate::json::{self, Reader, Str, ValueKind, Writer};
+use crate::json_schema::written;
 use crate::text::words;
 
 /// So deep references are followed.
@@ -112,14 +113,14 @@ impl Ollama<'_> {
     /// Writes a schema with this description, or with its own.
     fn described(&mut self, schema: &str, description: Option<Str<'_>>, json: &mut Writer<'_>) {
         let Some(description) = description else { return self.schema(schema, json) };
-        let mut text = Vec::new();
-        let mut other = Writer::new(&mut text);
-        other.begin_object().key("description").str(description);
-        for (key, value) in json::members(schema).filter(|(key, _)| key != "description") {
-            other.key_str(key).raw(value);
-        }
-        other.end_object();
-        self.schema(&String::from_utf8(text).unwrap_or_default(), json);
+        let described = written(|json| {
+            json.begin_object().key("description").str(description);
+            for (key, value) in json::members(schema).filter(|(key, _)| key != "description") {
+                json.key_str(key).raw(value);
+            }
+            json.end_object();
+        });
+        self.schema(&described, json);
     }
 
     /// A member of a schema that stands for itself.

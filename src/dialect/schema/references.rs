@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use super::walk::{Holds, holds};
 use crate::json::{self, Str, ValueKind, Writer};
-use crate::json_schema::kind_of;
+use crate::json_schema::{kind_of, written};
 use crate::text::names::Names;
 use crate::text::words;
 
@@ -137,9 +137,7 @@ impl<'s> References<'s> {
 
     /// Writes it as far as is known.
     fn write(&mut self) -> String {
-        let mut out = Vec::new();
-        self.schema(self.root, &mut Writer::new(&mut out), true);
-        String::from_utf8(out).unwrap_or_default()
+        written(|json| self.schema(self.root, json, true))
     }
 
     /// Finds out what becomes of each reference; whether anything changes.

@@ -61,8 +61,23 @@ enum Form {
 /// Reads a call from behind its start, to its end.
 pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
 
-/// What most rows have.
-const ANY: Syntax = Syntax {
+const fn calls(around: Around, start: &'static str, call: Call) -> Form {
+    Form::Calls { around, start, call }
+}
+
+/// The section of Seed differs by its name.
+const QWEN: Around = &[("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
+
+/// vLLM takes either.
+const KIMI: Around = &[
+    ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+    ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
+];
+
+const DEEPSEEK: Around = &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")];
+
+/// A row without starts, from which the others differ.
+const NONE: Syntax = Syntax {
     name: TextToolCalls::Off,
     tokens: &[],
     line_starts: &[],
@@ -81,33 +96,22 @@ static SYNTAXES: [Syntax; 11] = [
         line_starts: &["<tool_call>"],
         openers: (&["<tool_call>"], "{"),
         is_in_letters: true,
-        forms: &[("", Form::Calls { around: &[], start: "<tool_call>", call: in_json::hermes })],
-        ..ANY
+        forms: &[("", calls(&[], "<tool_call>", in_json::hermes))],
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::QwenXml,
         line_starts: &["<tool_call>", "<function=", "<seed:tool_call>"],
         openers: (&["<tool_call>", "<seed:tool_call>"], "<function="),
         is_in_letters: true,
-        forms: &[(
-            "",
-            Form::Calls {
-                // That of Seed differs by its name.
-                around: &[
-                    ("<tool_call>", "</tool_call>"),
-                    ("<seed:tool_call>", "</seed:tool_call>"),
-                ],
-                start: "<function=",
-                call: in_tags::qwen,
-            },
-        )],
-        ..ANY
+        forms: &[("", calls(QWEN, "<function=", in_tags::qwen))],
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Mistral,
         tokens: &["[TOOL_CALLS]"],
         forms: &[("", Form::Other(in_json::mistral))],
-        ..ANY
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Kimi,
@@ -120,27 +124,16 @@ static SYNTAXES: [Syntax; 11] = [
         ],
         forms: &[
             ("<|open|>", Form::Other(kimi_k3::read)),
-            (
-                "",
-                Form::Calls {
-                    // vLLM takes either.
-                    around: &[
-                        ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
-                        ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
-                    ],
-                    start: "<|tool_call_begin|>",
-                    call: in_json::kimi,
-                },
-            ),
+            ("", calls(KIMI, "<|tool_call_begin|>", in_json::kimi)),
         ],
-        ..ANY
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Glm,
         tokens: &["<tool_call>"],
         is_in_letters: true,
-        forms: &[("", Form::Calls { around: &[], start: "<tool_call>", call: in_tags::glm })],
-        ..ANY
+        forms: &[("", calls(&[], "<tool_call>", in_tags::glm))],
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Llama,
@@ -148,7 +141,7 @@ static SYNTAXES: [Syntax; 11] = [
         begins_answer: true,
         list_is_call: |list| (!list.is_empty()).then(|| list.starts_with('{')),
         forms: &[("", Form::Other(in_json::llama))],
-        ..ANY
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Minimax,
@@ -165,7 +158,7 @@ static SYNTAXES: [Syntax; 11] = [
             (minimax_m3::MARK, Form::Other(minimax_m3::read)),
             ("", Form::Other(in_tags::claude)),
         ],
-        ..ANY
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Harmony,
@@ -178,7 +171,7 @@ static SYNTAXES: [Syntax; 11] = [
         ],
         reads_answer: true,
         forms: &[("", Form::Other(harmony::read))],
-        ..ANY
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Deepseek,
@@ -193,23 +186,16 @@ static SYNTAXES: [Syntax; 11] = [
             "<｜tool▁call▁begin｜>",
         ],
         forms: &[
-            (
-                "<｜tool▁call",
-                Form::Calls {
-                    around: &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")],
-                    start: "<｜tool▁call▁begin｜>",
-                    call: in_json::deepseek,
-                },
-            ),
+            ("<｜tool▁call", calls(DEEPSEEK, "<｜tool▁call▁begin｜>", in_json::deepseek)),
             ("", Form::Other(in_tags::deepseek)),
         ],
-        ..ANY
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Gemma,
         tokens: &["<|tool_call>"],
-        forms: &[("", Form::Calls { around: &[], start: "<|tool_call>", call: literals::gemma })],
-        ..ANY
+        forms: &[("", calls(&[], "<|tool_call>", literals::gemma))],
+        ..NONE
     },
     Syntax {
         name: TextToolCalls::Pythonic,
@@ -224,7 +210,7 @@ static SYNTAXES: [Syntax; 11] = [
             (!may_be_name || name.len() < list.len()).then_some(may_be_name)
         },
         forms: &[("", Form::Other(literals::pythonic))],
-        ..ANY
+        ..NONE
     },
 ];
 

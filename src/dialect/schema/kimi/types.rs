@@ -2,7 +2,8 @@
 //! stands with that type in a branch of a choice.
 
 use crate::dialect::schema::facts::Facts;
-use crate::json::{self, Str, Writer};
+use crate::json::{self, Str};
+use crate::json_schema::written;
 
 /// Those of any value.
 pub(super) const ALL: &str = "[\"string\",\"number\",\"boolean\",\"object\",\"array\",\"null\"]";
@@ -21,20 +22,19 @@ pub(super) fn branches(schema: &str, facts: &Facts<'_>) -> Option<String> {
     if !is_choice || facts.enumerated {
         return None;
     }
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    json.begin_array();
-    for name in types {
-        json.begin_object().key("type").str(name);
-        for (key, value) in json::members(schema) {
-            if has(name.raw(), key.raw()) {
-                json.key_str(key).raw(value);
+    Some(written(|json| {
+        json.begin_array();
+        for name in types {
+            json.begin_object().key("type").str(name);
+            for (key, value) in json::members(schema) {
+                if has(name.raw(), key.raw()) {
+                    json.key_str(key).raw(value);
+                }
             }
+            json.end_object();
         }
-        json.end_object();
-    }
-    json.end_array();
-    String::from_utf8(out).ok()
+        json.end_array();
+    }))
 }
 
 /// Whether a keyword stands in the root, whatever its types.

@@ -2,6 +2,7 @@
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str, Writer};
+use crate::json_schema::written;
 use crate::text::words;
 
 /// So many values an `enum` may have.
@@ -93,21 +94,20 @@ pub(super) fn narrowed(schema: &str, facts: &Facts<'_>) -> Option<String> {
     };
     let name = types.iter().find(is_sole);
     let has_null = may_be_null && json::elements(values).any(|it| it == "null");
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    json.begin_object();
-    for (key, value) in json::members(schema) {
-        match (key.raw(), name) {
-            ("type", Some(name)) if has_null => {
-                json.key("type").begin_array().text("null").str(*name).end_array();
+    Some(written(|json| {
+        json.begin_object();
+        for (key, value) in json::members(schema) {
+            match (key.raw(), name) {
+                ("type", Some(name)) if has_null => {
+                    json.key("type").begin_array().text("null").str(*name).end_array();
+                }
+                ("type", Some(name)) => drop(json.key("type").str(*name)),
+                ("enum", None) => {}
+                _ => drop(json.key_str(key).raw(value)),
             }
-            ("type", Some(name)) => drop(json.key("type").str(*name)),
-            ("enum", None) => {}
-            _ => drop(json.key_str(key).raw(value)),
         }
-    }
-    json.end_object();
-    String::from_utf8(out).ok()
+        json.end_object();
+    }))
 }
 
 /// Whether Kimi takes a value that is no schema. It takes a member that is called `$ref` for a reference, and in
