@@ -7,7 +7,10 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
 use crate::workspace::{self, step};
-use crate::{component, setup, shrink, worker};
+use crate::{component, setup, worker};
+
+/// The cargo profile that artefacts are built with.
+const PROFILE: &str = "wasm";
 
 /// One file in `dist/`.
 pub(crate) struct Artefact {
@@ -17,25 +20,12 @@ pub(crate) struct Artefact {
     pub(crate) package: &'static str,
     /// The target that it is built for.
     pub(crate) target: &'static str,
-    /// The cargo profile that it is built with.
-    pub(crate) profile: &'static str,
     /// The variable that names a finished one: see [`ready`].
     pub(crate) variable: &'static str,
-    /// What is done with cargo's file.
-    pub(crate) finish: Finish,
+    /// Whether cargo makes a module that holds the type of a component, which is still to be made of it.
+    pub(crate) encoded: bool,
     /// Its budget, in bytes. `cargo xtask test sizes` fails above it.
     pub(crate) bytes_max: usize,
-}
-
-/// How cargo's file becomes the artefact.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Finish {
-    /// It is the artefact.
-    Copy,
-    /// It is a module, and is made smaller.
-    Shrink,
-    /// It is a module that holds the type of a component: it is made smaller and then a component.
-    Component,
 }
 
 /// The filter for Envoy. Not built for WASI, of which it needs three functions only (`envoy/src/wasi.rs`).
@@ -43,9 +33,8 @@ pub(crate) const FILTER: Artefact = Artefact {
     name: "creole.wasm",
     package: "creole-envoy",
     target: "wasm32-unknown-unknown",
-    profile: "wasm",
     variable: "CREOLE_WASM",
-    finish: Finish::Shrink,
+    encoded: false,
     bytes_max: 1_200_000,
 };
 
@@ -54,9 +43,8 @@ pub(crate) const COMPONENT: Artefact = Artefact {
     name: "creole.component.wasm",
     package: "creole-wit",
     target: "wasm32-unknown-unknown",
-    profile: "wasm",
     variable: "CREOLE_COMPONENT",
-    finish: Finish::Component,
+    encoded: true,
     bytes_max: 1_500_000,
 };
 
@@ -65,9 +53,8 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
     name: "creole-http.component.wasm",
     package: "creole-wasi-http",
     target: "wasm32-wasip2",
-    profile: "component",
     variable: "CREOLE_WASI_HTTP",
-    finish: Finish::Copy,
+    encoded: false,
     bytes_max: 1_500_000,
 };
 
@@ -96,37 +83,33 @@ pub(crate) fn all() -> Result<()> {
 pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
     for part in chosen {
         match part {
-            Part::Filter => one(&FILTER).map(drop),
-            Part::Worker => worker::shipped().map(drop),
-            Part::Component => one(&COMPONENT).map(drop),
-            Part::WasiHttp => one(&WASI_HTTP).map(drop),
+            Part::Filter => one(&FILTER),
+            Part::Worker => worker::shipped(),
+            Part::Component => one(&COMPONENT),
+            Part::WasiHttp => one(&WASI_HTTP),
         }?;
     }
     Ok(())
 }
 
-/// What cargo makes for an artefact, with the names of functions.
-pub(crate) fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
+/// What cargo makes for an artefact.
+pub(crate) fn unfinished(artefact: &Artefact, arguments: &[&str]) -> Result<PathBuf> {
     setup::target(artefact.target)?;
-    let arguments = ["--profile", artefact.profile, "--target", artefact.target];
-    workspace::module(artefact.package, &arguments)
+    workspace::module(artefact.package, PROFILE, artefact.target, arguments)
 }
 
-/// A finished artefact: the one that its variable names, else a new one. Tests that run side by side
-/// must not build the files that the others use.
+/// A finished artefact: the one that its variable names, else a new one.
 pub(crate) fn ready(artefact: &Artefact) -> Result<PathBuf> {
-    std::env::var_os(artefact.variable).map_or_else(|| one(artefact), |path| Ok(path.into()))
+    workspace::ready(artefact.variable, || one(artefact))
 }
 
 /// The filter with what its tests need: a request can make its VM trap. Never in `dist`.
 /// `CREOLE_WASM_HOOKS` if that is set.
 pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("CREOLE_WASM_HOOKS") {
-        return Ok(chosen.into());
-    }
-    setup::target(FILTER.target)?;
-    let Artefact { package, target, profile, .. } = FILTER;
-    workspace::module_with_hooks(package, &["--profile", profile, "--target", target])
+    workspace::ready("CREOLE_WASM_HOOKS", || {
+        setup::target(FILTER.target)?;
+        workspace::module_with_hooks(FILTER.package, PROFILE, FILTER.target)
+    })
 }
 
 /// Where an artefact is, once it is built.
@@ -137,15 +120,13 @@ pub(crate) fn path(artefact: &Artefact) -> PathBuf {
 /// Builds one artefact and gives its path.
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     step(&format!("building dist/{}", artefact.name), || {
-        let built = unfinished(artefact)?;
+        let built = unfinished(artefact, &[])?;
         let path = path(artefact);
         fs::create_dir_all(workspace::root().join("dist"))?;
-        match artefact.finish {
-            Finish::Copy => {
-                fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
-            }
-            Finish::Shrink => fs::write(&path, shrink::module(&built)?)?,
-            Finish::Component => component::encode(&shrink::module(&built)?, &path)?,
+        if artefact.encoded {
+            component::encode(&fs::read(&built)?, &path)?;
+        } else {
+            fs::copy(&built, &path).with_context(|| format!("copying {}", built.display()))?;
         }
         Ok(path)
     })

@@ -1,7 +1,7 @@
 //! The processes that a command started: watched while it runs, and gone when it ends.
 
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,17 +175,8 @@ impl Drop for Children {
 
 /// The last lines of a log.
 fn end_of(log: &Path) -> String {
-    const MOST: i64 = 4096;
-    let read = || -> std::io::Result<String> {
-        let mut file = File::open(log)?;
-        if file.seek(SeekFrom::End(-MOST)).is_err() {
-            file.seek(SeekFrom::Start(0))?;
-        }
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    };
-    let text = read().unwrap_or_default();
+    let text = fs::read(log).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
     let lines: Vec<&str> = text.lines().rev().take(12).collect();
     lines.into_iter().rev().map(|line| format!("  {line}\n")).collect()
 }

@@ -13,21 +13,15 @@ use crate::{setup, workspace};
 const WITHOUT: &str =
     "gc=n,gc-support=n,function-references=n,concurrency-support=n,threads=n,exceptions=n";
 
+/// Options for a module that counts the instructions it executes.
+pub(crate) const COUNTING: &[&str] = &["-W", "fuel=1"];
+
 /// Compiles a module or a component to `target/compiled/NAME`.
-pub(crate) fn compile(wasm: &Path, name: &str) -> Result<PathBuf> {
-    write(wasm, name, &["-W", WITHOUT])
-}
-
-/// Compiles a module that counts the instructions it executes.
-pub(crate) fn counting(wasm: &Path, name: &str) -> Result<PathBuf> {
-    write(wasm, name, &["-W", WITHOUT, "-W", "fuel=1"])
-}
-
-fn write(wasm: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
+pub(crate) fn compile(wasm: &Path, name: &str, options: &[&str]) -> Result<PathBuf> {
     let path = workspace::root().join("target/compiled").join(name);
     std::fs::create_dir_all(path.parent().unwrap_or(&path))?;
     let mut command = Command::new(setup::wasmtime()?);
-    command.arg("compile").args(options).args([wasm.as_os_str(), OsStr::new("-o")]).arg(&path);
-    setup::run(&mut command)?;
+    command.args(["compile", "-W", WITHOUT]).args(options);
+    setup::run(command.args([wasm.as_os_str(), OsStr::new("-o")]).arg(&path))?;
     Ok(path)
 }

@@ -7,15 +7,17 @@
 //! dist/SHA256SUMS                               of all files, for `sha256sum --check`
 //! ```
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, Result, bail};
+use cargo_metadata::{DependencyKind, Metadata, NodeDep, Package, PackageId};
 use flate2::{Compression, GzBuilder};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
+use walkdir::{DirEntry, WalkDir};
 
 use crate::build;
 use crate::workspace::{self, step};
@@ -37,7 +39,7 @@ pub(crate) fn all() -> Result<()> {
         Ok(())
     })?;
     step("writing dist/oci", || image(&fs::read(build::path(&build::FILTER))?, &dist.join("oci")))?;
-    let sbom = sbom(&workspace::metadata(LOCKED)?)?;
+    let sbom = sbom(&workspace::metadata()?)?;
     fs::write(dist.join("sbom.cdx.json"), format!("{sbom:#}\n"))?;
     let sums = sums(&dist)?;
     fs::write(dist.join("SHA256SUMS"), &sums)?;
@@ -47,14 +49,12 @@ pub(crate) fn all() -> Result<()> {
 
 /// Builds the filter a second time, from nothing, and compares.
 pub(crate) fn reproduce() -> Result<()> {
-    let first = fs::read(build::unfinished(&build::FILTER)?)?;
+    let first = fs::read(build::unfinished(&build::FILTER, &[])?)?;
     let again = workspace::root().join("target/again");
     workspace::emptied(&again)?;
     let folder = again.display().to_string();
-    let build::Artefact { package, target, profile, .. } = build::FILTER;
-    let arguments = ["--profile", profile, "--target", target, "--target-dir", &folder];
     let second = step("building the filter again", || {
-        Ok(fs::read(workspace::module(package, &arguments)?)?)
+        Ok(fs::read(build::unfinished(&build::FILTER, &["--target-dir", &folder])?)?)
     })?;
     let (first, second) = (digest(&first), digest(&second));
     println!("first  sha256:{first}\nsecond sha256:{second}");
@@ -70,24 +70,15 @@ fn digest(bytes: &[u8]) -> String {
 
 /// Lines as `sha256sum` writes them, for every file below `folder`.
 fn sums(folder: &Path) -> Result<String> {
-    let mut files = BTreeSet::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(inside) = folders.pop() {
-        for entry in fs::read_dir(&inside)? {
-            let path = entry?.path();
-            if path == folder.join("site") {
-                // Pages, which can be made anew at any time, are no artefact.
-            } else if path.is_dir() {
-                folders.push(path);
-            } else {
-                files.insert(path);
-            }
-        }
-    }
     let mut lines = String::new();
-    for file in files.iter().filter(|file| !file.ends_with("SHA256SUMS")) {
-        let name = file.strip_prefix(folder)?.display();
-        lines.push_str(&format!("{}  {name}\n", digest(&fs::read(file)?)));
+    // Pages, which can be made anew at any time, are no artefact.
+    let shipped = |entry: &DirEntry| entry.path() != folder.join("site");
+    for entry in WalkDir::new(folder).sort_by_file_name().into_iter().filter_entry(shipped) {
+        let file = entry?.into_path();
+        if file.is_file() && !file.ends_with("SHA256SUMS") {
+            let name = file.strip_prefix(folder)?.display();
+            lines.push_str(&format!("{}  {name}\n", digest(&fs::read(&file)?)));
+        }
     }
     Ok(lines)
 }
@@ -102,7 +93,7 @@ fn image(module: &[u8], folder: &Path) -> Result<()> {
         fs::write(blobs.join(&digest), bytes)?;
         Ok(json!({"mediaType": kind, "digest": format!("sha256:{digest}"), "size": bytes.len()}))
     };
-    let archive = archive(MODULE_IN_IMAGE, module);
+    let archive = archive(MODULE_IN_IMAGE, module)?;
     let mut layer = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     layer.write_all(&archive)?;
     let layer = blob("application/vnd.oci.image.layer.v1.tar+gzip", &layer.finish()?)?;
@@ -130,75 +121,38 @@ fn image(module: &[u8], folder: &Path) -> Result<()> {
 }
 
 /// A tar archive of one file.
-fn archive(name: &str, bytes: &[u8]) -> Vec<u8> {
-    let mut header = vec![0; 512];
-    let mut put = |at: usize, text: &str| {
-        for (to, from) in header.iter_mut().skip(at).zip(text.bytes()) {
-            *to = from;
-        }
-    };
-    put(0, name);
-    put(100, "0000644\0");
-    put(108, "0000000\0");
-    put(116, "0000000\0");
-    put(124, &format!("{:011o}\0", bytes.len()));
-    put(136, "00000000000\0");
-    // The sum is made with blanks in its own place.
-    put(148, "        ");
-    put(156, "0");
-    put(257, "ustar\u{0}00");
-    let sum: u32 = header.iter().copied().map(u32::from).sum();
-    for (to, from) in header.iter_mut().skip(148).zip(format!("{sum:06o}\0 ").bytes()) {
-        *to = from;
-    }
-    header.extend_from_slice(bytes);
-    let whole = header.len().next_multiple_of(512).saturating_add(1024);
-    header.resize(whole, 0);
-    header
+fn archive(name: &str, bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut header = tar::Header::new_ustar();
+    header.set_mode(0o644);
+    header.set_size(u64::try_from(bytes.len())?);
+    let mut archive = tar::Builder::new(Vec::new());
+    archive.append_data(&mut header, name, bytes)?;
+    Ok(archive.into_inner()?)
 }
-
-/// The versions that are tested.
-const LOCKED: &[&str] = &["--locked"];
 
 /// What the shipped packages are made of: their dependencies, without those of tests and builds.
-fn shipped(metadata: &Value) -> Result<Vec<&Value>> {
-    let list = |pointer: &str| metadata.pointer(pointer).and_then(Value::as_array);
-    let nodes = list("/resolve/nodes").context("cargo metadata has no graph")?;
-    let packages = list("/packages").context("cargo metadata has no packages")?;
-    let text = |value: &Value, key: &str| Some(value.get(key)?.as_str()?.to_owned());
-    let by_id: BTreeMap<String, &Value> =
-        packages.iter().filter_map(|package| Some((text(package, "id")?, package))).collect();
-    let graph: BTreeMap<String, &Value> =
-        nodes.iter().filter_map(|node| Some((text(node, "id")?, node))).collect();
-    let is_shipped = |package: &&Value| {
-        package.get("name").and_then(Value::as_str).is_some_and(|name| SHIPPED.contains(&name))
-    };
-    let mut open: Vec<String> =
-        packages.iter().filter(is_shipped).filter_map(|package| text(package, "id")).collect();
+fn shipped(metadata: &Metadata) -> Result<Vec<&Package>> {
+    let graph = metadata.resolve.as_ref().context("cargo metadata has no graph")?;
+    let ours = metadata.packages.iter().filter(|it| SHIPPED.contains(&it.name.as_str()));
+    let mut open: Vec<&PackageId> = ours.map(|package| &package.id).collect();
     let mut found = BTreeSet::new();
     while let Some(id) = open.pop() {
-        let Some(node) = graph.get(&id) else { continue };
-        if !found.insert(id) {
-            continue;
-        }
-        for dependency in node.get("deps").and_then(Value::as_array).into_iter().flatten() {
-            let kinds = dependency.get("dep_kinds").and_then(Value::as_array);
-            let normal = |kind: &Value| kind.get("kind").is_some_and(Value::is_null);
-            if kinds.is_some_and(|kinds| kinds.iter().any(normal)) {
-                open.extend(text(dependency, "pkg"));
-            }
+        if found.insert(id) {
+            let node = graph.nodes.iter().find(|node| node.id == *id).context("no such package")?;
+            let normal =
+                |it: &&NodeDep| it.dep_kinds.iter().any(|info| info.kind == DependencyKind::Normal);
+            open.extend(node.deps.iter().filter(normal).map(|dependency| &dependency.pkg));
         }
     }
-    Ok(found.iter().filter_map(|id| by_id.get(id).copied()).collect())
+    Ok(metadata.packages.iter().filter(|package| found.contains(&package.id)).collect())
 }
 
-fn sbom(metadata: &Value) -> Result<Value> {
+fn sbom(metadata: &Metadata) -> Result<Value> {
     let mut components = Vec::new();
-    for package in shipped(metadata)? {
-        let text = |key: &str| package.get(key).and_then(Value::as_str).unwrap_or_default();
-        let (name, version) = (text("name"), text("version"));
+    for Package { name, version, license, .. } in shipped(metadata)? {
         // Older packages write `MIT/Apache-2.0`.
-        let licence = text("license").replace(" / ", " OR ").replace('/', " OR ");
+        let licence = license.as_deref().unwrap_or_default();
+        let licence = licence.replace(" / ", " OR ").replace('/', " OR ");
         components.push(json!({
             "type": "library", "name": name, "version": version,
             "purl": format!("pkg:cargo/{name}@{version}"),

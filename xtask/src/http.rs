@@ -65,30 +65,21 @@ pub(crate) struct Url {
 
 impl Url {
     pub(crate) fn parse(text: &str) -> Result<Self> {
-        let (tls, rest) = match (text.strip_prefix("https://"), text.strip_prefix("http://")) {
-            (Some(rest), _) => (true, rest),
-            (None, Some(rest)) => (false, rest),
-            (None, None) => bail!("{text}: expected http://… or https://…"),
+        let url = url::Url::parse(text).with_context(|| text.to_owned())?;
+        let tls = match url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => bail!("{text}: expected http://… or https://…"),
         };
-        let (authority, path) = match rest.find('/').and_then(|at| rest.split_at_checked(at)) {
-            Some((authority, path)) => (authority, path),
-            None => (rest, ""),
-        };
-        if authority.contains('@') || path.contains(['?', '#']) {
+        let has_more =
+            url.query().is_some() || url.fragment().is_some() || url.password().is_some();
+        if has_more || !url.username().is_empty() {
             bail!("{text}: expected no credentials, query or fragment");
         }
-        let (host, port) = match authority.rsplit_once(':') {
-            // The last colon of `[::1]` is inside the address.
-            Some((host, port)) if !port.ends_with(']') => {
-                (host, port.parse().with_context(|| format!("{text}: bad port {port:?}"))?)
-            }
-            _ => (authority, if tls { 443 } else { 80 }),
-        };
+        let host = url.host_str().with_context(|| format!("{text}: expected a host"))?;
         let host = host.trim_start_matches('[').trim_end_matches(']').to_owned();
-        if host.is_empty() {
-            bail!("{text}: expected a host");
-        }
-        Ok(Self { tls, host, port, path: path.trim_end_matches('/').to_owned() })
+        let port = url.port_or_known_default().context("a port")?;
+        Ok(Self { tls, host, port, path: url.path().trim_end_matches('/').to_owned() })
     }
 }
 

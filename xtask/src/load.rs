@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::children::{Children, Stop};
 use crate::clients::install;
 use crate::hosts::worker;
-use crate::hosts::{Host, Plan, envoy, gateway};
+use crate::hosts::{Host, Plan, Prepared as _, envoy, gateway};
 use crate::http::{self, Url};
 use crate::setup;
 use crate::workspace::{self, step};

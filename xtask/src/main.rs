@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod build;
+mod catalog;
 mod children;
 mod clients;
 mod compiled;
@@ -17,7 +18,6 @@ mod operate;
 mod run;
 mod servers;
 mod setup;
-mod shrink;
 mod site;
 mod size;
 mod templates;
@@ -74,7 +74,7 @@ enum Command {
     Reproduce,
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
-    /// Print how large the artefacts are, and what makes them so.
+    /// Print how large the artefacts are, beside their budgets.
     Size,
     /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of clients
     /// and chat templates install their packages themselves.

@@ -121,16 +121,15 @@ pub(crate) fn start_complete(
     let folder = folder(listen)?;
     let config = config.to_string();
     let plan = Plan { listen, upstream: upstream.clone(), config, secrets: Vec::new(), folder };
-    launch(&host.prepare()?, &plan, children)?;
+    launch(host.prepare()?.as_ref(), &plan, children)?;
     Ok(listen)
 }
 
 /// The demo model's binary: `CREOLE_DEMO` if that is set, else a new one.
 pub(crate) fn demo_model() -> Result<PathBuf> {
-    match std::env::var_os("CREOLE_DEMO") {
-        Some(chosen) => Ok(chosen.into()),
-        None => workspace::build("creole-demo", &["--bin", "creole-demo"], ""),
-    }
+    workspace::ready("CREOLE_DEMO", || {
+        workspace::build("creole-demo", &["--bin", "creole-demo"], "")
+    })
 }
 
 /// Starts a host in front of `given`, or of the demo model, and waits until it answers.
@@ -166,7 +165,7 @@ fn start(
     let key = client_key(demo, &upstream, &secrets);
     let config = Value::Object(document).to_string();
     let plan = Plan { listen, upstream, config, secrets, folder };
-    let started = launch(&prepared, &plan, children)?;
+    let started = launch(prepared.as_ref(), &plan, children)?;
     let mut logs = vec![started.log];
     if demo {
         logs.push(demo_log);
@@ -190,7 +189,7 @@ fn folder(listen: SocketAddr) -> Result<PathBuf> {
 }
 
 /// Starts a host and waits until it answers.
-fn launch(prepared: &Prepared, plan: &Plan, children: &mut Children) -> Result<Started> {
+fn launch(prepared: &dyn Prepared, plan: &Plan, children: &mut Children) -> Result<Started> {
     eprintln!("· starting");
     let started = prepared.start(plan, children)?;
     // Compiling the filter takes Envoy a second or two, more on a busy machine.
@@ -215,20 +214,24 @@ fn print(serving: &Serving) {
     println!(
         "\nCreole answers at http://{listen} in front of {behind}{scheme}://{host}:{port}{path}\n"
     );
-    match demo {
-        true => println!("Try it:\n"),
-        false => println!(
-            "Try it, in place of MODEL with the name that your server has, or one that your \"models\" cover:\n"
-        ),
-    }
-    println!("  curl -N http://{listen}/v1/messages \\");
-    println!("    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' \\");
-    println!("    -H \"x-api-key: {key}\" -d '{{");
-    println!("      \"model\": \"{model}\", \"max_tokens\": 100, \"stream\": true,");
-    println!("      \"messages\": [{{\"role\": \"user\", \"content\": \"Hi\"}}]}}'\n");
-    println!("Claude Code:\n");
+    let named = if *demo {
+        ""
+    } else {
+        ", in place of MODEL with the name that your server has, or one that your \"models\" cover"
+    };
     println!(
-        "  ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} {small}claude\n"
+        r#"Try it{named}:
+
+  curl -N http://{listen}/v1/messages \
+    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' \
+    -H "x-api-key: {key}" -d '{{
+      "model": "{model}", "max_tokens": 100, "stream": true,
+      "messages": [{{"role": "user", "content": "Hi"}}]}}'
+
+Claude Code:
+
+  ANTHROPIC_BASE_URL=http://{listen} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} {small}claude
+"#
     );
     if let Some(metrics) = metrics {
         println!("Metrics: {metrics}");

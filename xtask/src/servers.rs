@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use clap::{Args, ValueEnum as _};
+use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use crate::catalog::{self, Entry, Tier};
 use crate::children::{Children, Stop};
 use crate::clients::{self, install};
 use crate::hosts::Host;
@@ -50,7 +51,7 @@ struct Server {
     #[serde(default = "tiny")]
     model: String,
     /// The hosts in front of it.
-    hosts: Vec<String>,
+    hosts: Vec<Host>,
     /// Members of a request after which the model never ends by itself.
     endless: Map<String, Value>,
     /// For `checks.py`: how it is known that the server computes.
@@ -67,12 +68,17 @@ struct Server {
     _skips: Map<String, Value>,
 }
 
-/// When a server runs: in `cargo xtask test`, or where it is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Tier {
-    Default,
-    Second,
+impl Entry for Server {
+    const FOLDER: &'static str = "real-servers";
+    const KIND: &'static str = "server";
+
+    fn folder(&mut self) -> &mut String {
+        &mut self.folder
+    }
+
+    fn tier(&self) -> Tier {
+        self.tier
+    }
 }
 
 fn tiny() -> String {
@@ -82,7 +88,7 @@ fn tiny() -> String {
 /// Runs the chosen servers, all of them even after a failure.
 pub(crate) fn servers(options: &Options) -> Result<bool> {
     let mut good = true;
-    for server in chosen(&options.names)? {
+    for server in catalog::chosen::<Server>(&options.names)? {
         let done = server.check(&options.host, setup::run);
         if let Err(error) = &done {
             println!("{}: {error:#}", server.name);
@@ -94,56 +100,14 @@ pub(crate) fn servers(options: &Options) -> Result<bool> {
 
 /// Runs one server, by the name of its folder; `each` runs a command and counts its tests.
 pub(crate) fn test(folder: &str, each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
-    Server::read(folder.to_owned())?.check(&[], each)
-}
-
-/// The servers that are meant by names and tiers.
-fn chosen(names: &[String]) -> Result<Vec<Server>> {
-    let mut all = Vec::new();
-    for entry in fs::read_dir(sources())? {
-        let path = entry?.path();
-        if path.join("server.json").is_file() {
-            let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            all.push(Server::read(folder).with_context(|| path.display().to_string())?);
-        }
-    }
-    all.sort_by(|a, b| a.folder.cmp(&b.folder));
-    let means = |name: &str, server: &Server| {
-        let tier = match server.tier {
-            Tier::Default => "default",
-            Tier::Second => "second",
-        };
-        name == "all" || name == tier || name == server.folder
-    };
-    for name in names {
-        if !all.iter().any(|server| means(name, server)) {
-            let known: Vec<&str> = all.iter().map(|server| server.folder.as_str()).collect();
-            bail!("no server {name}; there are {}", known.join(", "));
-        }
-    }
-    all.retain(|server| names.iter().any(|name| means(name, server)));
-    Ok(all)
+    catalog::read::<Server>(folder)?.check(&[], each)
 }
 
 fn sources() -> PathBuf {
-    workspace::root().join("harness/real-servers")
+    catalog::sources::<Server>()
 }
 
 impl Server {
-    fn read(folder: String) -> Result<Self> {
-        let path = sources().join(&folder).join("server.json");
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        let read: Self = serde_json::from_str(&text).context("server.json")?;
-        Ok(Self { folder, ..read })
-    }
-
-    fn hosts(&self) -> Result<Vec<Host>> {
-        let host = |name: &String| {
-            Host::from_str(name, false).map_err(|error| anyhow::anyhow!("{}: {error}", self.folder))
-        };
-        self.hosts.iter().map(host).collect()
-    }
-
     /// Installs and starts it, and checks every host in front of it.
     fn check(
         &self,
@@ -164,8 +128,8 @@ impl Server {
         })?;
         let process = children.newest().context("no server was started")?.to_string();
         let mut failed = Vec::new();
-        let hosts = if hosts.is_empty() { self.hosts()? } else { hosts.to_vec() };
-        for host in hosts {
+        let hosts = if hosts.is_empty() { &self.hosts } else { hosts };
+        for &host in hosts {
             println!("\n== {} behind {}", self.name, host.name());
             // It ends before the next one starts; the server stays.
             let mut in_front = Children::new(Stop::shared()?);
@@ -210,20 +174,20 @@ mod tests {
 
     #[test]
     fn every_server_has_its_files_and_hosts_that_exist() {
-        let all = chosen(&["all".to_owned()]).unwrap();
+        let all = catalog::chosen::<Server>(&["all".to_owned()]).unwrap();
         assert!(all.len() > 1);
         for server in all {
             let folder = sources().join(&server.folder);
             for file in ["serve.py", "requirements.txt"] {
                 assert!(folder.join(file).is_file(), "{}: {file}", server.folder);
             }
-            assert!(!server.hosts().unwrap().is_empty(), "{}", server.folder);
+            assert!(!server.hosts.is_empty(), "{}", server.folder);
         }
     }
 
     #[test]
     fn a_name_that_is_no_server_is_refused() {
-        let error = chosen(&["vlm".to_owned()]).err().unwrap().to_string();
+        let error = catalog::chosen::<Server>(&["vlm".to_owned()]).err().unwrap().to_string();
         assert!(error.contains("llama.cpp"), "{error}");
     }
 }

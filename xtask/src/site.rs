@@ -9,8 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
+use walkdir::{DirEntry, WalkDir};
 
+use crate::setup;
 use crate::workspace::{self, step};
 
 const VERSION: &str = "0.5.4";
@@ -21,16 +23,14 @@ pub(crate) fn build() -> Result<()> {
     let root = workspace::root();
     let staged = root.join("target/site");
     workspace::emptied(&staged)?;
-    let mut pages = 0_usize;
-    copy(&root.join("docs"), &staged.join("docs"), &mut pages)?;
+    let pages = copy(&root.join("docs"), &staged.join("docs"))?;
     fs::copy(root.join("book.toml"), staged.join("book.toml"))?;
     let site = root.join("dist/site");
     workspace::emptied(&site)?;
     step("building dist/site", || {
         let mut command = Command::new(&mdbook);
         command.arg("build").arg(&staged).arg("--dest-dir").arg(&site);
-        let status = command.status().with_context(|| mdbook.display().to_string())?;
-        if status.success() { Ok(()) } else { bail!("mdbook: {status}") }
+        setup::run(&mut command)
     })?;
     let links = check(&site)?;
     println!("{pages} pages, {links} links within the site, all of which lead somewhere");
@@ -48,28 +48,27 @@ fn mdbook() -> Result<PathBuf> {
         let mut command = Command::new("cargo");
         command.args(["install", "mdbook", "--locked", "--force", "--version", VERSION]);
         command.args(["--no-default-features", "--features", "search", "--root"]).arg(&tools);
-        let status = command.status()?;
-        if status.success() { Ok(()) } else { bail!("cargo install mdbook: {status}") }
+        setup::run(&mut command)
     })?;
     Ok(binary)
 }
 
-/// Copies a folder of pages, without links out of it.
-fn copy(from: &Path, to: &Path, pages: &mut usize) -> Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
+/// Copies a folder of pages, without links out of it; gives how many pages there are.
+fn copy(from: &Path, to: &Path) -> Result<usize> {
+    let mut pages = 0_usize;
+    for entry in WalkDir::new(from) {
         let entry = entry?;
-        let (from, to) = (entry.path(), to.join(entry.file_name()));
+        let (from, to) = (entry.path(), to.join(entry.path().strip_prefix(from)?));
         if from.is_dir() {
-            copy(&from, &to, pages)?;
+            fs::create_dir_all(to)?;
         } else if from.extension().is_some_and(|extension| extension == "md") {
-            *pages = pages.saturating_add(1);
-            fs::write(&to, within(&fs::read_to_string(&from)?, &from))?;
+            pages = pages.saturating_add(1);
+            fs::write(to, within(&fs::read_to_string(from)?, from))?;
         } else {
-            fs::copy(&from, &to)?;
+            fs::copy(from, to)?;
         }
     }
-    Ok(())
+    Ok(pages)
 }
 
 /// A page without its links to what is not in `docs/`.
@@ -105,22 +104,13 @@ fn within(page: &str, path: &Path) -> String {
 
 /// Counts the links of a site that stay within it; fails for one that leads nowhere.
 fn check(site: &Path) -> Result<usize> {
-    let mut pages = Vec::new();
-    let mut folders = vec![site.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "html") {
-                pages.push(path);
-            }
-        }
-    }
+    let files = WalkDir::new(site).into_iter().collect::<Result<Vec<_>, _>>()?;
+    let mut pages: Vec<PathBuf> = files.into_iter().map(DirEntry::into_path).collect();
+    // A server shows the last at any path, so its links begin at the root of the server.
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "html");
+    pages.retain(|path| is_page(path) && !path.ends_with("404.html"));
     let mut links = 0_usize;
     let mut dead = BTreeSet::new();
-    // A server shows it at any path, so its links begin at the root of the server.
-    pages.retain(|page| !page.ends_with("404.html"));
     for page in &pages {
         let html = fs::read_to_string(page)?;
         let folder = page.parent().unwrap_or(site);

@@ -40,7 +40,7 @@ fn install(folder: &Path) -> Result<PathBuf> {
     let wanted = format!("{TEMPLATES} {JINJA}");
     if !fs::read_to_string(&complete).is_ok_and(|found| found == wanted) {
         setup::need(&PYTHON)?;
-        setup::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder))?;
+        setup::virtual_environment(folder)?;
         let pip = |arguments: &[&str]| {
             let mut command = Command::new(folder.join("bin/python"));
             command.args(["-m", "pip"]).args(arguments);

@@ -316,7 +316,7 @@ fn every_package_has_a_stage(stages: &[Stage]) -> Result<()> {
             .iter()
             .any(|stage| matches!(stage.work, Work::Tests(of) | Work::Servers(of) if of == package))
     };
-    let packages = workspace::packages()?.into_iter().map(|(name, _)| name);
+    let packages = workspace::packages()?.into_iter().map(|package| package.name.to_string());
     let missing: Vec<String> = packages.filter(|package| !covered(package)).collect();
     if !missing.is_empty() {
         bail!("no stage in xtask/src/test/stages.rs runs the tests of {}", missing.join(", "));

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
+use walkdir::WalkDir;
 
 use crate::setup;
 use crate::workspace::{self, step};
@@ -12,86 +13,61 @@ use crate::workspace::{self, step};
 /// The target that it is built for.
 pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 
-/// What was made.
-pub(crate) struct Built {
-    /// The folder with the modules.
-    pub(crate) folder: PathBuf,
-    /// The WebAssembly as the compiler left it, with the names of functions.
-    pub(crate) module: PathBuf,
-}
-
-/// Where it is.
-const SHIPPED: &str = "dist/worker";
+const PACKAGE: &str = "creole-cloudflare";
 
 /// The folder of what is deployed, once it is built.
 pub(crate) fn folder() -> PathBuf {
-    workspace::root().join(SHIPPED)
+    workspace::root().join("dist/worker")
 }
 
-/// Builds what is deployed.
-pub(crate) fn shipped() -> Result<Built> {
+/// Builds what is deployed, and gives its folder.
+pub(crate) fn shipped() -> Result<PathBuf> {
     let module = module()?;
     // Without optimizing: it runs for a second, and compiles for minutes otherwise.
     let packager = step("building what packs it", || workspace::build("xtask-worker", &[], ""))?;
-    package_shipped(module, &packager)
+    package(&module, &packager, folder())
 }
 
 /// The folder with what is deployed: `CREOLE_WORKER_DIR` if that is set, else a new one.
 pub(crate) fn ready() -> Result<PathBuf> {
-    match std::env::var_os("CREOLE_WORKER_DIR") {
-        Some(chosen) => Ok(chosen.into()),
-        None => shipped().map(|built| built.folder),
-    }
-}
-
-/// Builds what is deployed, from WebAssembly and with a packager that are there.
-pub(crate) fn package_shipped(module: PathBuf, packager: &Path) -> Result<Built> {
-    package(module, packager, &folder())
+    workspace::ready("CREOLE_WORKER_DIR", shipped)
 }
 
 /// Packages the Worker with the hooks that its tests need. Never in `dist`.
-pub(crate) fn package_with_hooks(module: PathBuf, packager: &Path) -> Result<Built> {
-    package(module, packager, &workspace::root().join("target/worker-hooks"))
+pub(crate) fn package_with_hooks(module: &Path, packager: &Path) -> Result<PathBuf> {
+    package(module, packager, workspace::root().join("target/worker-hooks"))
 }
 
 /// The WebAssembly with the hooks.
 pub(crate) fn module_with_hooks() -> Result<PathBuf> {
-    built(workspace::module_with_hooks)
-}
-
-/// The WebAssembly, with the names of functions.
-pub(crate) fn module() -> Result<PathBuf> {
-    built(workspace::module)
-}
-
-fn built(build: fn(&str, &[&str]) -> Result<PathBuf>) -> Result<PathBuf> {
     setup::target(TARGET)?;
-    step("building the Worker", || {
-        build("creole-cloudflare", &["--profile", "wasm", "--target", TARGET])
+    step("building the Worker for tests", || {
+        workspace::module_with_hooks(PACKAGE, "worker", TARGET)
     })
 }
 
-fn package(module: PathBuf, packager: &Path, folder: &Path) -> Result<Built> {
-    fs::create_dir_all(folder.parent().unwrap_or(folder))?;
-    let status = Command::new(packager).arg(&module).arg(folder).status()?;
-    if !status.success() {
-        bail!("making the modules of {} failed", module.display());
-    }
-    Ok(Built { folder: folder.to_owned(), module })
+/// The WebAssembly.
+pub(crate) fn module() -> Result<PathBuf> {
+    setup::target(TARGET)?;
+    step("building the Worker", || workspace::module(PACKAGE, "worker", TARGET, &[]))
+}
+
+/// Makes a folder of modules from WebAssembly.
+pub(crate) fn package(module: &Path, packager: &Path, folder: PathBuf) -> Result<PathBuf> {
+    fs::create_dir_all(folder.parent().unwrap_or(&folder))?;
+    setup::run(Command::new(packager).arg(module).arg(&folder))?;
+    Ok(folder)
 }
 
 /// The modules of a folder as they are deployed, by name.
 pub(crate) fn modules(folder: &Path) -> Result<Vec<(String, Vec<u8>)>> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(modules(&path)?);
-        } else if path.extension().is_none_or(|extension| extension != "capnp") {
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    for entry in WalkDir::new(folder).sort_by_file_name() {
+        let path = entry?.into_path();
+        if path.is_file() && path.extension().is_none_or(|extension| extension != "capnp") {
+            let name = path.strip_prefix(folder)?.display().to_string();
             found.push((name, fs::read(&path)?));
         }
     }
-    found.sort();
     Ok(found)
 }

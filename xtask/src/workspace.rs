@@ -2,13 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
+use anyhow::{Context as _, Result, ensure};
+use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package};
 
 /// The folder of the workspace.
 pub(crate) fn root() -> PathBuf {
@@ -19,6 +18,12 @@ pub(crate) fn root() -> PathBuf {
 /// What is installed for this project alone: Envoy, logs.
 pub(crate) fn own() -> PathBuf {
     root().join(".creole")
+}
+
+/// The file that a variable names, else a new one. Tests that run side by side must not build the files that the others
+/// use.
+pub(crate) fn ready(variable: &str, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
+    std::env::var_os(variable).map_or_else(make, |chosen| Ok(chosen.into()))
 }
 
 /// `cargo`, the one that started this program, in the workspace's folder.
@@ -44,62 +49,51 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
     compile("build", package, arguments, ending)
 }
 
-/// The stack of a module, at the start of its memory. 64 kB less than usual: what comes after it, the
-/// constants, then has addresses below 1 MiB, which are a byte shorter wherever one is named.
-const STACK: &str = "link-arg=-zstack-size=983040";
-
 /// As [`module`], with what tests need of it and is never in `dist`. In a folder of its own: in the usual
 /// one each would take the other's place, and be compiled again.
-pub(crate) fn module_with_hooks(package: &str, arguments: &[&str]) -> Result<PathBuf> {
+pub(crate) fn module_with_hooks(package: &str, profile: &str, target: &str) -> Result<PathBuf> {
     let folder = root().join("target/with-hooks").display().to_string();
-    let hooks = ["--features", "test-hooks", "--target-dir", &folder];
-    module(package, &[arguments, &hooks].concat())
+    module(package, profile, target, &["--features", "test-hooks", "--target-dir", &folder])
 }
 
 /// Builds a library as a WebAssembly module and nothing else. Cargo optimizes across crates only
 /// what is no Rust library at the same time, and says nothing about it.
-pub(crate) fn module(package: &str, arguments: &[&str]) -> Result<PathBuf> {
-    let arguments =
-        [&["--lib", "--crate-type", "cdylib"], arguments, &["--", "-C", STACK]].concat();
-    compile("rustc", package, &arguments, "wasm")
+pub(crate) fn module(
+    package: &str,
+    profile: &str,
+    target: &str,
+    arguments: &[&str],
+) -> Result<PathBuf> {
+    let usual = ["--lib", "--crate-type", "cdylib", "--profile", profile, "--target", target];
+    compile("rustc", package, &[&usual, arguments].concat(), "wasm")
 }
 
 fn compile(command: &str, package: &str, arguments: &[&str], ending: &str) -> Result<PathBuf> {
     // A binary can have another name than its package.
     let wanted = arguments.iter().skip_while(|argument| **argument != "--bin").nth(1);
     let wanted = wanted.copied().unwrap_or(package);
-    let mut command = cargo([command, "-p", package, MESSAGES]);
-    let mut found = None;
-    for message in messages(command.args(arguments)).with_context(|| package.to_owned())? {
-        let this = message.pointer("/target/name").and_then(Value::as_str);
-        if this.is_none_or(|name| name.replace('_', "-") != wanted) {
-            continue;
-        }
-        let files = message.get("filenames").and_then(Value::as_array).into_iter().flatten();
-        let executable = message.get("executable").into_iter();
-        let files = files.chain(executable).filter_map(Value::as_str);
-        found = files
-            .map(PathBuf::from)
-            .rfind(|file| file.extension().unwrap_or_default() == ending)
-            .or(found);
-    }
-    found.with_context(|| format!("cargo named no file for {package}"))
+    let made = artifacts(&[&[command, "--package", package], arguments].concat());
+    let made = made.with_context(|| package.to_owned())?.into_iter();
+    made.filter(|made| made.target.name.replace('_', "-") == wanted)
+        .flat_map(|made| made.filenames.into_iter().chain(made.executable))
+        .rfind(|file| file.extension().unwrap_or_default() == ending)
+        .map(Into::into)
+        .with_context(|| format!("cargo named no file for {package}"))
 }
 
-/// With this, cargo says what it makes: see [`messages`].
-pub(crate) const MESSAGES: &str = "--message-format=json-render-diagnostics";
-
-/// What cargo says of each file that it makes, asked by [`MESSAGES`].
-pub(crate) fn messages(command: &mut Command) -> Result<Vec<Value>> {
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let mut messages = Vec::new();
-    for line in child.stdout.take().into_iter().flat_map(|out| BufReader::new(out).lines()) {
-        messages.extend(serde_json::from_str(&line?));
+/// Runs cargo, and gives all that it made.
+pub(crate) fn artifacts(arguments: &[&str]) -> Result<Vec<Artifact>> {
+    let mut cargo = cargo(arguments);
+    let cargo = cargo.arg("--message-format=json-render-diagnostics").stderr(Stdio::inherit());
+    let output = cargo.output()?;
+    ensure!(output.status.success(), "it does not build");
+    let mut made = Vec::new();
+    for message in Message::parse_stream(output.stdout.as_slice()) {
+        if let Message::CompilerArtifact(artifact) = message? {
+            made.push(artifact);
+        }
     }
-    if !child.wait()?.success() {
-        bail!("it does not build");
-    }
-    Ok(messages)
+    Ok(made)
 }
 
 /// Makes a folder with nothing in it, whatever was there.
@@ -110,23 +104,17 @@ pub(crate) fn emptied(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
-/// What `cargo metadata` says.
-pub(crate) fn metadata(arguments: &[&str]) -> Result<Value> {
-    let mut cargo = cargo(["metadata", "--format-version=1"]);
-    let output = cargo.args(arguments).stderr(Stdio::inherit()).output()?;
-    if !output.status.success() {
-        bail!("cargo metadata: {}", output.status);
-    }
-    serde_json::from_slice(&output.stdout).context("cargo metadata")
+/// All packages with their dependencies, in the versions that are tested.
+pub(crate) fn metadata() -> Result<Metadata> {
+    let mut command = MetadataCommand::new();
+    let locked = command.current_dir(root()).other_options(["--locked".to_owned()]);
+    locked.exec().context("cargo metadata")
 }
 
-/// The workspace's packages: their names and the files that define them.
-pub(crate) fn packages() -> Result<Vec<(String, PathBuf)>> {
-    let read = metadata(&["--no-deps"])?;
-    let packages = read.get("packages").and_then(Value::as_array).into_iter().flatten();
-    let text = |package: &Value, key| Some(package.get(key)?.as_str()?.to_owned());
-    let named = |package| Some((text(package, "name")?, text(package, "manifest_path")?.into()));
-    Ok(packages.filter_map(named).collect())
+/// The workspace's packages.
+pub(crate) fn packages() -> Result<Vec<Package>> {
+    let mut command = MetadataCommand::new();
+    Ok(command.current_dir(root()).no_deps().exec().context("cargo metadata")?.packages)
 }
 
 /// Says what is being done, and how long it took.

@@ -76,6 +76,11 @@ impl Instance {
         Self { store, creole, config }
     }
 
+    /// The fuel that it has used, of which [`Self::new`] used the first: to start, and to read a configuration.
+    pub(super) fn used(&self) -> u64 {
+        u64::MAX - self.store.get_fuel().unwrap()
+    }
+
     /// An exchange whose body is due.
     pub(super) fn exchange(&mut self) -> ResourceAny {
         let calls = self.creole.creole_translate_exchanges().exchange();

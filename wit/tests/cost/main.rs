@@ -29,7 +29,7 @@ fn stream(instance: &mut Instance, says: Says) -> u64 {
 
 fn measure() -> BTreeMap<String, u64> {
     let mut instance = Instance::new();
-    let mut used = BTreeMap::new();
+    let mut used = BTreeMap::from([("start".to_owned(), instance.used())]);
     for (name, bytes, images) in [
         ("10kB", 10_000, 0),
         ("100kB", 100_000, 0),

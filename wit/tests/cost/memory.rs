@@ -4,6 +4,15 @@
 use super::bodies;
 use super::instance::Instance;
 
+/// Each VM of a host has one instance.
+#[test]
+fn an_instance_that_has_read_its_configuration_is_small() {
+    const BYTES_MAX: usize = 2 << 20;
+    let bytes = Instance::new().memory();
+    println!("{bytes} bytes after the start");
+    assert!(bytes <= BYTES_MAX, "{bytes} bytes, and {BYTES_MAX} are allowed");
+}
+
 #[test]
 fn the_largest_request_needs_little_more_than_itself_twice() {
     for images in [0, 30_000_000] {

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::{SDKS, chosen, install};
-use crate::{setup, workspace};
+use super::{Client, SDKS, install};
+use crate::{catalog, setup, workspace};
 
 /// `write` writes the streams; every SDK reads them, by `each`.
 pub(crate) fn test(
@@ -19,7 +19,7 @@ pub(crate) fn test(
     let readers = SDKS.iter().chain(&["vercel-ai"]);
     let names: Vec<String> = readers.map(|name| (*name).to_owned()).collect();
     let mut failed = Vec::new();
-    for client in chosen(&names)? {
+    for client in catalog::chosen::<Client>(&names)? {
         println!("\n{}", client.name);
         install::install(&client)?;
         let script = if client.main.ends_with(".py") { "accumulate.py" } else { "accumulate.mjs" };

@@ -6,7 +6,8 @@ use std::process::Command;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{chosen, install};
+use super::{Client, install};
+use crate::catalog;
 use crate::children::{Children, Stop};
 use crate::hosts::Host;
 use crate::run;
@@ -32,20 +33,18 @@ fn configurations(host: Host) -> Vec<Value> {
 }
 
 /// Runs the script against this host, by `each`.
-pub(crate) fn test(host: Host, mut each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
+pub(crate) fn test(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let mut children = Children::new(Stop::shared()?);
-    for client in chosen(&[SDK.to_owned()])? {
-        install::install(&client)?;
-        let mut command = Command::new(install::program(&client));
-        command.arg(workspace::root().join("harness/clients/sdk/guards.py")).arg(host.name());
-        command.current_dir(client.installed());
-        for document in configurations(host) {
-            let serving = run::start_anywhere(host, None, document, None, &mut children)?;
-            let demo = &serving.upstream;
-            command.arg(format!("http://{}", serving.listen));
-            command.arg(format!("http://{}:{}", demo.host, demo.port));
-        }
-        each(&mut command)?;
+    let client = catalog::read::<Client>(SDK)?;
+    install::install(&client)?;
+    let mut command = Command::new(install::program(&client));
+    command.arg(workspace::root().join("harness/clients/sdk/guards.py")).arg(host.name());
+    command.current_dir(client.installed());
+    for document in configurations(host) {
+        let serving = run::start_anywhere(host, None, document, None, &mut children)?;
+        let demo = &serving.upstream;
+        command.arg(format!("http://{}", serving.listen));
+        command.arg(format!("http://{}:{}", demo.host, demo.port));
     }
-    Ok(())
+    each(&mut command)
 }

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
 use super::Client;
 use crate::setup::{self, NODE, NPM, PYTHON};
@@ -60,10 +60,7 @@ pub(crate) fn locked(
 }
 
 fn from_pypi(requirements: &Path, venv: &Path) -> Result<()> {
-    let made = setup::run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(venv));
-    if made.is_err() {
-        bail!("python3 -m venv failed; on Debian and Ubuntu: apt install python3-venv");
-    }
+    setup::virtual_environment(venv)?;
     setup::run(
         Command::new(venv.join("bin/python"))
             .args(["-m", "pip", "install", "--quiet", "--no-input", "--no-deps"])

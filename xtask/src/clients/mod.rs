@@ -9,17 +9,17 @@ pub(crate) mod guards;
 pub(crate) mod install;
 mod table;
 
-use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::catalog::{self, Entry, Tier};
 use crate::children::{Children, Stop};
 use crate::hosts::Host;
 use crate::http::Url;
@@ -72,22 +72,16 @@ struct Client {
     local: bool,
 }
 
-/// When a client runs: see CONTRIBUTING.md.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Tier {
-    Default,
-    Second,
-    Third,
-}
+impl Entry for Client {
+    const FOLDER: &'static str = "clients";
+    const KIND: &'static str = "client";
 
-impl Tier {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Default => "default",
-            Self::Second => "second",
-            Self::Third => "third",
-        }
+    fn folder(&mut self) -> &mut String {
+        &mut self.folder
+    }
+
+    fn tier(&self) -> Tier {
+        self.tier
     }
 }
 
@@ -107,7 +101,7 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
     }
     let mut good = true;
     if options.install {
-        for client in chosen(&options.names)? {
+        for client in catalog::chosen::<Client>(&options.names)? {
             install::install(&client)?;
             let folder = client.installed();
             let shown = folder.strip_prefix(workspace::root()).unwrap_or(&folder);
@@ -125,7 +119,7 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
 
 /// Runs clients on one host; gives how many checks passed and failed.
 pub(crate) fn run_on(host: Host, names: &[String]) -> Result<(u64, u64)> {
-    let chosen = chosen(names)?;
+    let chosen = catalog::chosen::<Client>(names)?;
     for client in &chosen {
         install::install(client)?;
     }
@@ -187,7 +181,7 @@ impl Up {
 
 /// Installs and starts a real model on this machine; gives the URL of its server.
 pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
-    let client = Client::read("local-model".to_owned())?;
+    let client = catalog::read::<Client>("local-model")?;
     install::install(&client)?;
     let folder = client.installed();
     let mut command = Command::new(install::program(&client));
@@ -201,50 +195,15 @@ pub(crate) fn local_model(children: &mut Children) -> Result<Url> {
 
 /// A Python with the newest official SDK.
 pub(crate) fn python_with_sdk() -> Result<PathBuf> {
-    let client = Client::read("python-sdk-2".to_owned())?;
+    let client = catalog::read::<Client>("python-sdk-2")?;
     install::install(&client)?;
     Ok(install::program(&client))
 }
 
-/// The clients that are meant by names and tiers, in the order of their folders.
-fn chosen(names: &[String]) -> Result<Vec<Client>> {
-    let all = all()?;
-    let means = |name: &str, client: &Client| {
-        name == "all" || name == client.tier.name() || name == client.folder
-    };
-    for name in names {
-        if !all.iter().any(|client| means(name, client)) {
-            let known: Vec<&str> = all.iter().map(|client| client.folder.as_str()).collect();
-            bail!("no client {name}; there are {}", known.join(", "));
-        }
-    }
-    let wanted = all.into_iter().filter(|client| names.iter().any(|name| means(name, client)));
-    Ok(wanted.collect())
-}
-
-fn all() -> Result<Vec<Client>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(workspace::root().join("harness/clients"))? {
-        let path = entry?.path();
-        if path.join("client.json").is_file() {
-            let folder = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            found.push(Client::read(folder).with_context(|| path.display().to_string())?);
-        }
-    }
-    found.sort_by(|a, b| a.folder.cmp(&b.folder));
-    Ok(found)
-}
-
 impl Client {
-    fn read(folder: String) -> Result<Self> {
-        let path = workspace::root().join("harness/clients").join(&folder).join("client.json");
-        let read: Self = serde_json::from_str(&fs::read_to_string(path)?).context("client.json")?;
-        Ok(Self { folder, ..read })
-    }
-
     /// The folder with the script and the lock files.
     fn sources(&self) -> PathBuf {
-        workspace::root().join("harness/clients").join(&self.folder)
+        catalog::sources::<Self>().join(&self.folder)
     }
 
     /// The folder with what was installed.

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use super::{Client, Outcome};
+use crate::catalog;
 use crate::hosts::Host;
 use crate::workspace;
 
@@ -30,7 +31,7 @@ fn kept(client: &Client, host: Host) -> Option<Value> {
 
 /// Writes both pages.
 pub(super) fn write() -> Result<()> {
-    let mut clients = super::all()?;
+    let mut clients = catalog::all::<Client>()?;
     clients.sort_by_key(|client| client.tier);
     let mut rows = String::new();
     let mut lists = String::new();

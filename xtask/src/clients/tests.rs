@@ -27,7 +27,7 @@ fn a_version_begins_after_the_name() {
 
 #[test]
 fn every_client_has_a_script_and_a_lock_file() {
-    let all = all().unwrap();
+    let all = catalog::all::<Client>().unwrap();
     assert!(all.len() > 8);
     for client in all {
         let sources = client.sources();
@@ -39,7 +39,7 @@ fn every_client_has_a_script_and_a_lock_file() {
 
 #[test]
 fn a_name_that_is_no_client_is_refused() {
-    let error = chosen(&["claude-cod".to_owned()]).err().unwrap().to_string();
+    let error = catalog::chosen::<Client>(&["claude-cod".to_owned()]).err().unwrap().to_string();
     assert!(error.contains("claude-code"), "{error}");
-    assert_eq!(chosen(&["pi".to_owned()]).unwrap().len(), 1);
+    assert_eq!(catalog::chosen::<Client>(&["pi".to_owned()]).unwrap().len(), 1);
 }

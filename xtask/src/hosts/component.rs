@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Plan, Started};
+use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::{build, setup};
 
@@ -21,8 +21,8 @@ pub(super) fn prepare() -> Result<Component> {
     Ok(Component { wasmtime, component })
 }
 
-impl Component {
-    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+impl Prepared for Component {
+    fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let log = plan.folder.join("wasmtime.log");
         let mut command = Command::new(&self.wasmtime);
         command.args(["serve", "-Scli", "--addr"]).arg(plan.listen.to_string());

@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail};
 use serde_json::json;
 
-use super::{Plan, Started};
+use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::http::{self, Url};
 use crate::{build, setup, workspace};
@@ -30,8 +30,8 @@ pub(crate) fn instead(filter: Option<PathBuf>) -> Result<Envoy> {
     Ok(Envoy { binary: setup::envoy()?, filter })
 }
 
-impl Envoy {
-    pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+impl Prepared for Envoy {
+    fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let admin = http::free_port()?;
         let template = workspace::root().join("envoy/envoy.yaml");
         let template =

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Plan, Started};
+use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::workspace::{self, step};
 
@@ -30,14 +30,13 @@ pub(super) fn prepare() -> Result<Gateway> {
 
 /// The binary `creole`: `CREOLE_GATEWAY` if that is set, else a new one.
 pub(crate) fn binary() -> Result<PathBuf> {
-    if let Some(chosen) = std::env::var_os("CREOLE_GATEWAY") {
-        return Ok(chosen.into());
-    }
-    workspace::build("creole-gateway", &["--bin", "creole"], "")
+    workspace::ready("CREOLE_GATEWAY", || {
+        workspace::build("creole-gateway", &["--bin", "creole"], "")
+    })
 }
 
-impl Gateway {
-    pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+impl Prepared for Gateway {
+    fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let config = plan.folder.join("creole.json");
         fs::write(&config, &plan.config)?;
         let log = plan.folder.join("gateway.log");

@@ -10,12 +10,14 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::ValueEnum;
+use serde::Deserialize;
 
 use crate::children::Children;
 use crate::http::Url;
 
 /// Where the translator runs.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Host {
     /// The proxy-wasm filter in Envoy.
     Envoy,
@@ -61,32 +63,18 @@ impl Host {
     }
 
     /// Installs and builds what the host needs, and gives the files.
-    pub(crate) fn prepare(self) -> Result<Prepared> {
-        match self {
-            Self::Envoy => envoy::prepare().map(Prepared::Envoy),
-            Self::Gateway => gateway::prepare().map(Prepared::Gateway),
-            Self::Component => component::prepare().map(Prepared::Component),
-            Self::Worker => worker::prepare().map(Prepared::Worker),
-        }
+    pub(crate) fn prepare(self) -> Result<Box<dyn Prepared>> {
+        Ok(match self {
+            Self::Envoy => Box::new(envoy::prepare()?),
+            Self::Gateway => Box::new(gateway::prepare()?),
+            Self::Component => Box::new(component::prepare()?),
+            Self::Worker => Box::new(worker::prepare()?),
+        })
     }
 }
 
 /// A host that can be started.
-pub(crate) enum Prepared {
-    Envoy(envoy::Envoy),
-    Gateway(gateway::Gateway),
-    Component(component::Component),
-    Worker(worker::Worker),
-}
-
-impl Prepared {
+pub(crate) trait Prepared {
     /// Starts it. It need not answer yet.
-    pub(crate) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
-        match self {
-            Self::Envoy(envoy) => envoy.start(plan, children),
-            Self::Gateway(gateway) => gateway.start(plan, children),
-            Self::Component(component) => component.start(plan, children),
-            Self::Worker(worker) => worker.start(plan, children),
-        }
-    }
+    fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started>;
 }

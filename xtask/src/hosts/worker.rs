@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
-use super::{Plan, Started};
+use super::{Plan, Prepared, Started};
 use crate::children::Children;
 use crate::{setup, worker, workspace};
 
@@ -23,8 +23,8 @@ pub(super) fn prepare() -> Result<Worker> {
     Ok(Worker { binary, modules })
 }
 
-impl Worker {
-    pub(super) fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
+impl Prepared for Worker {
+    fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         // As other programs read it: an authority of one's own, such as a company's proxy.
         let authorities = match std::env::var_os("SSL_CERT_FILE") {
             Some(path) => fs::read_to_string(&path)

@@ -11,7 +11,6 @@ use std::process::Command;
 use std::thread;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 
 use crate::{build, compiled, setup, worker, workspace};
 
@@ -70,21 +69,14 @@ pub(super) fn build() -> Result<Built> {
 fn tests() -> Result<Built> {
     let packages = workspace::packages()?;
     let mut built = Built::default();
-    let mut cargo = workspace::cargo(["test", "--workspace", "--no-run", workspace::MESSAGES]);
-    for message in workspace::messages(&mut cargo)? {
-        let text = |pointer: &str| message.pointer(pointer).and_then(Value::as_str);
-        let (Some(program), Some(name), Some(manifest)) =
-            (text("/executable"), text("/target/name"), text("/manifest_path"))
-        else {
-            continue;
-        };
-        let is_test = message.pointer("/profile/test").and_then(Value::as_bool) == Some(true);
-        let (name, program) = (name.to_owned(), PathBuf::from(program));
-        let package = packages.iter().find(|(_, file)| file.as_os_str() == manifest);
-        match package {
-            Some((package, file)) if is_test => {
-                let folder = file.parent().context("a package's folder")?.to_path_buf();
-                built.tests.push(Test { package: package.clone(), name, program, folder });
+    for made in workspace::artifacts(&["test", "--workspace", "--no-run"])? {
+        let Some(program) = made.executable else { continue };
+        let (name, program) = (made.target.name, program.into());
+        match packages.iter().find(|package| package.id == made.package_id) {
+            Some(package) if made.profile.test => {
+                let folder = package.manifest_path.parent().context("a package's folder")?.into();
+                let package = package.name.to_string();
+                built.tests.push(Test { package, name, program, folder });
             }
             _ => built.programs.push((name, program)),
         }
@@ -123,26 +115,29 @@ fn artefacts() -> Result<Artefacts> {
 fn variables(built: &Built, artefacts: &Artefacts) -> Result<Variables> {
     let Artefacts { filter, component, .. } = artefacts;
     let packager = built.program("xtask-worker")?;
-    let hooks = worker::package_with_hooks(artefacts.worker_with_hooks.clone(), &packager)?;
-    let worker = worker::package_shipped(artefacts.worker.clone(), &packager)?;
+    let hooks = worker::package_with_hooks(&artefacts.worker_with_hooks, &packager)?;
+    let worker = worker::package(&artefacts.worker, &packager, worker::folder())?;
     let mut runner = artefacts.wasmtime.clone().into_os_string();
     runner.push(format!(" run --dir=/ --env {}={}", super::SEED.0, super::SEED.1));
     let path = |path: &Path| path.as_os_str().to_owned();
     Ok(vec![
         ("CREOLE_ENVOY", path(&artefacts.envoy)),
         ("CREOLE_WASM", path(filter)),
-        ("CREOLE_WASM_COMPILED", compiled::compile(filter, "creole.cwasm")?.into()),
+        ("CREOLE_WASM_COMPILED", compiled::compile(filter, "creole.cwasm", &[])?.into()),
         ("CREOLE_WASM_HOOKS", path(&artefacts.filter_with_hooks)),
         ("CREOLE_DEMO", built.program("creole-demo")?.into()),
         ("CREOLE_GATEWAY", built.program("creole")?.into()),
         ("CREOLE_COMPONENT", path(component)),
-        ("CREOLE_COMPONENT_COMPILED", compiled::compile(component, "component.cwasm")?.into()),
-        ("CREOLE_COMPONENT_COUNTING", compiled::counting(component, "counting.cwasm")?.into()),
+        ("CREOLE_COMPONENT_COMPILED", compiled::compile(component, "component.cwasm", &[])?.into()),
+        (
+            "CREOLE_COMPONENT_COUNTING",
+            compiled::compile(component, "counting.cwasm", compiled::COUNTING)?.into(),
+        ),
         ("CREOLE_WASI_HTTP", path(&artefacts.wasi_http)),
         ("CREOLE_WASMTIME", path(&artefacts.wasmtime)),
         ("CREOLE_WORKERD", path(&artefacts.workerd)),
-        ("CREOLE_WORKER_DIR", worker.folder.into()),
-        ("CREOLE_WORKER_HOOKS_DIR", hooks.folder.into()),
+        ("CREOLE_WORKER_DIR", worker.into()),
+        ("CREOLE_WORKER_HOOKS_DIR", hooks.into()),
         ("CREOLE_PYTHON", path(&artefacts.python)),
         ("CARGO_TARGET_WASM32_WASIP1_RUNNER", runner),
     ])

@@ -10,8 +10,7 @@
 //! ```
 //!
 //! A program of its own, because wasm-bindgen takes a minute to compile that nobody should wait for who
-//! only starts another host. It replaces wasm-bindgen's command line, a bundler and wasm-opt (which
-//! would save one or two hundredths of the gzipped size).
+//! only starts another host. It replaces wasm-bindgen's command line and a bundler.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;

@@ -1,0 +1,79 @@
+//! Clients and model servers: folders of `harness/`, each with a JSON file that says what is in it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::workspace;
+
+/// When an entry runs: in `cargo xtask test`, or where it is asked for. See CONTRIBUTING.md.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Tier {
+    Default,
+    Second,
+    Third,
+}
+
+/// What the JSON file of a folder says.
+pub(crate) trait Entry: DeserializeOwned {
+    /// The folder of the folders, below `harness/`.
+    const FOLDER: &'static str;
+    /// `client`, whose file is `client.json`.
+    const KIND: &'static str;
+
+    /// The name of its own folder.
+    fn folder(&mut self) -> &mut String;
+    fn tier(&self) -> Tier;
+}
+
+/// The folder of all entries.
+pub(crate) fn sources<E: Entry>() -> PathBuf {
+    workspace::root().join("harness").join(E::FOLDER)
+}
+
+/// The entry of one folder.
+pub(crate) fn read<E: Entry>(folder: &str) -> Result<E> {
+    let path = sources::<E>().join(folder).join(format!("{}.json", E::KIND));
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let mut entry: E = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    folder.clone_into(entry.folder());
+    Ok(entry)
+}
+
+/// All entries, in the order of their folders.
+pub(crate) fn all<E: Entry>() -> Result<Vec<E>> {
+    let mut folders = Vec::new();
+    for folder in fs::read_dir(sources::<E>())? {
+        let path = folder?.path();
+        if path.join(format!("{}.json", E::KIND)).is_file() {
+            folders.push(path.file_name().unwrap_or_default().to_string_lossy().into_owned());
+        }
+    }
+    folders.sort();
+    folders.iter().map(|folder| read(folder)).collect()
+}
+
+/// The entries that are meant by names of folders and tiers.
+pub(crate) fn chosen<E: Entry>(names: &[String]) -> Result<Vec<E>> {
+    let mut entries = all::<E>()?;
+    let means = |name: &str, entry: &mut E| {
+        let tier = match entry.tier() {
+            Tier::Default => "default",
+            Tier::Second => "second",
+            Tier::Third => "third",
+        };
+        name == "all" || name == tier || name == entry.folder()
+    };
+    for name in names {
+        if !entries.iter_mut().any(|entry| means(name, entry)) {
+            let known: Vec<String> = entries.iter_mut().map(|it| it.folder().clone()).collect();
+            bail!("no {} {name}; there are {}", E::KIND, known.join(", "));
+        }
+    }
+    entries.retain_mut(|entry| names.iter().any(|name| means(name, entry)));
+    Ok(entries)
+}
