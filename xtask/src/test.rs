@@ -182,7 +182,7 @@ fn run(stage: &Stage, built: &mut Built) -> Outcome {
     let mut outcome = Outcome::of(stage.name);
     let mut done = match stage.work {
         Work::Cargo(arguments) => {
-            let mut command = workspace::cargo(arguments);
+            let mut command = workspace::cargo(arguments.split(' '));
             count(command.envs(built.variables.iter().cloned()), &mut outcome)
         }
         Work::Build => built::build().map(|all| *built = all),

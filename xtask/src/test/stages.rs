@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::built::Built;
 use crate::hosts::Host;
 use crate::operate::Size;
-use crate::{clients, operate, servers, setup, templates, worker};
+use crate::{clients, operate, servers, templates};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
@@ -24,7 +24,7 @@ pub(super) struct Stage {
 
 pub(super) enum Work {
     /// cargo with these arguments.
-    Cargo(&'static [&'static str]),
+    Cargo(&'static str),
     /// Builds what the stages after it run.
     Build,
     /// The tests of a package.
@@ -48,7 +48,7 @@ impl Stage {
     /// Whether it counts tests. Without any, it has not looked at what it is for.
     pub(super) fn has_tests(&self) -> bool {
         match self.work {
-            Work::Cargo(arguments) => arguments.contains(&"test"),
+            Work::Cargo(arguments) => arguments.starts_with("test "),
             Work::Build => false,
             _ => true,
         }
@@ -62,19 +62,8 @@ pub(super) type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 /// package of the workspace must have a row with its tests.
 pub(super) fn stages() -> Vec<Stage> {
     let rows = [
-        ("format", Work::Cargo(&["fmt", "--all", "--check"])),
-        (
-            "lints",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "--workspace",
-                "--all-targets",
-                "--",
-                "-D",
-                "warnings",
-            ]),
-        ),
+        ("format", Work::Cargo("fmt --all --check")),
+        ("lints", Work::Cargo("clippy --quiet --workspace --all-targets -- -D warnings")),
         ("build", Work::Build),
         ("core", Work::Tests("creole")),
         ("core, cost", Work::Tests("creole-cost")),
@@ -138,36 +127,20 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
-        ("core as wasm", Work::Cargo(&["test", "--no-fail-fast", "--target", setup::WASI])),
-        (
-            "cost as wasm",
-            Work::Cargo(&["test", "--package", "creole-cost", "--target", setup::WASI]),
-        ),
+        ("core as wasm", Work::Cargo("test --no-fail-fast --target wasm32-wasip1")),
+        ("cost as wasm", Work::Cargo("test --package creole-cost --target wasm32-wasip1")),
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
         // depend on adds no features here.
-        ("examples of core", Work::Cargo(&["test", "--doc"])),
-        ("pages of the API", Work::Cargo(&["doc", "--quiet", "--no-deps", "--workspace"])),
+        ("examples of core", Work::Cargo("test --doc")),
+        ("pages of the API", Work::Cargo("doc --quiet --no-deps --workspace")),
         // What is there for WebAssembly only.
         (
             "lints wasm",
-            Work::Cargo(&[
-                "clippy",
-                "--quiet",
-                "--no-deps",
-                "-p",
-                "creole-cloudflare",
-                "-p",
-                "creole-envoy",
-                "-p",
-                "creole-wit",
-                "--target",
-                worker::TARGET,
-                "--features",
-                "creole-cloudflare/test-hooks,creole-envoy/test-hooks",
-                "--",
-                "-D",
-                "warnings",
-            ]),
+            Work::Cargo(
+                "clippy --quiet --no-deps -p creole-cloudflare -p creole-envoy -p creole-wit \
+                 --target wasm32-unknown-unknown \
+                 --features creole-cloudflare/test-hooks,creole-envoy/test-hooks -- -D warnings",
+            ),
         ),
     ];
     rows.map(|(name, work)| Stage { name, work }).into()
