@@ -407,3 +407,24 @@ fn every_document_can_be_found_from_the_readme() {
     let lost: Vec<String> = lost.map(|path| path.display().to_string()).collect();
     none("no link leads from README.md to", &lost);
 }
+
+/// The words of a page that are written by hand: tables that tests and commands make stand below a mark.
+fn words_by_hand(page: &Path) -> usize {
+    let text = read(page);
+    let by_hand = text.split("\n<!-- From here on").next().unwrap_or_default();
+    by_hand.split_whitespace().count()
+}
+
+#[test]
+fn the_pages_for_users_stay_short() {
+    const WORDS_MAX: usize = 35_000;
+    const README_LINES_MAX: usize = 100;
+    let mut pages = with_ending("docs", "md");
+    // Those for makers may be long, and the page of upstreams is made from the fixtures.
+    pages.retain(|page| !page.starts_with("docs/dev") && !page.ends_with("upstreams.md"));
+    let words: usize = pages.iter().map(|page| words_by_hand(page)).sum();
+    assert!(words > 1_000, "the rule finds no pages any more: {words} words");
+    assert!(words <= WORDS_MAX, "docs/ has {words} words, and its readers {WORDS_MAX} at most");
+    let lines = read(Path::new("README.md")).lines().count();
+    assert!(lines <= README_LINES_MAX, "README.md has {lines} lines");
+}
