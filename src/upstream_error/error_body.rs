@@ -1,4 +1,4 @@
-//! What an upstream's error says, in whichever of the many shapes it comes.
+//! Message, codes and numbers of an upstream's error, in whichever of the many shapes it comes.
 //!
 //! ```text
 //! {"error": {"message": …, "code": …}}    OpenAI and most      {"detail": [{"loc": …, "msg": …}]}  FastAPI
@@ -7,10 +7,13 @@
 //! [{"error": …}]                          Gemini               {"choices": [{"error": …}]}         OpenRouter
 //! ```
 
+mod values;
+
 use super::page;
 use crate::headers::time::duration;
 use crate::json::{self, Reader, ValueKind};
 use crate::text::words;
+use values::{complaint, is_sentence, members, number};
 
 /// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
 /// time.
@@ -59,7 +62,7 @@ impl JsonPath {
     }
 }
 
-/// What an upstream's error says.
+/// The message, codes and numbers of an upstream's error.
 #[derive(Debug, Default)]
 pub(super) struct ErrorBody {
     /// The text, trimmed; empty if there is none.
@@ -80,13 +83,13 @@ pub(super) struct ErrorBody {
     pub(super) retry_after: Option<u64>,
     /// Where the message was found.
     place: Option<JsonPath>,
-    /// What the server behind a router said: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
+    /// The words of the server behind a router: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
     raw: String,
     /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
     reason: String,
     /// A parameter called `param`.
     pub(super) parameter: Option<String>,
-    /// Sentences under names that nobody knows, among which routers hide what the servers behind them said. They
+    /// Sentences under names that nobody knows, among which routers hide the words of servers behind them. They
     /// are only searched.
     pub(super) rest: String,
 }
@@ -230,7 +233,7 @@ impl ErrorBody {
                 ("choices", Some(place)) => self.choices(reader, place)?,
                 (_, Some(place)) => self.value(reader, place)?,
                 ("metadata", _) => self.metadata(reader)?,
-                // Databricks: what the server behind it said.
+                // Databricks: the words of the server behind it.
                 ("external_model_error" | "external_model_message", _) => self.raw(reader)?,
                 ("details", _) => self.details(reader, place.depth)?,
                 (key @ ("reason" | "param"), _) if reader.kind()? == ValueKind::String => {
@@ -299,8 +302,8 @@ impl ErrorBody {
     }
 
     fn add_rest(&mut self, text: &str) {
-        let room = MESSAGE_BYTES_MAX.saturating_sub(self.rest.len());
-        self.rest.push_str(words::beginning(text, room));
+        let bytes = MESSAGE_BYTES_MAX.saturating_sub(self.rest.len());
+        self.rest.push_str(words::beginning(text, bytes));
         if !text.is_empty() {
             self.rest.push_str("; ");
         }
@@ -419,67 +422,4 @@ impl ErrorBody {
         }
         Ok(())
     }
-}
-
-/// A whole number, which may be a text. `None`: another value.
-fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
-    let text = match reader.kind()? {
-        ValueKind::Number => reader.number()?,
-        ValueKind::String => reader.string()?.raw(),
-        _ => {
-            reader.skip()?;
-            return Ok(None);
-        }
-    };
-    Ok(json::Number::read(text).and_then(|number| number.whole_part()))
-}
-
-/// Whether it is more than a word, a path or a number.
-fn is_sentence(text: &str) -> bool {
-    text.trim().bytes().any(|byte| byte == b' ')
-}
-
-/// Reads the members of an object; what is none has no members. `take` reads a value, or says that it
-/// does not want it.
-fn members<'a>(
-    reader: &mut Reader<'a>,
-    take: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
-) -> Result<(), json::Error> {
-    if reader.kind()? != ValueKind::Object {
-        reader.skip()?;
-        return Ok(());
-    }
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        if !take(&key.decode(), reader)? {
-            reader.skip()?;
-        }
-    }
-    Ok(())
-}
-
-/// `loc: msg`
-fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
-    let (mut path, mut text) = (String::new(), String::new());
-    members(reader, &mut |key, reader| {
-        match (key, reader.kind()?) {
-            ("loc", ValueKind::Array) => {
-                reader.begin_array()?;
-                while reader.next_element()? {
-                    path.push_str(if path.is_empty() { "" } else { "." });
-                    match reader.kind()? {
-                        ValueKind::String => path.push_str(&reader.string()?.decode()),
-                        _ => path.push_str(reader.skip()?),
-                    }
-                }
-            }
-            ("msg" | "message", ValueKind::String) => text = reader.string()?.decode().into_owned(),
-            _ => return Ok(false),
-        }
-        Ok(true)
-    })?;
-    Ok(match (path.is_empty(), text.is_empty()) {
-        (false, false) => format!("{path}: {text}"),
-        _ => text,
-    })
 }

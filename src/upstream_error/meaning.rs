@@ -1,4 +1,4 @@
-//! What an error's codes, numbers and words mean together, whatever status it has.
+//! The meaning of an error's codes, numbers and words together, whatever status it has.
 
 use super::error_body::ErrorBody;
 use super::wordings::{
@@ -102,7 +102,7 @@ impl ErrorBody {
         says || self.is_unknown_model()
     }
 
-    /// Whether there is no credit left, told as a rate limit or as a wrong request. No waiting helps here.
+    /// Whether there is no credit left, with the status of a rate limit or of a wrong request. No waiting helps here.
     pub(super) fn is_unpaid(&self) -> bool {
         // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`
         let lacks = |code: &String| {
@@ -194,7 +194,7 @@ impl ErrorBody {
             .or_else(|| self.codes.iter().find_map(|code| status_of(code)))
     }
 
-    /// Whether it is an error that goes away only when somebody pays, told with a status that SDKs
+    /// Whether it is an error that goes away only when somebody pays, with a status that SDKs
     /// retry.
     pub(super) fn is_permanent(&self) -> bool {
         matches!(self.base_resp, 1008 | 2056)

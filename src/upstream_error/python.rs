@@ -1,4 +1,4 @@
-//! Complaints of pydantic that a server tells as Python writes them, and not as JSON:
+//! Complaints of pydantic that a server sends as Python writes them, and not as JSON:
 //! `[{'type': 'missing', 'loc': ('body', 'max_tokens'), 'msg': 'Field required', …}]`.
 
 use crate::text::words;

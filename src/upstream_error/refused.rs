@@ -17,7 +17,7 @@ use crate::observe::warning::Warnings;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// How calls and results are paired, although they fit: those that this message names, or all where it names
-    /// none, are told in words.
+    /// none, are written as words.
     Calls(String),
     /// Images, which the model cannot see: they are left out.
     Images,
@@ -25,7 +25,7 @@ pub enum Refused {
     Documents,
     /// Reasoning, which is left out.
     Reasoning,
-    /// `response_format`, whose schema is told in words.
+    /// `response_format`, whose schema is written as words.
     ResponseFormat,
     /// The limit of the answer, for which it gives so many tokens at most.
     MaxTokens(u64),
@@ -58,7 +58,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// In fewer tokens hardly a call is written to its end. Clients compact where they are told of such a window.
+    /// In fewer tokens hardly a call is written to its end. Clients compact where they read of such a window.
     pub(crate) const LEAST: u64 = 1024;
 
     /// The space beside a prompt, if the answer fits into some of it.
@@ -213,7 +213,7 @@ impl Refused {
         )
     }
 
-    /// Whether this one says what an older one said, or that it was wrong: a server whose window is named as its limit
+    /// Whether this repeats an older refusal, or shows that it was wrong: a server whose window is named as its limit
     /// then refuses an answer as long as that.
     #[must_use]
     pub(crate) fn replaces(&self, older: &Self) -> bool {

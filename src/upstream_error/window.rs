@@ -109,7 +109,7 @@ fn context_limit(
         .or_else(|| total?.checked_sub(answer?))
         .or_else(|| number_after(text, "resulted in").filter(|_| answer.is_none()))
         .or_else(|| PROMPT_TOKENS.number(text));
-    // Of a total without parts it is not told whether the answer is in it: Kimi's.
+    // Of a total without parts nobody knows whether the answer is in it: Kimi's.
     let apart = total.filter(|_| complaint.is_none() && answer.is_none());
     let apart = apart.filter(|total| is_sum(text, *total, context));
     let answer = answer.or_else(|| apart.map(|_| context.max_tokens));
@@ -141,17 +141,18 @@ fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
     words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
 }
 
-/// The tokens of a prompt. vLLM stops counting once there is no room for the answer, and then says one token more than
-/// there is room for. Clients would ask for as much less than that as they keep in reserve, be refused again, and give
+/// The tokens of a prompt. vLLM stops counting once there is no space for the answer, and then says one token more than
+/// there is space for. Clients would ask for as much less than that as they keep in reserve, be refused again, and give
 /// up long before it fits. So where the prompt looks as long to us, we say what it looks like, or else that half of
 /// what may be left is taken.
 fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
-    let is_bound = window.checked_sub(answer).and_then(|room| room.checked_add(1)) == Some(prompt);
+    let is_bound =
+        window.checked_sub(answer).and_then(|space| space.checked_add(1)) == Some(prompt);
     if !is_bound || estimate < prompt / 2 {
         return prompt;
     }
     if estimate > prompt {
-        // Not the whole of it: that would be said of a prompt that is certainly too long.
+        // Not the whole of it: those are the words for a prompt that is certainly too long.
         return estimate.min(window.saturating_sub(1));
     }
     prompt.saturating_add(window.saturating_sub(prompt) / 2)

@@ -38,10 +38,10 @@ wordings! {
         Alone: "lacks a user message";
         Subject: "role" | "message" | "turn";
         Refusal: "must alternate"
-            => "templates", "https://github.com/modelcontextprotocol/quickstart-resources/issues/20";
+            => "Claude, and templates", "https://github.com/modelcontextprotocol/quickstart-resources/issues/20";
         Refusal: "should alternate" | "have to alternate" | "roles in a row" => "templates";
-        Refusal: "does not support successive" | "consecutive user" | "consecutive assistant" => "DeepSeek";
-        Refusal: "consecutive messages" => "DeepSeek";
+        Refusal: "does not support successive" => "DeepSeek's first reasoner";
+        Refusal: "consecutive user" | "consecutive assistant" | "consecutive messages";
         Refusal: "alternate between user and model" => "Gemini";
         Refusal: "should be alternating" | "must be alternating" => "Perplexity";
     }

@@ -6,9 +6,11 @@ wordings! {
     /// A conversation is too long.
     TOO_LONG {
         Alone: "not exceed max_" | "than max_seq_len" | "greater than `max_seq_len`" => "TensorRT-LLM";
-        Alone: "equal to max_seq_len" | "splited_prompt_len" => "SiliconFlow";
+        Alone: "equal to max_seq_len" => "SiliconFlow";
+        Alone: "splited_prompt_len";
         Alone: "contextwindowexceedederror" => "LiteLLM";
-        Alone: "input context is too long" | "tokens, which exceeds the limit of" => "Google";
+        Alone: "input context is too long" => "Google";
+        Alone: "tokens, which exceeds the limit of";
         Alone: "tokens in the request is too long" => "Kimi";
         Alone: "tokens exceeds the model's max of" => "Cohere";
         Alone: "prompt token count" | "`inputs` must have less than" | "allowed token size" | "maximum sequence length";
@@ -18,7 +20,7 @@ wordings! {
         Alone: "exceeded model token limit" | "range of input length" | "+ `max_new_tokens` must be";
         Alone: "reduce the length of the" | "exceeds n_ctx";
         Alone: "more than max tokens allowed" | "prompt exceeds the length limit" => "Zhipu";
-        Alone: "请求的token数超过限制" | "输入内容过长" | "token数量超过限制" | "请压缩上下文" => "Zhipu";
+        Alone: "请求的token数超过限制" | "输入内容过长" | "token数量超过限制" | "请压缩上下文";
         Alone: "in the messages, ";
         Alone: "exceed max message tokens" => "Ark";
         Alone: "while limit is" => "Cerebras";

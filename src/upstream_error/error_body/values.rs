@@ -1,0 +1,66 @@
+//! Values that stand in errors of many shapes.
+
+use crate::json::{self, Reader, ValueKind};
+
+/// A whole number, which may be a text. `None`: another value.
+pub(super) fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
+    let text = match reader.kind()? {
+        ValueKind::Number => reader.number()?,
+        ValueKind::String => reader.string()?.raw(),
+        _ => {
+            reader.skip()?;
+            return Ok(None);
+        }
+    };
+    Ok(json::Number::read(text).and_then(|number| number.whole_part()))
+}
+
+/// Whether it is more than a word, a path or a number.
+pub(super) fn is_sentence(text: &str) -> bool {
+    text.trim().bytes().any(|byte| byte == b' ')
+}
+
+/// Reads the members of an object; what is none has no members. `take` reads a value, or says that it
+/// does not want it.
+pub(super) fn members<'a>(
+    reader: &mut Reader<'a>,
+    take: &mut dyn FnMut(&str, &mut Reader<'a>) -> Result<bool, json::Error>,
+) -> Result<(), json::Error> {
+    if reader.kind()? != ValueKind::Object {
+        reader.skip()?;
+        return Ok(());
+    }
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        if !take(&key.decode(), reader)? {
+            reader.skip()?;
+        }
+    }
+    Ok(())
+}
+
+/// `loc: msg`
+pub(super) fn complaint(reader: &mut Reader<'_>) -> Result<String, json::Error> {
+    let (mut path, mut text) = (String::new(), String::new());
+    members(reader, &mut |key, reader| {
+        match (key, reader.kind()?) {
+            ("loc", ValueKind::Array) => {
+                reader.begin_array()?;
+                while reader.next_element()? {
+                    path.push_str(if path.is_empty() { "" } else { "." });
+                    match reader.kind()? {
+                        ValueKind::String => path.push_str(&reader.string()?.decode()),
+                        _ => path.push_str(reader.skip()?),
+                    }
+                }
+            }
+            ("msg" | "message", ValueKind::String) => text = reader.string()?.decode().into_owned(),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    })?;
+    Ok(match (path.is_empty(), text.is_empty()) {
+        (false, false) => format!("{path}: {text}"),
+        _ => text,
+    })
+}
