@@ -3,6 +3,9 @@
 //! `cargo fuzz` calls them with inputs that it makes up (`fuzz/`); plain `cargo test` replays the
 //! corpus that is kept there, so that what was found once is never lost. Built for these two alone.
 
+#[allow(clippy::arithmetic_side_effects)]
+mod answers;
+
 use crate::config::Config;
 use crate::dialect::profile::{Effort, EmptyAssistantContent};
 use crate::error::{Error, Parameter};
@@ -14,7 +17,7 @@ use crate::protocols::chat::wire::Chunk;
 use crate::protocols::{Refused, Space, Translated};
 use crate::{protocols, upstream_error as error};
 
-pub use crate::stream::fuzz::{response, sse, stream};
+pub use answers::{response, sse, stream};
 
 /// A function that panics where something does not hold.
 pub type Target = fn(&[u8]);

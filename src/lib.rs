@@ -4,6 +4,8 @@
 //! The page of [`Exchange`] has the order of the calls, and an example. `docs/adding-a-host.md` is for servers.
 #![forbid(unsafe_code)]
 
+pub mod answer;
+pub(crate) mod assemble;
 pub mod carry;
 pub mod dialect;
 pub(crate) mod guards;
@@ -28,7 +30,6 @@ pub mod ids;
 pub mod json;
 mod json_schema;
 mod setting;
-pub mod stream;
 
 pub use config::Config;
 pub use exchange::{

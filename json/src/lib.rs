@@ -18,4 +18,6 @@ pub use number::Number;
 pub use place::offset_in;
 pub use reader::{DEPTH_LIMIT, Reader};
 pub use text::{Str, hold_back, push_whole, trim_end_raw, trim_start_raw, unescape};
-pub use writer::{Raw, Writer, compact, escape, escape_compact, push_u64, quote, quoted, written};
+pub use writer::{
+    Raw, Writer, compact, escape, escape_compact, escaped, push_u64, quote, quoted, written,
+};

@@ -197,6 +197,14 @@ pub fn escape(out: &mut Vec<u8>, text: &str) {
     }
 }
 
+/// Returns `text` as the inside of a JSON string.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut raw = Vec::with_capacity(text.len());
+    escape(&mut raw, text);
+    into_text(raw)
+}
+
 #[inline(never)]
 fn escape_control(out: &mut Vec<u8>, byte: u8) {
     let short = match byte {

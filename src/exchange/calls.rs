@@ -7,11 +7,11 @@ use super::round::{Purpose, Round, RoundRequest};
 use super::seam::{Call, request_too_large};
 use super::{Exchange, Path, Pings};
 use crate::Millis;
+use crate::config::Protocol;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::observe::report::{Cause, Outcome};
 use crate::protocols::messages::models;
 use crate::protocols::{self, CountRequest, Translated};
-use crate::stream::Answer;
 use crate::text::words::BYTE_ORDER_MARK;
 
 impl Exchange {
@@ -61,7 +61,8 @@ impl Exchange {
             Ok(Translated::Answer { context, text, stop_reason }) => {
                 self.note(&context);
                 self.note_upstream(&context.model);
-                let mut answer = Answer::new(context, &self.config.settings, self.ids);
+                let mut answer =
+                    protocols::answer(Protocol::Openai, context, &self.config.settings, self.ids);
                 let mut body = Vec::new();
                 answer.write_own(&text, stop_reason, &mut body);
                 if answer.is_stream() {
@@ -105,7 +106,7 @@ impl Exchange {
             let message = "No such upstream is configured.";
             return Err(Error::new(Fault::Operator, ErrorKind::Api, message));
         };
-        let path = self.upstream_path(target);
+        let (protocol, path) = (target.protocol, self.upstream_path(target));
         let headers = self.upstream_headers(target, context.stream)?;
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());
@@ -117,13 +118,13 @@ impl Exchange {
             Some(count) => Purpose::Count(count, context),
             None => Purpose::Answer(context),
         };
-        self.begin_round(purpose, timeout_ms, now);
+        self.begin_round(protocol, purpose, timeout_ms, now);
         Ok(Call { upstream, path, headers, body })
     }
 
-    fn begin_round(&mut self, purpose: Purpose, timeout_ms: u64, now: Millis) {
+    fn begin_round(&mut self, protocol: Protocol, purpose: Purpose, timeout_ms: u64, now: Millis) {
         self.watchdog.start(timeout_ms, now);
-        let round = Round::new(self.config.clone(), self.ids, self.can.ping, purpose);
+        let round = Round::new(self.config.clone(), protocol, self.ids, self.can.ping, purpose);
         self.state.call(round);
     }
 
@@ -160,11 +161,12 @@ impl Exchange {
             self.end(Outcome::Answered, 200);
             return None;
         };
+        let protocol = upstream.protocol;
         let (path, upstream) = (self.upstream_path(upstream), upstream.name.clone());
         // There is no content.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
-        self.begin_round(Purpose::Models, LIST_TIMEOUT_MS, now);
+        self.begin_round(protocol, Purpose::Models, LIST_TIMEOUT_MS, now);
         Some(Call { upstream, path, headers, body: Vec::new() })
     }
 }

@@ -18,6 +18,7 @@ mod round;
 mod seam;
 mod state;
 mod unreachable;
+mod watchdog;
 
 use std::sync::Arc;
 
@@ -29,16 +30,16 @@ pub use unreachable::Unreachable;
 
 use output::{Body, Output};
 use state::State;
+use watchdog::Watchdog;
 
 use crate::Millis;
+use crate::answer::Answer;
 use crate::config::{Config, Protocol, Upstream};
 use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
 use crate::protocols::Refused;
-use crate::stream::Answer;
-use crate::stream::watchdog::Watchdog;
 
 /// One request of a client and its response, for which upstreams are called in one or more rounds.
 ///

@@ -9,7 +9,6 @@ use crate::Millis;
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::headers::{self, Header};
 use crate::observe::report::{Cause, Outcome};
-use crate::stream;
 use crate::text::words;
 use crate::upstream_error;
 
@@ -264,8 +263,8 @@ impl Exchange {
             // A message begins with a ping.
             answer.begin(&mut self.output.body);
             self.begin_stream();
-        } else {
-            self.output.body.extend_from_slice(stream::PING);
+        } else if let Some(answer) = self.state.round().and_then(|round| round.answer()) {
+            answer.ping(&mut self.output.body);
         }
         self.count_bytes(self.output.body.len().saturating_sub(before));
         self.watchdog.sent(now);

@@ -2,12 +2,13 @@
 
 use super::round::Ended;
 use super::seam::{End, Failure};
+use super::watchdog::Due;
 use super::{Exchange, base};
 use crate::Millis;
+use crate::answer::Ending;
 use crate::error::{self, Error, ErrorKind, Fault, Rejection};
 use crate::headers::{self, Header};
 use crate::observe::report::{Cause, Outcome};
-use crate::stream::watchdog::{Due, Ending};
 
 impl Exchange {
     /// The head of the upstream's answer has come.

@@ -8,16 +8,15 @@ use super::models::{self, LIST_BYTES_MAX};
 use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{End, Pings};
-use crate::config::Config;
+use crate::answer::{Answer, Ending};
+use crate::config::{Config, Protocol};
 use crate::error::Error;
 use crate::headers::{Header, Headers};
 use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Cause;
 use crate::observe::warning::Warnings;
-use crate::protocols::Translated;
-use crate::stream::watchdog::Ending;
-use crate::stream::{self, Answer};
+use crate::protocols::{self, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
 
@@ -57,6 +56,7 @@ pub(super) enum Purpose {
 #[derive(Debug)]
 pub(super) struct Round {
     config: Arc<Config>,
+    protocol: Protocol,
     ids: Ids,
     /// The message begins with the first choice, even if that is empty.
     begins_early: bool,
@@ -104,13 +104,19 @@ impl Ended {
 }
 
 impl Round {
-    pub(super) fn new(config: Arc<Config>, ids: Ids, pings: Pings, purpose: Purpose) -> Self {
+    pub(super) fn new(
+        config: Arc<Config>,
+        protocol: Protocol,
+        ids: Ids,
+        pings: Pings,
+        purpose: Purpose,
+    ) -> Self {
         let begins_early = pings == Pings::AfterHead;
-        Self { config, ids, begins_early, progress: Progress::Sent(purpose) }
+        Self { config, protocol, ids, begins_early, progress: Progress::Sent(purpose) }
     }
 
     fn new_answer(&self, context: Box<RequestContext>) -> Box<Answer> {
-        Box::new(Answer::new(context, &self.config.settings, self.ids))
+        Box::new(protocols::answer(self.protocol, context, &self.config.settings, self.ids))
     }
 
     pub(super) fn awaits_head(&self) -> bool {
@@ -159,7 +165,7 @@ impl Round {
 
     /// Whether a whole answer looks complete and is not.
     pub(super) fn lacks_end(&self) -> bool {
-        matches!(&self.progress, Progress::Whole { body, .. } if !stream::is_whole(body))
+        matches!(&self.progress, Progress::Whole { answer, body, .. } if !answer.is_whole(body))
     }
 
     /// The status of an upstream that refuses.
@@ -357,7 +363,7 @@ impl Round {
                 (result, Some(Cause::UpstreamBrokeOff))
             }
             Progress::Whole { mut answer, body, .. } => {
-                let result = if end == End::Complete || stream::is_whole(&body) {
+                let result = if end == End::Complete || answer.is_whole(&body) {
                     answer.handle_whole(&body, out)
                 } else {
                     answer.handle_end(out)

@@ -4,14 +4,20 @@
 //! escaped them, schemas and tool inputs stay as they were written. An absent member and `null` mean
 //! the same. A member that is not known is counted, because clients add members with each release.
 
+pub mod counts;
+pub mod event;
 pub mod limits;
 pub mod request_context;
 
 pub(crate) mod block;
+pub(crate) mod reasoning;
 pub(crate) mod request;
 mod source;
+pub(crate) mod stop_reason;
 pub(crate) mod tool;
+mod tool_names;
 pub(crate) mod turn;
+pub(crate) mod usage;
 
 pub(crate) use block::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,

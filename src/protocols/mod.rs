@@ -8,12 +8,19 @@ mod client;
 pub(crate) mod messages;
 mod upstream;
 
-use crate::config::{Config, CountTokens, Protocol, Upstream};
+use crate::answer::json::{JsonAnswer, ObjectReader};
+use crate::answer::{Answer, AnswerReader, Output, Rules};
+use crate::config::{Config, CountTokens, Protocol, Settings, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
+use crate::ids::Ids;
+use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 pub use crate::upstream_error::refused::{Refused, Space};
+use chat::read_answer::ChatReader;
 use client::ClientRequest;
+use messages::relay_answer::MessagesRelay;
+use messages::write_answer::MessagesWriter;
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};
 
@@ -94,4 +101,31 @@ pub(crate) fn count_request(
     let client = ClientRequest { body, config, headers };
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
+}
+
+/// Starts the answer to a client of Messages, from an upstream of this protocol.
+#[must_use]
+pub fn answer(
+    protocol: Protocol,
+    mut context: Box<RequestContext>,
+    settings: &Settings,
+    ids: Ids,
+) -> Answer {
+    let rules = Rules::of(settings, &context);
+    let reader = of(protocol).reader(&mut context, settings);
+    let writer = MessagesWriter::new(context.stream, ids);
+    Answer::new(context, rules, ids, reader, Box::new(writer))
+}
+
+/// Reads an answer in JSON, whose objects go to `objects`. They may turn out to be of another protocol.
+fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn AnswerReader> {
+    Box::new(JsonAnswer::new(objects, object_reader, settings.event_bytes_max))
+}
+
+/// The reader for an upstream that turns out to speak another protocol.
+fn object_reader(protocol: Protocol, to: &Output<'_>) -> Box<dyn ObjectReader> {
+    match protocol {
+        Protocol::Openai => Box::new(ChatReader::new(to.context, to.context.ids_used.clone())),
+        Protocol::Anthropic => Box::new(MessagesRelay::new(to.context.stream)),
+    }
 }

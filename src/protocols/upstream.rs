@@ -1,14 +1,15 @@
 //! What every protocol of upstreams can do with a client's request.
 
 use super::client::ClientRequest;
-use crate::config::{Key, Upstream};
+use crate::answer::AnswerReader;
+use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::upstream_error::refused::Refused;
 
-/// A protocol that upstreams speak: how requests are written in it.
+/// A protocol that upstreams speak: how requests are written in it, and answers read.
 pub(crate) trait UpstreamProtocol: Sync {
     /// The path of requests, below the upstream's base path.
     fn endpoint(&self) -> &'static str;
@@ -41,6 +42,9 @@ pub(crate) trait UpstreamProtocol: Sync {
 
     /// Writes the request that has an upstream count tokens; nothing where it cannot count those.
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
+
+    /// Starts to read an answer.
+    fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader>;
 }
 
 /// What becomes of a request.

@@ -14,7 +14,7 @@ pub(crate) mod framing;
 use std::borrow::Cow;
 
 use crate::error::Error;
-use crate::text::words::BYTE_ORDER_MARK;
+use crate::text::words::{self, BYTE_ORDER_MARK};
 
 /// The end mark.
 pub(crate) const DONE: &str = "[DONE]";
@@ -111,6 +111,12 @@ pub(crate) const EVENTS: [&str; 7] = [
     "ping",
 ];
 
+/// Whether an event of this name begins an answer in the Messages API, or is all of it. A ping does not: proxies put
+/// them into any stream.
+pub(crate) fn begins_message(name: &str) -> bool {
+    name == "message" || name != "ping" && EVENTS.contains(&name)
+}
+
 impl Decoder {
     /// Bytes that are kept of what has not been given out, and room that is kept for more.
     pub(crate) fn held_bytes(&self) -> usize {
@@ -180,7 +186,7 @@ impl Decoder {
 
     /// The first of them.
     pub(crate) fn junk(&self) -> Cow<'_, str> {
-        crate::stream::text_of(self.junk.trim_ascii())
+        words::lossy(self.junk.trim_ascii())
     }
 
     /// The data of the event so far.
@@ -321,7 +327,7 @@ impl Decoder {
         // The same white space as in `take_line`: an event that is complete there is given out here,
         // or what follows it in the piece would be lost.
         let is_blank = self.data().trim_ascii().is_empty();
-        let data = crate::stream::text_of(self.data());
+        let data = words::lossy(self.data());
         (!is_blank).then_some(Event { data, called: self.called })
     }
 

@@ -4,5 +4,6 @@ pub(crate) mod bare_json;
 pub(crate) mod hash;
 pub(crate) mod json_scan;
 pub mod names;
+pub(crate) mod says;
 pub(crate) mod surrogates;
 pub mod words;

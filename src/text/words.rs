@@ -18,6 +18,16 @@ pub fn bare(text: &str) -> &str {
     bare.trim()
 }
 
+/// The text of bytes from somebody else. Nearly all are UTF-8, and to check that is several times faster than to
+/// replace what is not.
+#[must_use]
+pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => String::from_utf8_lossy(bytes),
+    }
+}
+
 /// How many bytes at the end of `text` are the start of `word`.
 #[must_use]
 pub fn overlap(text: &str, word: &str) -> usize {

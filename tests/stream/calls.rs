@@ -283,11 +283,7 @@ fn one_call_is_kept_where_the_client_takes_one() {
 
 #[test]
 fn a_waiting_call_shows_progress_as_soon_as_it_can() {
-    let mut answer = Answer::new(
-        Box::new(RequestContext { stream: true, ..case().context }),
-        &Settings::default(),
-        Ids::new(7),
-    );
+    let mut answer = answer(RequestContext { stream: true, ..case().context });
     let mut out = Vec::new();
     let mut feed = |chunk: Value| {
         out.clear();

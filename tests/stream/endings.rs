@@ -332,7 +332,7 @@ fn counts_at_the_end_are_as_good_as_a_finish_reason() {
         assert_eq!(show(&case().stream(&chunks)), early, "{chunks}");
     }
     let context = RequestContext { stream: true, ..case().context };
-    let mut answer = Answer::new(Box::new(context), &Settings::default(), Ids::new(7));
+    let mut answer = answer(context);
     let mut out = Vec::new();
     answer.handle_piece(with_counts(&[text("Hi")]).as_bytes(), &mut out).unwrap();
     answer.break_off();

@@ -104,11 +104,7 @@ fn a_word_that_nobody_knows_and_no_content_is_an_error_with_its_status() {
         c.gives(&done(&[native]), "; stop_sequence \"END\" !finish_reason_unknown");
     }
     // A word that is known begins the message at once.
-    let mut answer = Answer::new(
-        Box::new(RequestContext { stream: true, ..case().context }),
-        &Settings::default(),
-        Ids::new(7),
-    );
+    let mut answer = answer(RequestContext { stream: true, ..case().context });
     let mut out = Vec::new();
     answer.handle_piece(sse(&[json!({"finish": "stop"})], "").as_bytes(), &mut out).unwrap();
     assert!(answer.has_started());

@@ -23,12 +23,13 @@ mod text_calls;
 mod text_inputs;
 mod whole;
 
-use creole::config::{InvalidToolCall, Settings, ToolStream};
+use creole::answer::Answer;
+use creole::config::{InvalidToolCall, Protocol, Settings, ToolStream};
 use creole::dialect::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::error::Error;
 use creole::ids::Ids;
 use creole::model::request_context::{Display, RequestContext, Tool, Withheld};
-use creole::stream::Answer;
+use creole::protocols;
 use serde_json::{Value, json};
 use support::fold::fold;
 use support::grammar::{self, Event, Rules};
@@ -64,6 +65,15 @@ fn case() -> Case {
     Case { context, settings: Settings::default() }
 }
 
+/// An answer of an upstream of Chat Completions.
+fn answer(context: RequestContext) -> Answer {
+    answer_with(context, &Settings::default())
+}
+
+fn answer_with(context: RequestContext, settings: &Settings) -> Answer {
+    protocols::answer(Protocol::Openai, Box::new(context), settings, Ids::new(7))
+}
+
 /// What came out, and the codes of the warnings.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
@@ -80,7 +90,7 @@ impl Case {
 
     fn run<'a>(&self, stream: bool, pieces: impl IntoIterator<Item = &'a [u8]>) -> Outcome {
         let context = RequestContext { stream, ..self.context.clone() };
-        let mut answer = Answer::new(Box::new(context), &self.settings, Ids::new(7));
+        let mut answer = answer_with(context, &self.settings);
         let mut out = Vec::new();
         let mut result = Ok(());
         for piece in pieces {
@@ -94,7 +104,7 @@ impl Case {
 
     fn whole(&self, stream: bool, body: &str) -> Outcome {
         let context = RequestContext { stream, ..self.context.clone() };
-        let mut answer = Answer::new(Box::new(context), &self.settings, Ids::new(7));
+        let mut answer = answer_with(context, &self.settings);
         let mut out = Vec::new();
         let result = answer.handle_whole(body.as_bytes(), &mut out);
         outcome(&mut answer, out, result)

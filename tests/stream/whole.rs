@@ -81,7 +81,7 @@ fn an_answer_may_be_wrapped_in_an_envelope() {
             let empty = json!({"choices": [{"message": {"content": ""}, "finish_reason": "stop"}]});
             let body = json!({"success": false, "message": "quota", name: empty}).to_string();
             assert_eq!(show(&case().whole(stream, &body)), "502 api_error", "{body}");
-            assert!(creole::stream::is_whole(body.as_bytes()));
+            assert!(super::answer(RequestContext::default()).is_whole(body.as_bytes()));
         }
     }
 }
@@ -302,7 +302,7 @@ fn an_answer_of_our_own_is_a_message_like_any_other() {
         (false, "", "refusal", "; refusal"),
     ] {
         let context = RequestContext { stream, ..case().context };
-        let mut answer = Answer::new(Box::new(context), &Settings::default(), Ids::new(7));
+        let mut answer = answer(context);
         let mut out = Vec::new();
         answer.write_own(own, reason, &mut out);
         assert_eq!(show(&outcome(&mut answer, out, Ok(()))), expected);

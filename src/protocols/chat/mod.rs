@@ -1,16 +1,20 @@
 //! OpenAI's Chat Completions API.
 
 mod count;
+pub(crate) mod read_answer;
 pub(crate) mod wire;
 mod write_request;
 
 use super::client::{ClientRequest, Purpose};
 use super::upstream::{CountRequest, Translated, UpstreamProtocol};
-use crate::config::{Key, Upstream};
+use crate::answer::AnswerReader;
+use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
 use crate::headers::{self, Header};
+use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::upstream_error::refused::Refused;
+use read_answer::ChatReader;
 
 /// Upstreams that speak Chat Completions.
 pub(crate) struct Chat;
@@ -43,5 +47,10 @@ impl UpstreamProtocol for Chat {
 
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
         count::write_count(client)
+    }
+
+    fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
+        let ids_used = std::mem::take(&mut context.ids_used);
+        super::json_answer(Box::new(ChatReader::new(context, ids_used)), settings)
     }
 }

@@ -3,17 +3,22 @@
 pub(crate) mod check;
 pub(crate) mod models;
 mod relay;
+pub(crate) mod relay_answer;
+pub(crate) mod write_answer;
 
 use super::client::{ClientRequest, Purpose};
 use super::upstream::{CountRequest, Translated, UpstreamProtocol};
-use crate::config::{Key, Upstream};
+use crate::answer::AnswerReader;
+use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
 use crate::headers::{self, Header};
 use crate::model::Request;
+use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::text::surrogates;
 use crate::tokens;
 use crate::upstream_error::refused::Refused;
+use relay_answer::MessagesRelay;
 
 /// Upstreams that speak Messages, as the client does.
 pub(crate) struct Messages;
@@ -62,5 +67,9 @@ impl UpstreamProtocol for Messages {
         let Translated::Send { upstream, body, mut context } = translated else { return None };
         context.stream = false;
         Some(CountRequest { upstream, body, beside: 0, may_be_older: false, context })
+    }
+
+    fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
+        super::json_answer(Box::new(MessagesRelay::new(context.stream)), settings)
     }
 }

@@ -1,10 +1,11 @@
 //! What answers cost.
 
-use creole::config::Settings;
+use creole::answer::Answer;
+use creole::config::{Protocol, Settings};
 use creole::dialect::profile::{Profile, TextToolCalls};
 use creole::ids::Ids;
 use creole::model::request_context::{RequestContext, Tool};
-use creole::stream::Answer;
+use creole::protocols;
 
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 
@@ -12,7 +13,7 @@ fn answer(stream: bool, settings: &Settings) -> Answer {
     let mut asked =
         RequestContext { model: "claude".to_owned(), stream, ..RequestContext::default() };
     asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
-    Answer::new(Box::new(asked), settings, Ids::new(7))
+    protocols::answer(Protocol::Openai, Box::new(asked), settings, Ids::new(7))
 }
 
 /// What is large may cost so much more a byte: it leaves the caches of the processor, and is as linear.
@@ -33,7 +34,8 @@ fn cost(stream: &str, profile: &Profile) -> f64 {
             };
             asked.profile = profile.clone();
             asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
-            let mut answer = Answer::new(Box::new(asked), &settings, Ids::new(7));
+            let mut answer =
+                protocols::answer(Protocol::Openai, Box::new(asked), &settings, Ids::new(7));
             for piece in stream.as_bytes().chunks(64) {
                 answer.handle_piece(piece, &mut out).expect("it is a right answer");
                 out.clear();

@@ -3,8 +3,8 @@
 use crate::json;
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::protocols::chat::wire::limits::{Allowance, List};
-use crate::protocols::chat::wire::says::{says_something, says_well, something, unquoted};
 use crate::protocols::chat::wire::{Delta, Few, Usage, filled, number, text};
+use crate::text::says::{says_something, says_well, something, unquoted};
 
 /// A `chat.completion.chunk`, or a `chat.completion`.
 #[derive(Clone, Debug, Default)]

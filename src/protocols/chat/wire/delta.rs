@@ -5,8 +5,8 @@ use crate::protocols::chat::wire::call::read_extra;
 use crate::protocols::chat::wire::chunk::finish;
 use crate::protocols::chat::wire::content::{read_content, read_thinking};
 use crate::protocols::chat::wire::limits::{Allowance, List};
-use crate::protocols::chat::wire::says::{says_something, something};
 use crate::protocols::chat::wire::{Detail, Few, Part, Role, ToolCall, filled, text};
+use crate::text::says::{says_something, something};
 
 /// A `delta` or a `message`.
 #[derive(Clone, Debug, Default)]

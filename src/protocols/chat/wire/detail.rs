@@ -1,28 +1,9 @@
-//! What an upstream says of its reasoning beside the text.
+//! How `reasoning_details` and `thinking_blocks` are read.
 
-use crate::json::{Error, Reader, Str, ValueKind};
+use crate::json::{Error, Reader, ValueKind};
+use crate::model::reasoning::Detail;
 use crate::protocols::chat::wire::limits::{Allowance, List};
 use crate::protocols::chat::wire::{Few, filled, number, text};
-
-/// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks of the
-/// Messages API.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Detail<'a> {
-    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`, `redacted_thinking`.
-    pub kind: Option<Str<'a>>,
-    /// Fragments with the same index are one item.
-    pub index: Option<u64>,
-    /// Text for people: `text`, `summary` or `thinking`.
-    pub text: Option<Str<'a>>,
-    /// Encrypted `data`.
-    pub data: Option<Str<'a>>,
-    /// `signature`
-    pub signature: Option<Str<'a>>,
-    /// It is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
-    pub block: bool,
-    /// The whole item.
-    pub raw: &'a str,
-}
 
 impl<'a> Detail<'a> {
     /// Reads a list of them, or a single one that some send without the list around it.

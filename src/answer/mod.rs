@@ -1,0 +1,224 @@
+//! The answer half: from what an upstream sends to what its client expects.
+//!
+//! ```text
+//!  pieces ─▶ AnswerReader ─────▶ Event ─────▶ AnswerWriter ─▶ bytes
+//!            of the upstream's                of the client's
+//!            protocol, one a round            protocol, one an exchange
+//! ```
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `reader` | what every reader does |
+//! | `writer` | what every writer does |
+//! | `output` | what a reader is given beside the bytes: the request context, the writer, where to note things |
+//! | `json` | the reader of every protocol whose answers are JSON, whole or in server-sent events |
+//! | `rules` | what of the configuration concerns answers |
+//!
+//! A reader takes streams and whole bodies alike, and a writer makes events or one message of both. So a stream adds
+//! up to the message that the same answer gives without one, a server that ignores `stream` does no harm, and a rule
+//! is written once. The bytes that go out depend on the bytes that come in, never on how they were cut.
+
+pub(crate) mod json;
+pub(crate) mod output;
+pub(crate) mod reader;
+pub(crate) mod rules;
+pub(crate) mod writer;
+
+pub use output::Output;
+pub use reader::{AnswerReader, Ending};
+pub use rules::Rules;
+pub use writer::{AnswerWriter, Phase};
+
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::AnswerReport;
+use crate::observe::warning::Warnings;
+
+/// One answer, while it is translated: a reader of what comes, and the writer of what the client gets.
+///
+/// After an error, and after the end, it writes nothing more.
+#[derive(Debug)]
+pub struct Answer {
+    context: Box<RequestContext>,
+    rules: Rules,
+    ids: Ids,
+    report: AnswerReport,
+    warnings: Warnings,
+    writer: Box<dyn AnswerWriter>,
+    reader: Box<dyn AnswerReader>,
+    /// It failed.
+    has_failed: bool,
+}
+
+impl Answer {
+    /// Starts an answer.
+    #[must_use]
+    pub fn new(
+        context: Box<RequestContext>,
+        rules: Rules,
+        ids: Ids,
+        reader: Box<dyn AnswerReader>,
+        writer: Box<dyn AnswerWriter>,
+    ) -> Self {
+        Self {
+            context,
+            rules,
+            ids,
+            report: AnswerReport::default(),
+            warnings: Warnings::new(false),
+            writer,
+            reader,
+            has_failed: false,
+        }
+    }
+
+    /// The message begins with the first sign of an answer: the host cannot begin it in silence.
+    pub fn begin_early(&mut self) {
+        self.reader.begin_early();
+    }
+
+    /// Whether the client gets events (or one message).
+    #[must_use]
+    pub fn is_stream(&self) -> bool {
+        self.context.stream
+    }
+
+    /// The request context.
+    #[must_use]
+    pub(crate) fn context(&self) -> &RequestContext {
+        &self.context
+    }
+
+    /// Whether the client has the beginning of the message.
+    #[must_use]
+    pub fn has_started(&self) -> bool {
+        self.writer.phase() != Phase::Start
+    }
+
+    /// Whether nothing more will be written.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        self.has_failed || self.writer.phase() == Phase::Ended
+    }
+
+    /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
+    pub fn break_off(&mut self) {
+        self.reader.break_off();
+    }
+
+    /// Whether the answer can be over, now that its connection is.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.reader.is_complete()
+    }
+
+    /// Whether nothing of the answer need follow.
+    #[must_use]
+    pub fn ending(&self) -> Ending {
+        self.reader.ending()
+    }
+
+    /// Whether nothing is missing of an answer in one text, however its connection ended.
+    #[must_use]
+    pub fn is_whole(&self, body: &[u8]) -> bool {
+        self.reader.is_whole(body)
+    }
+
+    /// Begins the message for the client, though nothing of it is known yet.
+    pub fn begin(&mut self, out: &mut Vec<u8>) {
+        let (reader, mut to) = self.parts(out);
+        reader.begin(&mut to);
+    }
+
+    /// Writes a sign of life for the client.
+    pub fn ping(&self, out: &mut Vec<u8>) {
+        self.writer.ping(out);
+    }
+
+    /// Bytes of the answer that are kept in memory.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.reader.held_bytes().saturating_add(self.writer.held_bytes())
+    }
+
+    /// Counts.
+    #[must_use]
+    pub fn report(&self) -> &AnswerReport {
+        &self.report
+    }
+
+    /// How much has come that shows that the model gets on: white space alone does not.
+    #[must_use]
+    pub fn spoken(&self) -> u64 {
+        self.reader.spoken()
+    }
+
+    /// Warnings.
+    #[must_use]
+    pub fn warnings(&self) -> &Warnings {
+        &self.warnings
+    }
+
+    /// Takes a piece of an event stream, cut anywhere.
+    ///
+    /// # Errors
+    /// The upstream reports an error, or sends what cannot be understood.
+    pub fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        self.take(out, |reader, to| reader.handle_piece(piece, to))
+    }
+
+    /// Takes a whole body.
+    ///
+    /// # Errors
+    /// The upstream reports an error, or sends what cannot be understood.
+    pub fn handle_whole(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
+        let before = out.len();
+        let result = self.take(out, |reader, to| reader.handle_whole(body, to));
+        if result.is_err() {
+            // All that was written of it was written just now: nobody has seen it.
+            out.truncate(before);
+            self.writer.take_back();
+        }
+        result
+    }
+
+    /// The body is over.
+    ///
+    /// # Errors
+    /// It ended before the answer did.
+    pub fn handle_end(&mut self, out: &mut Vec<u8>) -> Result<(), Error> {
+        self.take(out, |reader, to| reader.handle_end(to))
+    }
+
+    /// An answer of Creole's own: one text block (none if empty) and a stop reason.
+    pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
+        if !self.has_failed && self.writer.phase() == Phase::Start {
+            self.parts(out).1.write_own(text, stop_reason);
+        }
+    }
+
+    /// Lets the reader take something, unless the answer is over, and notes an error.
+    fn take(
+        &mut self,
+        out: &mut Vec<u8>,
+        take: impl FnOnce(&mut dyn AnswerReader, &mut Output<'_>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        if self.is_done() {
+            return Ok(());
+        }
+        let (reader, mut to) = self.parts(out);
+        let result = take(reader, &mut to);
+        self.has_failed = result.is_err();
+        result
+    }
+
+    fn parts<'a>(&'a mut self, out: &'a mut Vec<u8>) -> (&'a mut dyn AnswerReader, Output<'a>) {
+        let Self { context, rules, ids, report, warnings, writer, reader, .. } = self;
+        let writer = &mut **writer;
+        (&mut **reader, Output { context, rules, ids: *ids, report, warnings, writer, out })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Where a reader of an answer puts what it reads.
+
+use super::rules::Rules;
+use super::writer::{AnswerWriter, Phase};
+use crate::dialect::profile::EmptyContent;
+use crate::error::{Error, Rejection};
+use crate::ids::Ids;
+use crate::json;
+use crate::model::counts::Counts;
+use crate::model::event::{Event, Stop};
+use crate::model::request_context::RequestContext;
+use crate::model::stop_reason;
+use crate::observe::report::AnswerReport;
+use crate::observe::warning::Warnings;
+use crate::tokens::tokens_of;
+use crate::upstream_error as error;
+
+/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
+pub(crate) const BLOCK_BYTES: usize = 128;
+
+/// The error for bytes that make no sense.
+pub(crate) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
+
+/// The request context and the rules, the client's writer, and where things are noted.
+#[derive(Debug)]
+pub struct Output<'a> {
+    /// The request context.
+    pub context: &'a RequestContext,
+    /// What of the configuration concerns answers.
+    pub rules: &'a Rules,
+    /// The ids of this exchange.
+    pub ids: Ids,
+    /// Counts of the answer.
+    pub report: &'a mut AnswerReport,
+    /// Warnings of the answer.
+    pub warnings: &'a mut Warnings,
+    /// The writer of the client's protocol.
+    pub writer: &'a mut dyn AnswerWriter,
+    /// Bytes for the client.
+    pub out: &'a mut Vec<u8>,
+}
+
+impl Output<'_> {
+    /// Writes what the upstream says.
+    #[inline]
+    pub fn write(&mut self, event: Event<'_>) {
+        self.writer.write(event, self.out);
+    }
+
+    /// How far the answer is, for the client.
+    #[must_use]
+    pub fn phase(&self) -> Phase {
+        self.writer.phase()
+    }
+
+    /// Counts a warning.
+    pub fn warn(&mut self, code: &'static str) {
+        self.warnings.add(code);
+    }
+
+    /// Ends the message. `has_block`: something was written before.
+    pub fn stop(&mut self, stop: &Stop<'_>, has_block: bool) {
+        if !has_block && self.context.profile.empty_content == EmptyContent::TextBlock {
+            self.write(Event::TextBegins);
+            self.write(Event::BlockEnds);
+        }
+        let Stop { reason, counts, .. } = stop;
+        self.report.stop_reason = Some(reason);
+        self.report.input_tokens = counts.input;
+        self.report.cache_read_tokens = counts.cache_read;
+        self.report.cache_creation_tokens = counts.cache_creation;
+        self.report.output_tokens = counts.output;
+        self.report.thinking_tokens = counts.thinking.unwrap_or(0);
+        self.write(Event::Stopped(stop));
+    }
+
+    /// Writes an answer of Creole's own: one text block (none if empty) and a stop reason.
+    pub(crate) fn write_own(&mut self, text: &str, reason: &'static str) {
+        let input = self.context.input_tokens;
+        if self.phase() == Phase::Start {
+            self.write(Event::Started { model: &self.context.model, input_tokens: input });
+        }
+        if !text.is_empty() {
+            self.write(Event::TextBegins);
+            self.write(Event::Text(&json::escaped(text)));
+            self.write(Event::BlockEnds);
+        }
+        let counts = Counts { input, output: tokens_of(text.len() as u64), ..Counts::default() };
+        let stop = Stop { reason, counts, model: &self.context.model, ..Stop::default() };
+        self.stop(&stop, !text.is_empty());
+    }
+
+    /// Takes the error that an upstream reports before it has said anything else. Some are answers: a content filter's,
+    /// and that there is no room for one.
+    ///
+    /// # Errors
+    /// It is no answer.
+    pub(crate) fn fail(&mut self, raw: &str) -> Result<(), Error> {
+        let error = error::from_object(raw, self.context);
+        let Some(reason) = error.rejection().and_then(Rejection::stop_reason) else {
+            return Err(error);
+        };
+        self.warn("usage_estimated");
+        self.write_own("", reason);
+        Ok(())
+    }
+}
+
+/// The error that the upstream's word for why it stopped stands for, if it does.
+pub(crate) fn failure(word: &str, context: &RequestContext) -> Option<Error> {
+    stop_reason::is_failure(word).then(|| {
+        let code = stop_reason::bare(word);
+        error::of_code(&code, stop_reason::message(word), context)
+    })
+}

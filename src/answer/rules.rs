@@ -1,0 +1,33 @@
+//! What of the configuration concerns answers.
+
+use crate::config::{InvalidToolCall, Settings, ToolStream};
+use crate::model::request_context::RequestContext;
+
+/// The limits, and how calls are sent.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Calls are sent when they are complete.
+    pub(crate) buffered: bool,
+    pub(crate) invalid: InvalidToolCall,
+    pub(crate) checks_inputs: bool,
+    pub(crate) depth_max: u32,
+    pub(crate) waiting_bytes_max: usize,
+    pub(crate) response_bytes_max: usize,
+}
+
+impl Rules {
+    /// Reads them from the settings, for one request.
+    #[must_use]
+    pub fn of(settings: &Settings, context: &RequestContext) -> Self {
+        // A call can be withheld only while nothing of it has been sent.
+        let withholds = settings.invalid_tool_call == InvalidToolCall::Hold;
+        Self {
+            buffered: !context.stream || withholds || settings.tool_stream == ToolStream::Buffered,
+            invalid: settings.invalid_tool_call,
+            checks_inputs: settings.checks_inputs(),
+            depth_max: settings.depth_max,
+            waiting_bytes_max: settings.waiting_bytes_max,
+            response_bytes_max: settings.response_bytes_max,
+        }
+    }
+}

@@ -1,0 +1,350 @@
+//! The tool calls of one answer, and what is wrong with them.
+
+use super::call::{Call, CallState};
+use super::progress::Progress;
+use super::tool_input::Input;
+use crate::answer::Output;
+use crate::carry::tool_id;
+use crate::config::InvalidToolCall;
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::json;
+use crate::json_schema::input::{self as tool_schema, Budget};
+use crate::model::event::{CallStart, Event};
+use crate::text::bare_json;
+use crate::text::names::NameSet;
+
+/// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
+const CALLS_MAX: usize = 1024;
+
+/// Longest input that a thinking block carries: clients keep it, and send it with every request.
+const CARRIED_BYTES_MAX: usize = 8 << 10;
+
+/// What is known of the end of an answer while it is sent.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct BrokenOff {
+    /// By its limit or a filter, and not by the model.
+    pub(crate) is_cut_off: bool,
+    /// It is a refusal.
+    pub(crate) is_refusal: bool,
+}
+
+/// All calls that an answer has made, in the order in which they came.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    list: Vec<Call>,
+    /// The client's ids in the history and in this answer.
+    ids_used: NameSet<'static>,
+    /// Bytes of their ids, names and inputs.
+    held_bytes: usize,
+    left_out: LeftOut,
+    /// For comparing inputs with the schemas of their tools.
+    schema_budget: Budget,
+}
+
+/// Why calls were left out.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LeftOut {
+    /// By `invalid_tool_call: hold`, or because one never got a name.
+    pub(crate) invalid: bool,
+    /// Because a guard withheld the tool.
+    pub(crate) by_guard: bool,
+}
+
+impl Calls {
+    /// No calls yet. `ids_used` are the client's ids in the history.
+    pub(super) fn new(ids_used: NameSet<'static>) -> Self {
+        Self {
+            list: Vec::new(),
+            ids_used,
+            held_bytes: 0,
+            left_out: LeftOut::default(),
+            schema_budget: Budget::default(),
+        }
+    }
+
+    /// All of them, those that were left out included.
+    pub(crate) fn all(&self) -> &[Call] {
+        &self.list
+    }
+
+    pub(super) fn get(&self, index: usize) -> Option<&Call> {
+        self.list.get(index)
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut Call> {
+        self.list.get_mut(index)
+    }
+
+    /// Why some were left out.
+    pub(crate) fn left_out(&self) -> LeftOut {
+        self.left_out
+    }
+
+    /// Bytes that are kept until the calls can be sent.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Adds a call; gives its position.
+    pub(super) fn push(&mut self, call: Call) -> Result<usize, Error> {
+        let index = self.list.len();
+        if index >= CALLS_MAX {
+            return Err(Error::misbehaved("Upstream sent too many tool calls"));
+        }
+        self.list.push(call);
+        Ok(index)
+    }
+
+    /// Lets `change` add to the call at `index`.
+    pub(super) fn extend<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut Call) -> T,
+    ) -> Option<T> {
+        let call = self.list.get_mut(index)?;
+        let before = call.held_bytes();
+        let result = change(call);
+        self.held_bytes = self.held_bytes.saturating_sub(before).saturating_add(call.held_bytes());
+        Some(result)
+    }
+
+    /// The call at `index` never gets a name: without it there is nothing that a client could run.
+    pub(super) fn leave_out_nameless(&mut self, index: usize) {
+        self.left_out.invalid = true;
+        if let Some(call) = self.list.get_mut(index) {
+            call.leave_out();
+        }
+    }
+
+    /// A guard withheld the tool of the call at `index`.
+    pub(super) fn leave_out_withheld(&mut self, index: usize) {
+        self.left_out.by_guard = true;
+        if let Some(call) = self.list.get_mut(index) {
+            call.leave_out();
+        }
+    }
+
+    /// Whether a call is not complete, of those that the client gets.
+    pub(super) fn has_half(&self) -> bool {
+        self.list.iter().any(|call| call.state() != CallState::LeftOut && call.input().is_half())
+    }
+
+    /// Counts late repetitions of inputs that broke off, and forgets them.
+    pub(super) fn take_leftovers(&mut self) -> usize {
+        let closed = self.list.iter_mut().filter(|call| call.state() == CallState::Closed);
+        closed.filter_map(|call| call.input_mut().has_leftover().then_some(())).count()
+    }
+
+    /// The client's id of the call at `index`.
+    pub(super) fn client_id(&mut self, index: usize, ids: &Ids) -> String {
+        let Some(call) = self.list.get_mut(index) else { return String::new() };
+        if let Some(id) = call.client_id() {
+            return id.to_owned();
+        }
+        let id = tool_id::encode(call.upstream_id(index, ids), &self.ids_used);
+        self.ids_used.add(id.clone());
+        call.set_client_id(id.clone());
+        id
+    }
+
+    /// Gives an input of which nobody said whose it is to the call before it, if that has none.
+    pub(super) fn give_nameless_inputs(&mut self) {
+        for at in 1..self.list.len() {
+            if let Some([named, nameless]) = self.list.get_mut(at.saturating_sub(1)..=at)
+                && nameless.name().is_empty()
+                && nameless.input().is_object()
+                && !named.name().is_empty()
+                && !named.input().has_text()
+            {
+                named.swap_inputs(nameless);
+            }
+        }
+    }
+
+    /// The input of a call as it is sent, where it is not as the model wrote it.
+    fn repaired(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<String> {
+        let call = self.list.get(index).filter(|call| may_repair(call, to))?;
+        let tool = to.context.tools.meant_by(call.name());
+        let schema = tool.and_then(|tool| tool.schema.as_deref());
+        let without_id = self.without_id_echo(object, schema);
+        let object = without_id.as_deref().unwrap_or(object);
+        let budget = &mut self.schema_budget;
+        let unquoted = schema
+            .filter(|schema| !tool_schema::fits(schema, object, budget))
+            .and_then(|schema| tool_schema::unquoted(schema, object, budget));
+        unquoted.or(without_id)
+    }
+
+    /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
+    /// and models imitate it. So it is left out even if no schema is known: nothing else has such a value. `None`
+    /// where there is nothing to repair.
+    fn without_id_echo(&self, object: &str, schema: Option<&str>) -> Option<String> {
+        tool_schema::without_id(object, schema, &|value| {
+            let id = value.decode();
+            self.ids_used.contains(&id) || id.starts_with("toolu_")
+        })
+    }
+
+    /// The input of a call that is an object but for bare control characters, repaired.
+    fn escaped(&mut self, index: usize, to: &Output<'_>) -> Option<String> {
+        let call = self.list.get(index).filter(|call| may_repair(call, to))?;
+        let object = bare_json::all_escaped(call.input().rest())?;
+        Some(self.repaired(index, &object, to).unwrap_or(object))
+    }
+
+    /// Judges a call and notes what is wrong with it; says whether the client does not get it. `unseen`: the client
+    /// has nothing of it; `refused`: the answer is a refusal.
+    fn leaves_out(
+        &mut self,
+        index: usize,
+        input: &Input,
+        unseen: bool,
+        refused: bool,
+        to: &mut Output<'_>,
+    ) -> bool {
+        let Some(call) = self.list.get(index) else { return false };
+        let tool = to.context.tools.meant_by(call.name());
+        let waits = call.state() == CallState::Waiting;
+        // A refusal has no call that the model could mend.
+        let cut_off = unseen && (*input == Input::CutOff || refused && *input == Input::Invalid);
+        let invalid = !cut_off && *input == Input::Invalid;
+        if invalid {
+            to.warn("tool_input_invalid");
+        }
+        let mut violates = false;
+        if let (true, Input::Object(object)) = (to.rules.checks_inputs, input) {
+            let schema = tool.and_then(|tool| tool.schema.as_deref());
+            let budget = &mut self.schema_budget;
+            violates = schema.is_some_and(|schema| !tool_schema::fits(schema, object, budget));
+            if violates {
+                to.warn("tool_input_violates_schema");
+            }
+        }
+        let is_known = tool.is_some();
+        let held = to.rules.invalid == InvalidToolCall::Hold
+            && waits
+            && (!is_known || violates || invalid);
+        self.left_out.invalid |= held;
+        if cut_off {
+            to.warn("tool_call_cut_off");
+        } else if held && is_known {
+            to.warn("tool_call_withheld");
+        } else if held {
+            to.warn("tool_unknown");
+        }
+        cut_off || held
+    }
+
+    /// The inputs of all calls, by the client's ids, as they are going to be.
+    pub(super) fn inputs(&mut self, to: &Output<'_>) -> Vec<(String, String)> {
+        let mut inputs = Vec::new();
+        for index in 0..self.list.len() {
+            let Some(call) = self.list.get(index) else { break };
+            if call.state() == CallState::LeftOut || call.input().held_bytes() > CARRIED_BYTES_MAX {
+                continue;
+            }
+            if let Input::Object(input) = call.input().clone().finish(false)
+                && input != "{}"
+            {
+                let input = self.repaired(index, &input, to).unwrap_or(input);
+                inputs.push((self.client_id(index, &to.ids), input));
+            }
+        }
+        inputs
+    }
+
+    /// Sends the start of the call at `index`.
+    pub(super) fn open(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
+        let Some(call) = self.list.get_mut(index) else { return };
+        if call.state() != CallState::Waiting {
+            return;
+        }
+        call.open();
+        let id = self.client_id(index, &to.ids);
+        let Some(call) = self.list.get(index) else { return };
+        let (name, toolset) = match to.context.tools.meant_by(call.name()) {
+            Some(tool) => {
+                if tool.outgoing != call.name() {
+                    to.warn("tool_name_repaired");
+                }
+                (tool.name.as_str(), tool.toolset)
+            }
+            None => {
+                to.warn("tool_unknown");
+                (call.name(), None)
+            }
+        };
+        to.report.tool_calls = to.report.tool_calls.saturating_add(1);
+        to.write(Event::CallBegins(CallStart { id: &id, name, toolset }));
+        progress.open_block(true);
+    }
+
+    /// Sends what can be sent of the input.
+    pub(super) fn send_input(&mut self, index: usize, to: &mut Output<'_>) {
+        if let Some(call) = self.list.get_mut(index)
+            && call.state() == CallState::Open
+        {
+            to.write(Event::Input(call.input_mut().send()));
+        }
+    }
+
+    /// The call is complete, or as complete as it gets. `is_unseen`: the client gets it as a whole.
+    pub(super) fn finish(
+        &mut self,
+        index: usize,
+        is_unseen: bool,
+        end: BrokenOff,
+        progress: &mut Progress,
+        to: &mut Output<'_>,
+    ) {
+        let Some(call) = self.list.get_mut(index) else { return };
+        let mut input = call.input_mut().finish(end.is_cut_off);
+        for _ in 0..call.input_mut().take_conflicts() {
+            to.warn("tool_input_conflict");
+        }
+        let is_unseen = is_unseen || end.is_refusal && call.state() == CallState::Waiting;
+        let repaired = match &input {
+            Input::Object(object) => self.repaired(index, object, to),
+            Input::Invalid => self.escaped(index, to),
+            Input::CutOff => None,
+        };
+        if let Some(object) = repaired {
+            input = Input::Object(object);
+            to.warn("tool_input_repaired");
+        }
+        if self.leaves_out(index, &input, is_unseen, end.is_refusal, to) {
+            if let Some(call) = self.list.get_mut(index) {
+                call.leave_out();
+            }
+            return;
+        }
+        self.open(index, progress, to);
+        self.send_end(index, &input, to);
+    }
+
+    /// Sends what of the input was not sent, and the end of the block.
+    fn send_end(&mut self, index: usize, input: &Input, to: &mut Output<'_>) {
+        let Some(call) = self.list.get_mut(index) else { return };
+        let rest = call.input().rest();
+        match input {
+            _ if call.input().is_sent() => to.write(Event::Input(rest)),
+            Input::Object(object) => to.write(Event::Input(object)),
+            // A text that does not begin as an object means nothing to a client.
+            Input::CutOff if rest.starts_with('{') => to.write(Event::Input(rest)),
+            Input::CutOff => {}
+            Input::Invalid => {
+                let mut object = b"{\"INVALID_JSON\":".to_vec();
+                json::quote(&mut object, rest);
+                object.push(b'}');
+                to.write(Event::Input(std::str::from_utf8(&object).unwrap_or_default()));
+            }
+        }
+        call.close();
+        to.write(Event::BlockEnds);
+    }
+}
+
+fn may_repair(call: &Call, to: &Output<'_>) -> bool {
+    to.rules.invalid == InvalidToolCall::Repair && !call.input().is_sent()
+}

@@ -1,0 +1,504 @@
+//! Blocks of an answer, put together of what an upstream sends in any order, and sent one after another.
+//!
+//! Protocols disagree about who ends a block. A Messages stream sends its blocks one after another, each between its
+//! start and its stop. A Chat Completions stream names the field that a delta extends (`content`, `tool_calls[1]`) and
+//! never says that a field is complete. So what comes extends logical blocks, which wait in a queue in the order in
+//! which they first appeared. Only the block at the head is sent; it is complete when a later block exists, or at the
+//! end:
+//!
+//! | block | starts when | is complete when |
+//! |---|---|---|
+//! | text | it has more than white space | a later block exists, or at the end |
+//! | thinking | it has text; without text, when it is complete and carries something | the same |
+//! | thinking that the client did not ask for | it is complete | at the end: it carries the inputs of calls |
+//! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object (`{}` only if the later block is no call without more than that), or at the end |
+//! | tool, buffered | it is complete | the same |
+//!
+//! An incomplete call is never closed before an error: clients would run it.
+
+pub(crate) mod call;
+mod calls;
+mod progress;
+mod queue;
+mod thinking;
+pub(crate) mod tool_input;
+
+use crate::answer::Output;
+use crate::answer::output::BLOCK_BYTES;
+use crate::carry::signature::Field;
+use crate::error::Error;
+use crate::json::{self, Str};
+use crate::model::event::Event;
+use crate::model::reasoning::Detail;
+use crate::model::request_context::Display;
+use crate::text::names::NameSet;
+use call::{Call, CallState};
+pub(crate) use calls::BrokenOff;
+use calls::Calls;
+use progress::Progress;
+use queue::{Block, Queue};
+use thinking::Thinking;
+use tool_input::ToolInput;
+
+/// What comes behind the block at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Nothing yet.
+    Nothing,
+    /// Another block.
+    Block,
+    /// The end of the answer.
+    End,
+}
+
+/// White space that was taken from the back.
+#[derive(Debug)]
+pub(crate) struct Blank(Option<Block>);
+
+/// The blocks of one answer.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    queue: Queue,
+    calls: Calls,
+    /// Reasoning that is not shown and must come back with the next call.
+    hidden: Option<Thinking>,
+    /// White space before the first reasoning of a block, escaped.
+    lead: String,
+    /// All of the answer is here.
+    whole: bool,
+    progress: Progress,
+    scratch: String,
+}
+
+impl Assembly {
+    /// `ids_used`: the client's ids of calls in the history.
+    pub(crate) fn new(ids_used: NameSet<'static>) -> Self {
+        Self {
+            queue: Queue::default(),
+            calls: Calls::new(ids_used),
+            hidden: None,
+            lead: String::new(),
+            whole: false,
+            progress: Progress::default(),
+            scratch: String::new(),
+        }
+    }
+
+    /// All of the answer is here: a call that was cut off need not be shown, though the client asked for a stream.
+    pub(crate) fn set_whole(&mut self) {
+        self.whole = true;
+    }
+
+    pub(crate) fn calls(&self) -> &Calls {
+        &self.calls
+    }
+
+    /// Whether a block was started.
+    pub(crate) fn has_block(&self) -> bool {
+        self.progress.has_block()
+    }
+
+    /// Whether the client has something to go on with: a text or a call.
+    pub(crate) fn has_said(&self) -> bool {
+        self.progress.has_said()
+    }
+
+    /// Bytes that wait, with what each block costs.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        let blocks = self.calls.all().len().saturating_add(self.queue.len());
+        let hidden = self.hidden.as_ref().map_or(0, |hidden| hidden.pending().len());
+        let held = self.queue.held_bytes().saturating_add(self.calls.held_bytes());
+        let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
+        held.saturating_add(hidden).saturating_add(self.lead.len())
+    }
+
+    /// Bytes that are kept in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.waiting_bytes().saturating_add(self.scratch.capacity())
+    }
+
+    /// Takes more text, escaped.
+    #[inline]
+    pub(crate) fn push_text(
+        &mut self,
+        raw: &str,
+        is_blank: impl Fn() -> bool,
+        to: &mut Output<'_>,
+    ) {
+        if self.progress.is_in_block() && self.queue.is_sent_text() && json::hold_back(raw) == 0 {
+            return to.write(Event::Text(raw));
+        }
+        if self.queue.is_empty() && json::hold_back(raw) == 0 && !is_blank() {
+            // The first text of a block is sent without waiting in the queue: it can be large.
+            self.queue.push(Block::Text { pending: String::new(), has_text: true });
+            self.open_text(to);
+            return to.write(Event::Text(raw));
+        }
+        self.queue.push_text(raw, is_blank());
+    }
+
+    /// Sends a text of Creole's own, escaped, as a block.
+    pub(crate) fn send_own_text(&mut self, raw: &str, to: &mut Output<'_>) {
+        self.open_text(to);
+        to.write(Event::Text(raw));
+        to.write(Event::BlockEnds);
+        self.progress.close_block();
+    }
+
+    /// Takes the white space at the back, if no more than that is in its block.
+    pub(crate) fn take_blank(&mut self) -> Blank {
+        Blank(self.queue.take_blank())
+    }
+
+    /// Puts white space back that [`Assembly::take_blank`] took.
+    pub(crate) fn put_back(&mut self, blank: Blank) {
+        if let Some(blank) = blank.0 {
+            self.queue.push(blank);
+        }
+    }
+
+    /// Takes more reasoning.
+    pub(crate) fn push_thinking(
+        &mut self,
+        text: Str<'_>,
+        is_blank: bool,
+        field: Field,
+        to: &mut Output<'_>,
+    ) {
+        let shows = shows_thinking(to);
+        let before = if shows { self.queue.back_thinking() } else { self.hidden.as_ref() };
+        let continues = before.is_some_and(Thinking::has_text);
+        if continues
+            && self.progress.is_in_block()
+            && json::hold_back(text.raw()) == 0
+            && let Some(thinking) = self.queue.only_thinking()
+            && thinking.is_shown()
+            && thinking.pending().is_empty()
+        {
+            thinking.show(text.raw(), &mut self.scratch);
+            return to.write(Event::Thinking(text.raw()));
+        }
+        if is_blank && !continues {
+            // White space alone opens no block; servers send it beside ordinary text.
+            self.lead.push_str(text.raw());
+            return;
+        }
+        let lead = std::mem::take(&mut self.lead);
+        let thinking = self.thinking(field, to);
+        thinking.set_field(field);
+        thinking.push(&lead, true);
+        thinking.push(text.raw(), is_blank);
+        if shows {
+            self.queue.hold(lead.len().saturating_add(text.raw().len()));
+        }
+    }
+
+    /// Takes an item of reasoning that the upstream wants back.
+    pub(crate) fn push_detail(&mut self, detail: &Detail<'_>, field: Field, to: &Output<'_>) {
+        self.thinking(field, to).push_detail(detail);
+    }
+
+    /// The block that reasoning belongs to now.
+    fn thinking(&mut self, field: Field, to: &Output<'_>) -> &mut Thinking {
+        let shown = to.context.thinking == Display::Shown;
+        let thinking = if shows_thinking(to) { self.queue.thinking(field, shown) } else { None };
+        match thinking {
+            Some(thinking) => thinking,
+            None => self.hidden.get_or_insert_with(|| Thinking::new(field, false)),
+        }
+    }
+
+    /// Adds a call; gives its position.
+    pub(crate) fn add_call(&mut self, mut call: Call, to: &mut Output<'_>) -> Result<usize, Error> {
+        let others = self.calls.all().iter().any(|call| call.state() != CallState::LeftOut);
+        if to.context.one_tool_call && others {
+            call.leave_out();
+            to.warn("parallel_cut");
+            return self.calls.push(call);
+        }
+        let index = self.calls.push(call)?;
+        self.queue_hidden();
+        self.queue.push(Block::Tool(index));
+        Ok(index)
+    }
+
+    /// Lets `change` add to the call at `index`; it is given memory to reuse.
+    pub(crate) fn extend_call<T>(
+        &mut self,
+        index: usize,
+        change: impl FnOnce(&mut Call, &mut String) -> T,
+    ) -> Option<T> {
+        let scratch = &mut self.scratch;
+        self.calls.extend(index, |call| change(call, scratch))
+    }
+
+    /// Takes the number of contradictions in the input of the call at `index`.
+    pub(crate) fn take_conflicts(&mut self, index: usize) -> u32 {
+        self.calls.get_mut(index).map_or(0, |call| call.input_mut().take_conflicts())
+    }
+
+    /// Puts the reasoning that is not shown before what comes.
+    fn queue_hidden(&mut self) {
+        if let Some(hidden) = self.hidden.take() {
+            self.queue.push(Block::Thinking(Box::new(hidden)));
+        }
+    }
+
+    /// Gemini refuses the result of a call whose signature does not come back. Ids must stay short,
+    /// so a thinking block carries it: the one before the call if it has not been sent, else a new
+    /// one after it. Of a whole answer none has been sent, and the first carries all: clients that make one block of
+    /// several keep only one signature (RubyLLM the first, any-llm the last).
+    pub(crate) fn carry_signature(
+        &mut self,
+        index: usize,
+        signature: String,
+        field: Field,
+        to: &Output<'_>,
+    ) {
+        if self.whole
+            && let Some(thinking) = self.queue.first_thinking()
+        {
+            return thinking.carry(index, signature);
+        }
+        let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
+        let fresh = self.calls.get(index).is_some_and(|call| call.state() == CallState::Waiting);
+        let shown = to.context.thinking == Display::Shown;
+        let thinking = match is_last && fresh {
+            true => self.queue.thinking_before_back(field, shown),
+            false => Some(self.thinking(field, to)),
+        };
+        if let Some(thinking) = thinking {
+            thinking.carry(index, signature);
+        }
+    }
+
+    /// Whether the client has seen a part of a call that is not complete.
+    pub(crate) fn is_in_call(&self) -> bool {
+        self.calls.all().iter().enumerate().any(|(index, call)| {
+            call.state() == CallState::Open
+                && !call.input().may_be_whole()
+                && (call.input().has_text() || !self.goes_on(index))
+        })
+    }
+
+    /// Whether a call is not complete, of those that the client gets.
+    pub(crate) fn has_half_call(&self) -> bool {
+        self.calls.has_half()
+    }
+
+    /// Whether the model went on after the call at `index`.
+    fn goes_on(&self, index: usize) -> bool {
+        let is_it = |block: &Block| matches!(block, Block::Tool(at) if *at == index);
+        let mut after = self.queue.iter().skip_while(|block| !is_it(block)).skip(1);
+        index.saturating_add(1) < self.calls.all().len() || after.any(Block::counts)
+    }
+
+    /// The answer is over: sends all that waits.
+    pub(crate) fn finish(&mut self, end: BrokenOff, to: &mut Output<'_>) {
+        let has_records = self.hidden.as_ref().is_some_and(Thinking::has_records);
+        if has_records && !self.calls.all().is_empty() {
+            self.queue_hidden();
+        }
+        self.hidden = None;
+        self.calls.give_nameless_inputs();
+        self.pump(true, end, to);
+        for _ in 0..self.calls.take_leftovers() {
+            to.warn("late_tool_fragment");
+        }
+    }
+
+    /// Sends what can be sent. `flushing`: nothing more comes.
+    pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
+        loop {
+            let after = if flushing {
+                After::End
+            } else if self.queue.is_followed() {
+                After::Block
+            } else {
+                After::Nothing
+            };
+            let followed = after != After::Nothing;
+            let done = match self.queue.head() {
+                None => return,
+                Some(Block::Text { .. }) => self.pump_text(followed, to),
+                Some(Block::Thinking(_)) if !shows_thinking(to) => {
+                    if flushing && !self.queue.behind_head().any(Block::is_thinking) {
+                        self.carry_inputs(to);
+                    }
+                    self.pump_thinking(flushing, to)
+                }
+                Some(Block::Thinking(_)) => self.pump_thinking(followed, to),
+                Some(Block::Tool(index)) => self.pump_tool(*index, after, end, to),
+            };
+            if !done {
+                return;
+            }
+            self.queue.pop();
+            self.progress.close_block();
+        }
+    }
+
+    /// Says whether the block at the head is done, as the functions below do.
+    fn pump_text(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
+        if !self.queue.head().is_some_and(Block::counts) {
+            return followed;
+        }
+        if !self.progress.is_in_block() {
+            self.open_text(to);
+        }
+        let text = self.queue.take_ready(followed);
+        if !text.is_empty() {
+            to.write(Event::Text(&text));
+        }
+        if followed {
+            to.write(Event::BlockEnds);
+        }
+        followed
+    }
+
+    /// A text begins.
+    fn open_text(&mut self, to: &mut Output<'_>) {
+        self.progress.open_block(true);
+        to.write(Event::TextBegins);
+    }
+
+    /// Puts the inputs of all calls into the thinking block at the head. n8n 2.41 writes a turn with such a
+    /// block anew, each call with `{}` for its input (its `buildAnthropicContentBlocks`), and returns the
+    /// signature of the last one as it came.
+    fn carry_inputs(&mut self, to: &Output<'_>) {
+        let inputs = self.calls.inputs(to);
+        if let Some(thinking) = self.queue.head_thinking() {
+            thinking.carry_inputs(inputs);
+        }
+    }
+
+    fn pump_thinking(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
+        let Some(thinking) = self.queue.head_thinking() else { return true };
+        let starts = thinking.has_text() || (followed && thinking.has_records());
+        if !starts {
+            return followed;
+        }
+        let is_shown = thinking.is_shown();
+        if !self.progress.is_in_block() {
+            self.progress.open_block(false);
+            to.write(Event::ThinkingBegins);
+        }
+        let text = if is_shown { self.queue.take_ready(followed) } else { String::new() };
+        let Some(thinking) = self.queue.head_thinking() else { return true };
+        if !text.is_empty() {
+            thinking.show(&text, &mut self.scratch);
+            to.write(Event::Thinking(&text));
+        }
+        if !followed {
+            return false;
+        }
+        let signed = thinking.take_carried().into_iter();
+        let signed = signed.map(|(call, value)| (self.calls.client_id(call, &to.ids), value));
+        let signed = signed.collect();
+        let mark = match thinking.is_signed() {
+            true => &to.context.model_mark,
+            false => &to.context.upstream_mark,
+        };
+        let (signature, fits) = thinking.signature(mark, signed).encode();
+        if !fits {
+            to.warn("signature_too_long");
+        }
+        to.write(Event::Signature(&signature));
+        to.write(Event::BlockEnds);
+        true
+    }
+
+    fn pump_tool(
+        &mut self,
+        index: usize,
+        after: After,
+        end: BrokenOff,
+        to: &mut Output<'_>,
+    ) -> bool {
+        let goes_on = after == After::Block && !self.is_only_announced(index);
+        let Some(call) = self.calls.get_mut(index) else { return true };
+        let at_end = after == After::End;
+        let over = at_end || goes_on && call.input().is_object();
+        if call.may_be_none() {
+            if at_end {
+                call.leave_out();
+            }
+            return at_end;
+        }
+        if call.name().is_empty() {
+            if at_end {
+                self.calls.leave_out_nameless(index);
+                to.warn("tool_unknown");
+            }
+            return at_end;
+        }
+        let tools = &to.context.tools;
+        // A later block says nothing about a name: parallel calls may each bring theirs in pieces.
+        let settled = call.state() == CallState::Waiting
+            && (at_end
+                || call.input().has_text()
+                || (after == After::Block || call.id().is_some()) && call.name_is_whole(tools));
+        // The model can know a withheld tool from the history, and the client still has it. Or it is told
+        // that it must not call, and the server does not read that.
+        if settled && to.context.withheld.holds(call.name(), tools) {
+            self.calls.leave_out_withheld(index);
+            to.warn("withheld_tool_called");
+            return over;
+        }
+        if call.state() == CallState::LeftOut {
+            return over;
+        }
+        if !self.is_buffered(to) {
+            // At the end, this call may still be left out, so it is not opened here.
+            if settled && !at_end {
+                self.calls.open(index, &mut self.progress, to);
+            }
+            self.calls.send_input(index, to);
+        }
+        if over {
+            self.finish_call(index, end, to);
+        }
+        over
+    }
+
+    /// Whether the `{}` of the call at the head may still be a placeholder: the call behind it has no more than that
+    /// either. Who sends placeholders announces all calls before the first input.
+    fn is_only_announced(&self, index: usize) -> bool {
+        let input = |index: usize| self.calls.get(index).map(Call::input);
+        // A call's signature comes as thinking without a text.
+        let says = |block: &&Block| match block {
+            Block::Thinking(thinking) => thinking.has_text(),
+            Block::Text { .. } | Block::Tool(_) => true,
+        };
+        let next = match self.queue.behind_head().find(says) {
+            Some(Block::Tool(next)) => input(*next),
+            _ => None,
+        };
+        input(index).is_some_and(ToolInput::can_be_replaced)
+            && next.is_some_and(|next| !next.says_something())
+    }
+
+    /// The call is complete, or as complete as it gets.
+    fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut Output<'_>) {
+        // A call without arguments is complete if the model went on after it.
+        let is_last = |call: &Call| call.input().has_text() || !self.goes_on(index);
+        let is_cut_off = end.is_cut_off && self.calls.get(index).is_some_and(is_last);
+        let is_unseen = self.is_buffered(to);
+        self.calls.finish(
+            index,
+            is_unseen,
+            BrokenOff { is_cut_off, ..end },
+            &mut self.progress,
+            to,
+        );
+    }
+
+    /// Whether calls are sent when they are complete.
+    fn is_buffered(&self, to: &Output<'_>) -> bool {
+        self.whole || to.rules.buffered
+    }
+}
+
+fn shows_thinking(to: &Output<'_>) -> bool {
+    to.context.thinking != Display::Hidden
+}

@@ -1,0 +1,210 @@
+//! The blocks of an answer that have not been sent to their ends, in the order in which they first appeared.
+
+use std::collections::VecDeque;
+use std::collections::vec_deque::Iter;
+
+use super::thinking::{Thinking, take_ready};
+use crate::carry::signature::Field;
+
+/// A logical block.
+#[derive(Debug)]
+pub(super) enum Block {
+    /// `pending` is escaped and not sent.
+    Text {
+        pending: String,
+        has_text: bool,
+    },
+    Thinking(Box<Thinking>),
+    /// By its position among the calls.
+    Tool(usize),
+}
+
+impl Block {
+    pub(super) fn is_thinking(&self) -> bool {
+        matches!(self, Self::Thinking(_))
+    }
+
+    /// Whether it will be sent. White space alone never is.
+    pub(super) fn counts(&self) -> bool {
+        match self {
+            Self::Text { has_text, .. } => *has_text,
+            Self::Thinking(thinking) => thinking.has_text() || thinking.has_records(),
+            Self::Tool(_) => true,
+        }
+    }
+
+    /// Its text that has not been sent; a call has its own.
+    fn pending(&self) -> &str {
+        match self {
+            Self::Text { pending, .. } => pending,
+            Self::Thinking(thinking) => thinking.pending(),
+            Self::Tool(_) => "",
+        }
+    }
+}
+
+/// Blocks, of which only the one at the head is sent.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    blocks: VecDeque<Block>,
+    /// Bytes of all their pending texts.
+    held_bytes: usize,
+}
+
+impl Queue {
+    pub(super) fn len(&self) -> usize {
+        self.blocks.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.blocks.is_empty()
+    }
+
+    /// Bytes of texts that wait.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    pub(super) fn iter(&self) -> Iter<'_, Block> {
+        self.blocks.iter()
+    }
+
+    pub(super) fn head(&self) -> Option<&Block> {
+        self.blocks.front()
+    }
+
+    /// The block at the head, if it is one of thinking.
+    pub(super) fn head_thinking(&mut self) -> Option<&mut Thinking> {
+        match self.blocks.front_mut() {
+            Some(Block::Thinking(thinking)) => Some(thinking),
+            _ => None,
+        }
+    }
+
+    pub(super) fn behind_head(&self) -> impl Iterator<Item = &Block> {
+        self.blocks.iter().skip(1)
+    }
+
+    /// Whether there is a block behind the head that will be sent: the head is complete then.
+    pub(super) fn is_followed(&self) -> bool {
+        self.behind_head().any(Block::counts)
+    }
+
+    pub(super) fn back(&self) -> Option<&Block> {
+        self.blocks.back()
+    }
+
+    /// The first block of thinking.
+    pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
+        self.blocks.iter_mut().find_map(|block| match block {
+            Block::Thinking(thinking) => Some(&mut **thinking),
+            Block::Text { .. } | Block::Tool(_) => None,
+        })
+    }
+
+    /// The block of thinking at the back.
+    pub(super) fn back_thinking(&self) -> Option<&Thinking> {
+        match self.blocks.back() {
+            Some(Block::Thinking(thinking)) => Some(thinking),
+            _ => None,
+        }
+    }
+
+    /// The only block, if it is one of thinking.
+    pub(super) fn only_thinking(&mut self) -> Option<&mut Thinking> {
+        if self.blocks.len() == 1 { self.head_thinking() } else { None }
+    }
+
+    /// Whether there is nothing but a text, all of which has been sent so far.
+    pub(super) fn is_sent_text(&self) -> bool {
+        self.blocks.len() == 1
+            && matches!(self.head(), Some(Block::Text { pending, .. }) if pending.is_empty())
+    }
+
+    pub(super) fn push(&mut self, block: Block) {
+        self.hold(block.pending().len());
+        self.blocks.push_back(block);
+    }
+
+    /// Adds to the text at the back, escaped, or begins one.
+    pub(super) fn push_text(&mut self, raw: &str, is_blank: bool) {
+        if !matches!(self.blocks.back(), Some(Block::Text { .. })) {
+            self.push(Block::Text { pending: String::new(), has_text: false });
+        }
+        if let Some(Block::Text { pending, has_text }) = self.blocks.back_mut() {
+            *has_text |= !is_blank;
+            pending.push_str(raw);
+            self.hold(raw.len());
+        }
+    }
+
+    /// The thinking at the back; it begins if there is none.
+    pub(super) fn thinking(&mut self, field: Field, shown: bool) -> Option<&mut Thinking> {
+        if self.back_thinking().is_none() {
+            self.push(Block::Thinking(Box::new(Thinking::new(field, shown))));
+        }
+        match self.blocks.back_mut() {
+            Some(Block::Thinking(thinking)) => Some(thinking),
+            _ => None,
+        }
+    }
+
+    /// The thinking right before the block at the back; it is put there if there is none.
+    pub(super) fn thinking_before_back(
+        &mut self,
+        field: Field,
+        shown: bool,
+    ) -> Option<&mut Thinking> {
+        let back = self.blocks.len().checked_sub(1)?;
+        let before = back.checked_sub(1).and_then(|at| self.blocks.get(at));
+        let at = match before {
+            Some(Block::Thinking(_)) => back.saturating_sub(1),
+            _ => {
+                // `VecDeque::insert` is large.
+                let last = self.blocks.pop_back()?;
+                self.blocks.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
+                self.blocks.push_back(last);
+                back
+            }
+        };
+        match self.blocks.get_mut(at) {
+            Some(Block::Thinking(thinking)) => Some(thinking),
+            _ => None,
+        }
+    }
+
+    /// So many bytes were added to the text of a block.
+    pub(super) fn hold(&mut self, bytes: usize) {
+        self.held_bytes = self.held_bytes.saturating_add(bytes);
+    }
+
+    /// Takes what can be sent of the text at the head; where it may go on, the half of a character stays.
+    pub(super) fn take_ready(&mut self, is_over: bool) -> String {
+        let ready = match self.blocks.front_mut() {
+            Some(Block::Text { pending, .. }) => take_ready(pending, is_over),
+            Some(Block::Thinking(thinking)) => thinking.take_ready(is_over),
+            Some(Block::Tool(_)) | None => return String::new(),
+        };
+        self.held_bytes = self.held_bytes.saturating_sub(ready.len());
+        ready
+    }
+
+    /// The block at the head is over.
+    pub(super) fn pop(&mut self) {
+        let block = self.blocks.pop_front();
+        self.forget(block.as_ref());
+    }
+
+    /// Takes the white space at the back, if no more than that is in its block.
+    pub(super) fn take_blank(&mut self) -> Option<Block> {
+        let is_blank = matches!(self.back(), Some(Block::Text { has_text: false, .. }));
+        let block = if is_blank { self.blocks.pop_back() } else { None };
+        self.forget(block.as_ref());
+        block
+    }
+
+    fn forget(&mut self, block: Option<&Block>) {
+        let bytes = block.map_or(0, |block| block.pending().len());
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+    }
+}

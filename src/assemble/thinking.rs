@@ -1,0 +1,238 @@
+//! One thinking block: its text, and what its signature carries.
+
+use crate::carry::signature::{Field, Fnv, Signature};
+use crate::json;
+use crate::model::reasoning::Detail;
+
+/// One thinking block.
+#[derive(Debug)]
+pub(super) struct Thinking {
+    /// Whether the client sees the text. If not, the signature carries it.
+    shown: bool,
+    /// Text that has not been sent, escaped; all of it if it is not shown.
+    pending: String,
+    /// Some of the text is more than white space.
+    has_text: bool,
+    hash: Fnv,
+    field: Field,
+    /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
+    details: Vec<ReasoningItem>,
+    /// Calls, by position, with their signatures.
+    calls: Vec<(usize, String)>,
+    /// The client's ids of calls, with their inputs.
+    call_inputs: Vec<(String, String)>,
+}
+
+/// An item of `reasoning_details` or `thinking_blocks`.
+#[derive(Debug)]
+struct ReasoningItem {
+    kind: String,
+    index: Option<u64>,
+    /// `text`, `summary` or `thinking`: its name, and the text so far, escaped.
+    text: Option<(&'static str, String)>,
+    signature: Option<String>,
+    /// The first fragment, for what is not joined.
+    raw: String,
+    joined: bool,
+}
+
+impl Thinking {
+    pub(super) fn new(field: Field, shown: bool) -> Self {
+        Self {
+            shown,
+            pending: String::new(),
+            has_text: false,
+            hash: Fnv::new(),
+            field,
+            details: Vec::new(),
+            calls: Vec::new(),
+            call_inputs: Vec::new(),
+        }
+    }
+
+    /// Adds text, escaped.
+    pub(super) fn push(&mut self, raw: &str, is_blank: bool) {
+        self.has_text |= !is_blank;
+        self.pending.push_str(raw);
+    }
+
+    /// Text that has not been sent, escaped.
+    pub(super) fn pending(&self) -> &str {
+        &self.pending
+    }
+
+    /// Takes what can be sent of the text; see [`take_ready`].
+    pub(super) fn take_ready(&mut self, is_over: bool) -> String {
+        take_ready(&mut self.pending, is_over)
+    }
+
+    /// The block carries the upstream's signature of the call at this position.
+    pub(super) fn carry(&mut self, call: usize, signature: String) {
+        self.calls.push((call, signature));
+    }
+
+    /// Takes the signatures of calls, by their positions.
+    pub(super) fn take_carried(&mut self) -> Vec<(usize, String)> {
+        std::mem::take(&mut self.calls)
+    }
+
+    /// The block carries the inputs of calls, by the client's ids.
+    pub(super) fn carry_inputs(&mut self, inputs: Vec<(String, String)>) {
+        self.call_inputs = inputs;
+    }
+
+    pub(super) fn set_field(&mut self, field: Field) {
+        self.field = field;
+    }
+
+    /// Whether the block has text, though perhaps none that is shown.
+    pub(super) fn has_text(&self) -> bool {
+        self.has_text
+    }
+
+    /// Whether the upstream needs something of it back, text aside.
+    pub(super) fn has_records(&self) -> bool {
+        self.details.iter().any(ReasoningItem::counts) || !self.calls.is_empty()
+    }
+
+    /// Whether it holds blocks that a model signed.
+    pub(super) fn is_signed(&self) -> bool {
+        self.details.iter().any(|item| item.is_block() && item.counts())
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        self.shown
+    }
+
+    /// Counts text as shown. `scratch` is only reused memory.
+    pub(super) fn show(&mut self, raw: &str, scratch: &mut String) {
+        scratch.clear();
+        json::unescape(scratch, raw);
+        self.hash.update(scratch.as_bytes());
+    }
+
+    /// Adds an item, or to one.
+    pub(super) fn push_detail(&mut self, detail: &Detail<'_>) {
+        let kind = detail.kind.map_or("", |kind| kind.raw());
+        let name = match kind {
+            "reasoning.text" => "text",
+            "reasoning.summary" => "summary",
+            "thinking" => "thinking",
+            _ if detail.data.is_none() && detail.text.is_none() && detail.signature.is_none() => {
+                return;
+            }
+            _ => "",
+        };
+        let signature = detail.signature.map(|signature| signature.raw().to_owned());
+        let text = detail.text.map_or("", |text| text.raw());
+        // Both lists can come side by side.
+        let last = self.details.iter_mut().rev().take(2).find(|item| item.kind == kind);
+        if let Some(last) = last
+            && last.index == detail.index
+            // The signature is the last of a block.
+            && (name != "thinking" || last.signature.is_none())
+            && let Some((_, before)) = &mut last.text
+        {
+            before.push_str(text);
+            last.signature = signature.or_else(|| last.signature.take());
+            last.joined = true;
+            return;
+        }
+        self.details.push(ReasoningItem {
+            kind: kind.to_owned(),
+            index: detail.index,
+            text: (!name.is_empty()).then(|| (name, text.to_owned())),
+            signature,
+            raw: detail.raw.to_owned(),
+            joined: false,
+        });
+    }
+
+    /// The signature of the complete block. `upstream` is the upstream's mark, `call_signatures` are those of `calls`,
+    /// under the client's ids.
+    pub(super) fn signature(
+        &mut self,
+        upstream: &str,
+        call_signatures: Vec<(String, String)>,
+    ) -> Signature {
+        let full_text = (!self.shown && !self.pending.is_empty()).then(|| {
+            let mut text = String::with_capacity(self.pending.len());
+            json::unescape(&mut text, &self.pending);
+            text
+        });
+        Signature {
+            field: self.field,
+            hash: self.hash.finish(),
+            joined: Vec::new(),
+            full_text,
+            opaque: self.opaque(),
+            call_signatures,
+            upstream: upstream.to_owned(),
+            call_inputs: std::mem::take(&mut self.call_inputs),
+        }
+    }
+
+    fn opaque(&self) -> Option<String> {
+        let mut items = self.details.iter().filter(|item| item.counts()).peekable();
+        items.peek()?;
+        let mut out = b"[".to_vec();
+        for item in items {
+            if out.len() > 1 {
+                out.push(b',');
+            }
+            item.write(&mut out);
+        }
+        out.push(b']');
+        String::from_utf8(out).ok()
+    }
+}
+
+/// Takes what can be sent of a text that waits; where it may go on, the half of a character stays.
+pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
+    // Most texts do not wait.
+    if pending.is_empty() {
+        return String::new();
+    }
+    let half = if is_over { 0 } else { json::hold_back(pending) };
+    let rest = pending.split_off(pending.len().saturating_sub(half));
+    std::mem::replace(pending, rest)
+}
+
+impl ReasoningItem {
+    /// Whether it is one of `thinking_blocks`.
+    fn is_block(&self) -> bool {
+        matches!(&*self.kind, "thinking" | "redacted_thinking")
+    }
+
+    /// Whether the upstream wants it back: of a block, only what is signed.
+    fn counts(&self) -> bool {
+        self.kind != "thinking" || self.signature.is_some()
+    }
+
+    fn write(&self, out: &mut Vec<u8>) {
+        let Some((name, text)) = self.text.as_ref().filter(|_| self.joined) else {
+            return json::compact(out, &self.raw);
+        };
+        // The members of the first fragment, with the text and signature of all of them.
+        let mut reader = json::Reader::of(&self.raw);
+        let mut json = json::Writer::new(out);
+        json.out().push(b'{');
+        let copied = reader.begin_object().is_ok();
+        while copied && let Ok(Some(key)) = reader.next_key() {
+            let Ok(value) = reader.skip() else { break };
+            if key.raw() == *name || key.raw() == "signature" {
+                continue;
+            }
+            json.key_str(key);
+            json::compact(json.out(), value);
+        }
+        json.key(name).string(|out| out.extend_from_slice(text.as_bytes()));
+        if let Some(signature) = &self.signature {
+            json.key("signature").string(|out| out.extend_from_slice(signature.as_bytes()));
+        }
+        json.end_object();
+    }
+}
+
+#[cfg(test)]
+mod tests;

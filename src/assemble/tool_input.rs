@@ -1,0 +1,512 @@
+//! The input of one tool call, from the fragments of its `arguments`.
+//!
+//! Servers send it in four ways, and mix them:
+//!
+//! | way | fragments | the input |
+//! |---|---|---|
+//! | deltas | `{"a"`, `:1}` | their concatenation |
+//! | whole | `{"a":1}`, perhaps again at the end, or again as deltas | the first; what repeats it is ignored |
+//! | placeholder | `{}`, `[]` or `null`, then any of the others | the others |
+//! | cumulative | `{"a"`, `{"a":1}` | the last |
+//!
+//! Some send JSON objects in place of texts, which `objects` puts together.
+//!
+//! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
+//! the turn. Different values in one text are no input. Two equal fragments in a row are both kept,
+//! because texts repeat themselves. An input that parses may still go on.
+//!
+//! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
+//! possible. A fragment that begins with everything before it is either cumulative or a delta
+//! inside of a nested value: both readings are kept until one of them cannot be JSON any more. A
+//! first fragment that is whole is held until the call is over, because deltas may still replace it.
+
+mod objects;
+mod reading;
+
+use objects::Objects;
+use reading::{Beginning, Reading};
+
+use crate::json;
+use crate::text::json_scan::Scanner;
+use crate::text::{hash, words};
+
+/// So much of an input is looked at for its first key.
+const KEY_BYTES_MAX: usize = 256;
+
+/// The input of one call.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ToolInput {
+    /// What the fragments say, unescaped.
+    reading: Reading,
+    /// So many bytes of it have been sent.
+    sent: usize,
+    /// The first fragment was a whole object, none of which has been sent.
+    whole: bool,
+    /// The other reading, where the last fragments can be cumulative.
+    cumulative: Option<Reading>,
+    /// What came after the object was complete: perhaps the same once more.
+    again: Option<Reading>,
+    /// A whole input in a fragment of its own took the place of another.
+    replaced: bool,
+    /// The input is a JSON object, and no text has come.
+    is_json: bool,
+    /// All of them, if there were several. The reading is the last one.
+    objects: Option<Box<Objects>>,
+    /// The first half of a surrogate pair, whose second half the next fragment must bring.
+    half: String,
+    /// It is the text for a custom tool.
+    custom: bool,
+    /// The block is closed; whatever comes is late.
+    closed: bool,
+    /// Contradictions: other values after the first, once it could not be replaced.
+    conflicts: u32,
+}
+
+/// What a text is to an input that is complete.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Compared {
+    /// None, or white space.
+    Nothing,
+    /// This input once more.
+    Same,
+    /// Another whole one.
+    Other,
+    /// Anything else.
+    More,
+}
+
+/// What a call's input is in the end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// This object.
+    Object(String),
+    /// It broke off, and the answer's length is why.
+    CutOff,
+    /// Not one JSON object.
+    Invalid,
+}
+
+impl ToolInput {
+    /// Takes a fragment, escaped as it came. `scratch` is only reused memory.
+    pub(crate) fn receive(&mut self, raw: &str, scratch: &mut String) {
+        scratch.clear();
+        let held = json::hold_back(raw);
+        let (now, later) =
+            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
+        if self.half.is_empty() {
+            json::unescape(scratch, now);
+        } else {
+            self.half.push_str(now);
+            json::unescape(scratch, &self.half);
+            self.half.clear();
+        }
+        self.half.push_str(later);
+        self.take_fragment(scratch);
+    }
+
+    /// Takes arguments that are a JSON value and not a text; `named`: the tool's name came with them.
+    pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
+        let mut compact = Vec::with_capacity(raw.len());
+        json::compact(&mut compact, raw);
+        let value = Reading::of(&String::from_utf8(compact).unwrap_or_default());
+        if !value.scan.is_object() {
+            return self.take_fragment(&value.text);
+        }
+        if self.is_json && self.sent == 0 && !self.closed {
+            let before = &self.reading.text;
+            let objects = self.objects.get_or_insert_with(|| Box::new(Objects::of(before)));
+            if objects.add(&value.text, named) {
+                self.conflicts = self.conflicts.saturating_add(1);
+            }
+            if !value.is_placeholder() {
+                self.reading = value;
+            }
+            return;
+        }
+        self.again = None;
+        if self.closed || (self.reading.scan.is_object() && !self.can_be_replaced()) {
+            return self.take_fragment(&value.text);
+        }
+        if self.sent == 0 {
+            self.reading = value;
+            self.cumulative = None;
+            self.whole = true;
+            self.is_json = true;
+        } else if let Some(rest) = value.text.strip_prefix(self.reading.text.as_str()) {
+            self.reading.push(rest);
+            self.cumulative = None;
+        } else {
+            self.conflicts = self.conflicts.saturating_add(1);
+        }
+    }
+
+    /// The input is text for a custom tool.
+    pub(crate) fn set_custom(&mut self) {
+        self.custom = true;
+    }
+
+    fn take_fragment(&mut self, mut text: &str) {
+        if self.is_json && !text.trim().is_empty() {
+            self.join_objects();
+        }
+        // However an upstream cuts its fragments, what stands behind an object is read on its own.
+        let mut is_start = true;
+        while !text.is_empty() {
+            let is_over = self.closed || (self.reading.scan.is_object() && !self.custom);
+            text =
+                if is_over { self.take_repetition(text, is_start) } else { self.take_more(text) };
+            is_start = false;
+        }
+    }
+
+    /// Makes one input of the objects that came.
+    fn join_objects(&mut self) {
+        self.is_json = false;
+        if let Some(objects) = self.objects.take() {
+            self.reading = Reading::of(&objects.text());
+        }
+    }
+
+    /// A fragment of the input. Gives back what stands behind it.
+    fn take_more<'t>(&mut self, text: &'t str) -> &'t str {
+        if self.custom {
+            self.reading.push_unread(text);
+            return "";
+        }
+        if let Some(cumulative) = &mut self.cumulative {
+            match text.strip_prefix(cumulative.text.as_str()) {
+                Some(rest) => cumulative.push(rest),
+                None => cumulative.push(text),
+            }
+            self.reading.push(text);
+            self.settle();
+            return "";
+        }
+        if let Some(behind) = after_mark(&self.reading.text, text) {
+            self.reading = Reading::default();
+            return behind;
+        }
+        if !self.reading.scan.starts_object()
+            && self.reading.head.is_nothing()
+            && begins_an_input(text)
+        {
+            self.reading = Reading::default();
+        }
+        let first = self.reading.text.is_empty();
+        if !first
+            && self.reading.scan.starts_object()
+            && !self.reading.scan.is_broken()
+            && text.starts_with(self.reading.text.as_str())
+        {
+            self.cumulative = Some(Reading::of(text));
+            self.reading.push(text);
+            self.settle();
+            return "";
+        }
+        // White space before the object would only delay its first byte.
+        let behind = self.reading.push_value(if first { text.trim_start() } else { text });
+        self.whole = first && self.reading.scan.is_object();
+        if behind.is_empty() || self.reading.scan.is_object() {
+            return behind;
+        }
+        if self.reading.head.is_nothing() && begins_an_input(behind) {
+            return behind;
+        }
+        self.reading.push(behind);
+        ""
+    }
+
+    /// What comes after the object was complete; `is_start`: a fragment begins with it. Gives back what
+    /// stands behind it once more.
+    fn take_repetition<'t>(&mut self, mut text: &'t str, is_start: bool) -> &'t str {
+        let is_start = is_start && self.again.is_none() && text.trim_start().starts_with('{');
+        if self.again.is_none() {
+            text = text.trim_start_matches(is_between);
+            if text.is_empty() {
+                return "";
+            }
+        }
+        if self.sent == 0 && !self.closed && begins_an_input(text) && self.reading.is_placeholder()
+        {
+            self.reading = Reading::default();
+            self.whole = false;
+            return text;
+        }
+        let again = self.again.get_or_insert_default();
+        if again.scan.is_broken() {
+            return "";
+        }
+        let behind = again.push_value(text);
+        if !behind.is_empty() && !again.scan.is_object() {
+            again.push(behind);
+        }
+        if !again.scan.is_broken() && !again.scan.is_object() {
+            return "";
+        }
+        let mut again = self.again.take().unwrap_or_default();
+        if again.scan.is_broken() {
+            self.conflicts = self.conflicts.saturating_add(1);
+            if self.is_another(&again) {
+                self.go_on_with(&again);
+            } else {
+                // Keep it, without its text, so that the rest of this broken repetition is not counted as
+                // another conflict.
+                again.text = String::new();
+                self.again = Some(again);
+            }
+            return "";
+        }
+        if hash::same(&again.text, &self.reading.text) {
+            return behind;
+        }
+        self.conflicts = self.conflicts.saturating_add(1);
+        if !self.is_another(&again) || again.is_placeholder() {
+            return behind;
+        }
+        if (is_start || self.replaced) && behind.is_empty() {
+            // A server that sends whole inputs means the last one, though that may come in pieces.
+            self.reading = again;
+            self.replaced = true;
+        } else {
+            self.go_on_with(&again);
+        }
+        behind
+    }
+
+    /// Whether what stands behind the input, and is not the same, is a further input, of which both could be lost. What
+    /// is cut off may be the same once more.
+    fn is_another(&self, again: &Reading) -> bool {
+        let is_start = self.reading.text.starts_with(again.text.trim_end());
+        self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
+    }
+
+    /// A model that writes one input behind the other meant several calls (litellm#40582). To run one of them would
+    /// lose the others; none is run, and it sees why.
+    fn go_on_with(&mut self, again: &Reading) {
+        let end = self.reading.text.trim_end().len();
+        words::truncate(&mut self.reading.text, end);
+        self.reading.push(&again.text);
+    }
+
+    /// Drops a reading that cannot be JSON; of two such, the concatenation stays.
+    fn settle(&mut self) {
+        let Some(cumulative) = &self.cumulative else { return };
+        if cumulative.scan.is_broken() {
+            self.cumulative = None;
+        } else if self.reading.scan.is_broken() {
+            self.reading = self.cumulative.take().unwrap_or_default();
+        }
+    }
+
+    /// Whether it is one object as far as it came.
+    pub(crate) fn is_object(&self) -> bool {
+        self.reading.scan.is_object()
+    }
+
+    /// Whether it is an input if nothing more comes: one object, nothing at all, or an object in a string.
+    pub(crate) fn may_be_whole(&self) -> bool {
+        self.is_object()
+            || self.has_text() && matches!(self.clone().finish(false), Input::Object(_))
+    }
+
+    /// Whether it is one object if the last fragments are cumulative.
+    pub(crate) fn may_be_object(&self) -> bool {
+        self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())
+    }
+
+    /// Whether it is the first part of an object, which a text for a custom tool never is: nobody scans it.
+    pub(crate) fn is_half(&self) -> bool {
+        self.reading.is_half() && !self.may_be_object()
+    }
+
+    /// Whether anything came.
+    pub(crate) fn has_text(&self) -> bool {
+        !self.reading.text.is_empty()
+    }
+
+    /// Whether `text` goes on with this input: its next fragment, or all of it once more and longer.
+    pub(crate) fn goes_on_with(&self, text: &str) -> bool {
+        self.has_text()
+            && (!text.trim_start().starts_with('{')
+                || text.strip_prefix(&self.reading.text).is_some_and(|more| !more.is_empty()))
+    }
+
+    /// Whether `text`, which begins with a `{`, can stand within this input and does not begin like it, as another
+    /// input for the same tool would.
+    pub(crate) fn can_hold(&self, text: &str) -> bool {
+        let before = words::beginning(&self.reading.text, KEY_BYTES_MAX);
+        let key = words::before(before, b":");
+        let start = text.trim_start();
+        let is_alike = start.starts_with(key) || key.starts_with(start);
+        self.is_half() && !is_alike && !self.excludes(text)
+    }
+
+    /// Whether `text` begins another input, where this one came in parts and is complete.
+    pub(crate) fn is_followed_by(&self, text: &str) -> bool {
+        !self.whole && !self.reading.is_placeholder() && is_half(text)
+    }
+
+    /// Whether this and `text` together cannot be JSON, nor is `text` all of this and more.
+    pub(crate) fn excludes(&self, text: &str) -> bool {
+        let Reading { text: before, scan, .. } = &self.reading;
+        let is_cumulative =
+            scan.starts_object() && !scan.is_broken() && text.starts_with(before.as_str());
+        let mut scan = scan.clone();
+        scan.feed(text);
+        self.has_text() && scan.is_broken() && !is_cumulative
+    }
+
+    /// Whether it is `{}`, which another input can replace.
+    pub(crate) fn can_be_replaced(&self) -> bool {
+        self.sent == 0 && self.reading.is_placeholder()
+    }
+
+    /// Whether it is more than `{}`, which some servers send before or beside the real input.
+    pub(crate) fn says_something(&self) -> bool {
+        self.is_sent() || !matches!(self.reading.head.bytes(), b"" | b"{" | b"{}")
+    }
+
+    /// What `text` is to this input, which is complete.
+    pub(crate) fn compare(&self, text: &str) -> Compared {
+        let text = text.trim();
+        if text.is_empty() {
+            Compared::Nothing
+        } else if hash::same(text, self.reading.text.trim()) {
+            Compared::Same
+        } else if !self.reading.is_placeholder() && Reading::of(text).scan.is_object() {
+            Compared::Other
+        } else {
+            Compared::More
+        }
+    }
+
+    /// How many bytes it holds.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let len = |reading: &Option<Reading>| reading.as_ref().map_or(0, |it| it.text.len());
+        let objects = self.objects.as_ref().map_or(0, |objects| objects.held_bytes());
+        let others = len(&self.cumulative).saturating_add(len(&self.again));
+        self.reading.text.len().saturating_add(others).saturating_add(objects)
+    }
+
+    /// Contradictions since the last call.
+    pub(crate) fn take_conflicts(&mut self) -> u32 {
+        std::mem::take(&mut self.conflicts)
+    }
+
+    /// What can be sent at once, and counts it as sent.
+    pub(crate) fn send(&mut self) -> &str {
+        let scan = &self.reading.scan;
+        let held = self.whole
+            || self.custom
+            || self.cumulative.is_some()
+            || !scan.starts_object()
+            || (self.sent == 0 && (scan.is_broken() || self.reading.may_be_placeholder()));
+        if held {
+            return "";
+        }
+        let from = std::mem::replace(&mut self.sent, self.reading.text.len());
+        self.reading.text.get(from..).unwrap_or_default()
+    }
+
+    /// Whether some of it has been sent.
+    pub(crate) fn is_sent(&self) -> bool {
+        self.sent > 0
+    }
+
+    /// Whether a late repetition broke off; it is forgotten.
+    pub(crate) fn has_leftover(&mut self) -> bool {
+        self.again.take().is_some_and(|again| !again.scan.is_broken())
+    }
+
+    /// What has not been sent, as it came.
+    pub(crate) fn rest(&self) -> &str {
+        self.reading.text.get(self.sent..).unwrap_or_default()
+    }
+
+    /// The call is over: decides what its input is. `cut_off`: the answer reached its length limit.
+    pub(crate) fn finish(&mut self, cut_off: bool) -> Input {
+        if !self.half.is_empty() {
+            let half = std::mem::take(&mut self.half);
+            let mut text = String::new();
+            json::unescape(&mut text, &half);
+            self.take_fragment(&text);
+        }
+        self.join_objects();
+        if let Some(cumulative) = self.cumulative.take()
+            && cumulative.scan.is_object()
+            && !self.reading.scan.is_object()
+        {
+            self.reading = cumulative;
+        }
+        if let Some(again) = self.again.take().filter(|again| !again.scan.is_broken()) {
+            self.conflicts = self.conflicts.saturating_add(1);
+            if self.is_another(&again) {
+                self.go_on_with(&again);
+            }
+        }
+        self.closed = true;
+        if self.custom {
+            let mut object = b"{\"input\":".to_vec();
+            json::quote(&mut object, &self.reading.text);
+            object.push(b'}');
+            return Input::Object(String::from_utf8(object).unwrap_or_default());
+        }
+        let text = self.reading.text.trim();
+        if self.reading.scan.is_object() {
+            return Input::Object(text.to_owned());
+        }
+        if text.is_empty() && cut_off {
+            return Input::CutOff;
+        }
+        if text.is_empty() || Beginning::of(text).is_nothing() {
+            return Input::Object("{}".to_owned());
+        }
+        match unwrapped(text) {
+            Some(object) => Input::Object(object),
+            None if cut_off && !self.reading.scan.is_other_value() && !has_more_behind(text) => {
+                Input::CutOff
+            }
+            None => Input::Invalid,
+        }
+    }
+}
+
+/// Whether a text is the first part of an object.
+pub(crate) fn is_half(text: &str) -> bool {
+    Reading::of(text.trim_start()).is_half()
+}
+
+/// What follows the mark that Mistral's models write before an input, and that some servers leave there. `before`: what
+/// has come of it.
+fn after_mark<'t>(before: &str, text: &'t str) -> Option<&'t str> {
+    let text = if before.is_empty() { text.trim_start() } else { text };
+    text.strip_prefix("[ARGS]".strip_prefix(before)?)
+}
+
+/// Whether it may stand between two inputs and says nothing.
+fn is_between(sign: char) -> bool {
+    sign.is_whitespace() || matches!(sign, ',' | ';' | '-')
+}
+
+/// Whether a placeholder gives way to this: an object, or one in a string.
+fn begins_an_input(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '"'])
+}
+
+/// The object inside of a JSON string. Some models quote their input once too often.
+fn unwrapped(text: &str) -> Option<String> {
+    let inside = json::string(text)?.decode();
+    let inside = inside.trim();
+    if inside.is_empty() || Beginning::of(inside).is_nothing() {
+        return Some("{}".to_owned());
+    }
+    Reading::of(inside).scan.is_object().then(|| inside.to_owned())
+}
+
+/// Whether something stands behind a whole value, so that more of it would not help.
+fn has_more_behind(text: &str) -> bool {
+    Scanner::default().feed_value(text) < text.len()
+}
+
+#[cfg(test)]
+mod tests;

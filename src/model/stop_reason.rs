@@ -1,0 +1,198 @@
+//! Why a model stopped: `finish_reason` to `stop_reason`.
+//!
+//! First match:
+//!
+//! | # | condition | `stop_reason` |
+//! |---|---|---|
+//! | 1 | a refusal | `refusal` |
+//! | 2 | a length limit, also with complete calls | `max_tokens` |
+//! | 3 | the context window | `model_context_window_exceeded` |
+//! | 4 | a failure | none: it is an error, see [`is_failure`] |
+//! | 5 | there is a call | `tool_use`, whatever the upstream says: many say `stop` |
+//! | 6 | a stop sequence of the client | `stop_sequence` |
+//! | 7 | an unknown word and no content | none: it is an error |
+//! | 8 | everything else | `end_turn`: `tool_calls` without a call must not make an agent loop |
+
+use std::borrow::Cow;
+
+use crate::error::Error;
+use crate::text::words;
+
+/// What is known at the end of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Facts<'a> {
+    /// The last `finish_reason`.
+    pub(crate) finish_reason: Option<&'a str>,
+    /// The model refused in words.
+    pub(crate) refused: bool,
+    /// There is a `tool_use` block.
+    pub(crate) has_tool_use: bool,
+    /// There is a block.
+    pub(crate) has_block: bool,
+    /// The model stopped at a sequence that is one of the client's.
+    pub(crate) at_stop_sequence: bool,
+}
+
+/// DashScope's word for a failure. The text beside it says what failed; it is not the model's.
+const TOLD_IN_TEXT: &str = "error_finish";
+
+/// The meaning of a `finish_reason`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meaning {
+    Normal,
+    Refusal,
+    Length,
+    Window,
+    Failure,
+    Unknown,
+}
+
+impl Meaning {
+    fn of(word: &str) -> Self {
+        match &*bare(word) {
+            "" | "stop" | "eos" | "eos_token" | "end_turn" | "stop_sequence" | "tool_calls"
+            | "tool_call" | "tool_use" | "function_call" | "complete" | "normal" => Self::Normal,
+            // Of OpenAI, Messages, Zhipu, Bedrock, Gemini and Cohere, in this order.
+            "content_filter"
+            | "content_policy_violation"
+            | "refusal"
+            | "sensitive"
+            | "content_filtered"
+            | "guardrail_intervened"
+            | "safety"
+            | "recitation"
+            | "prohibited_content"
+            | "blocklist"
+            | "spii"
+            | "model_armor"
+            | "image_safety"
+            | "error_toxic" => Self::Refusal,
+            "length"
+            | "max_tokens"
+            | "max_output_tokens"
+            | "max_completion_tokens"
+            | "max_new_tokens"
+            | "token_limit"
+            | "max_length" => Self::Length,
+            "model_length" | "model_context_window_exceeded" | "context_length_exceeded"
+            // Cohere's.
+            | "error_limit" => Self::Window,
+            TOLD_IN_TEXT
+            | "error"
+            | "abort"
+            | "aborted"
+            // vLLM gives up an answer that goes round in circles.
+            | "repetition"
+            | "cancelled"
+            | "canceled"
+            | "timeout"
+            // watsonx's.
+            | "time_limit"
+            | "server_error"
+            | "network_error"
+            | "insufficient_system_resource" => Self::Failure,
+            // Portkey's gateway tells the type of Claude's error so, in the middle of a call too.
+            word if word.ends_with("_error") => Self::Failure,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// Returns a word as the format spells it, without what some write around it.
+pub(crate) fn bare(word: &str) -> Cow<'_, str> {
+    // Gemini says why: `content_filter: RECITATION`
+    let word = words::split_once(word, ":").map_or(word, |(word, _)| word);
+    let word = in_snake_case(word.trim());
+    // Google's enumerations are spelled with their name in front.
+    match word.strip_prefix("finish_reason_") {
+        Some(word) => word.to_owned().into(),
+        None => word,
+    }
+}
+
+/// A word such as `STOP`, `contentFilter` or `content-filter` as the format spells it.
+fn in_snake_case(word: &str) -> Cow<'_, str> {
+    if !word.bytes().any(|byte| byte == b'-' || byte.is_ascii_uppercase()) {
+        return word.into();
+    }
+    let mut snake = String::with_capacity(word.len());
+    let mut after_small = false;
+    for letter in word.chars() {
+        if after_small && letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        after_small = letter.is_ascii_lowercase();
+        snake.push(if letter == '-' { '_' } else { letter.to_ascii_lowercase() });
+    }
+    snake.into()
+}
+
+/// Whether the answer broke off: there was no room for more, or a filter stopped it.
+pub(crate) fn is_cut_off(finish_reason: &str) -> bool {
+    matches!(Meaning::of(finish_reason), Meaning::Length | Meaning::Window | Meaning::Refusal)
+}
+
+/// Whether a filter stopped the answer, or the model refused.
+pub(crate) fn is_refusal(finish_reason: &str) -> bool {
+    Meaning::of(finish_reason) == Meaning::Refusal
+}
+
+/// Whether `later` says less than `word`, which came before it: gateways close with a `stop` of
+/// their own what the limit had cut off.
+pub(crate) fn outlasts(word: &str, later: &str) -> bool {
+    Meaning::of(later) == Meaning::Normal
+        && matches!(Meaning::of(word), Meaning::Length | Meaning::Window | Meaning::Refusal)
+}
+
+/// Whether the word is none that is known.
+pub(crate) fn is_unknown(finish_reason: &str) -> bool {
+    Meaning::of(finish_reason) == Meaning::Unknown
+}
+
+/// Whether the model stopped for a call.
+pub(crate) fn says_call(finish_reason: &str) -> bool {
+    matches!(&*bare(finish_reason), "tool_calls" | "tool_call" | "tool_use" | "function_call")
+}
+
+/// Whether the word says that the model failed.
+pub(crate) fn is_failure(finish_reason: &str) -> bool {
+    Meaning::of(finish_reason) == Meaning::Failure
+}
+
+/// Whether the text beside the word says what failed, and is no part of the answer.
+pub(crate) fn is_told_in_text(finish_reason: &str) -> bool {
+    in_snake_case(finish_reason) == TOLD_IN_TEXT
+}
+
+/// The `stop_reason` of an answer.
+///
+/// # Errors
+/// The model failed without saying anything.
+pub(crate) fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
+    let word = facts.finish_reason.unwrap_or_default();
+    let meaning = Meaning::of(word);
+    Ok(match meaning {
+        _ if facts.refused => "refusal",
+        Meaning::Refusal => "refusal",
+        Meaning::Length => "max_tokens",
+        Meaning::Window => "model_context_window_exceeded",
+        Meaning::Failure => return Err(stopped(word)),
+        _ if facts.has_tool_use => "tool_use",
+        _ if facts.at_stop_sequence => "stop_sequence",
+        Meaning::Unknown if !facts.has_block => return Err(stopped(word)),
+        Meaning::Normal | Meaning::Unknown => "end_turn",
+    })
+}
+
+fn stopped(word: &str) -> Error {
+    Error::misbehaved(message(word))
+}
+
+/// Returns what the client reads of an answer that stopped with this word.
+pub(crate) fn message(word: &str) -> String {
+    let word: String = word.chars().filter(|letter| !letter.is_control()).take(64).collect();
+    format!("Upstream stopped: {word}")
+}
+
+#[cfg(test)]
+mod tests;

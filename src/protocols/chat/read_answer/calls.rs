@@ -1,0 +1,98 @@
+//! The calls of an answer, out of the fragments that an upstream sends.
+
+use super::fragment::{Contradiction, Fragment};
+use super::known::{Candidates, Known};
+use crate::answer::Output;
+use crate::assemble::Assembly;
+use crate::assemble::call::{Call, CallState};
+use crate::error::Error;
+
+/// What fragments have said of the calls of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Fragments {
+    /// Of each call.
+    known: Vec<Known>,
+    /// Positions of the calls that earlier entries of the same `tool_calls` list have named.
+    named_in_list: Vec<usize>,
+}
+
+impl Fragments {
+    /// Whether there are calls, be it ones that the client does not get.
+    pub(super) fn has_calls(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// Whether a call came in another form than `function_call`.
+    pub(super) fn has_structured(&self) -> bool {
+        self.known.iter().any(|call| !call.is_legacy())
+    }
+
+    /// Another `tool_calls` list begins.
+    pub(super) fn begin_list(&mut self) {
+        self.named_in_list.clear();
+    }
+
+    /// Adds a call of which no fragments come.
+    pub(super) fn add(
+        &mut self,
+        call: Call,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) -> Result<usize, Error> {
+        self.known.push(Known::default());
+        assembly.add_call(call, to)
+    }
+
+    /// Takes a call, or a fragment of one. Gives the position of the call that all of it belongs to, if the client
+    /// gets that. Entries of a whole answer (`is_whole`) are calls of their own.
+    pub(super) fn take(
+        &mut self,
+        fragment: &Fragment<'_>,
+        is_whole: bool,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) -> Result<Option<usize>, Error> {
+        let calls = Candidates::new(assembly.calls().all(), &self.known);
+        let found = match is_whole {
+            true => None,
+            false => fragment.find(calls, &self.named_in_list, &to.context.tools),
+        };
+        let index = match found {
+            Some(index) => index,
+            None => {
+                let doubtful = calls.last().is_some_and(|last| fragment.may_only_repeat(last));
+                self.known.push(fragment.begun());
+                assembly.add_call(Call::new(doubtful), to)?
+            }
+        };
+        if fragment.has_name() {
+            self.named_in_list.push(index);
+        }
+        Ok(self.extend(index, fragment, assembly, to))
+    }
+
+    /// Adds what a fragment says to the call at `index`.
+    fn extend(
+        &mut self,
+        index: usize,
+        fragment: &Fragment<'_>,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) -> Option<usize> {
+        let state = assembly.calls().all().get(index)?.state();
+        if state == CallState::LeftOut {
+            return None;
+        }
+        let (tools, known) = (&to.context.tools, self.known.get_mut(index)?);
+        let contradiction = assembly
+            .extend_call(index, |call, scratch| fragment.give(call, known, tools, scratch))?;
+        if contradiction != Contradiction::None {
+            to.warn("tool_name_conflict");
+        }
+        let is_late = state == CallState::Closed;
+        for _ in 0..assembly.take_conflicts(index) {
+            to.warn(if is_late { "late_tool_fragment" } else { "tool_input_conflict" });
+        }
+        (contradiction != Contradiction::OtherTool).then_some(index)
+    }
+}

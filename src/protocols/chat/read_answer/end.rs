@@ -1,0 +1,89 @@
+//! How an answer in Chat Completions ends: why the model stopped, and what it counted.
+
+use super::content::Content;
+use super::outcome::Outcome;
+use crate::answer::Output;
+use crate::error::Error;
+use crate::model::counts::{Counts, Estimate};
+use crate::model::event::Stop;
+use crate::model::request_context::RequestContext;
+use crate::model::stop_reason::{self, Facts};
+use crate::observe::warning::Warning;
+use crate::tokens::tokens_of;
+
+/// All that was said in an answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct End<'a> {
+    pub(super) content: &'a Content,
+    pub(super) outcome: &'a Outcome,
+}
+
+impl End<'_> {
+    /// Why the model stopped.
+    ///
+    /// # Errors
+    /// It failed without saying anything.
+    pub(super) fn reason(self, to: &Output<'_>) -> Result<&'static str, Error> {
+        stop_reason::of(Facts {
+            finish_reason: self.outcome.finish_reason(),
+            refused: !self.content.text().refusal().trim().is_empty(),
+            has_tool_use: to.report.tool_calls > 0,
+            has_block: self.content.assembly().has_block(),
+            at_stop_sequence: self.stop_sequence(to.context).is_some(),
+        })
+    }
+
+    /// Sends how the message ended.
+    pub(super) fn write(self, reason: &'static str, to: &mut Output<'_>) {
+        if self.outcome.finish_reason().is_some_and(stop_reason::is_unknown) {
+            to.warn("finish_reason_unknown");
+        }
+        if reason == "end_turn" && !self.content.has_calls() {
+            self.note_what_is_missing(to);
+        }
+        let output = tokens_of(self.content.bytes());
+        let estimate = Estimate { input: to.context.input_tokens, output };
+        let counts = Counts::of_nonzero(self.outcome.usage(), estimate);
+        if counts.estimated {
+            to.warn("usage_estimated");
+        }
+        let sequence = self.stop_sequence(to.context).filter(|_| reason == "stop_sequence");
+        let stop = Stop {
+            reason,
+            sequence,
+            explanation: self.content.text().refusal(),
+            model: self.outcome.model_for(to.context),
+            counts,
+            service_tier: self.outcome.service_tier(),
+        };
+        to.stop(&stop, self.content.assembly().has_block());
+    }
+
+    /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
+    fn stop_sequence<'c>(self, context: &'c RequestContext) -> Option<&'c str> {
+        let sequences = &context.stop_sequences;
+        let sequence = match (self.content.text().cut_at(), self.outcome.stop_sequence()) {
+            (Some(at), _) => sequences.get(at),
+            (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
+            (None, None) => None,
+        };
+        sequence.map(String::as_str)
+    }
+
+    /// An agent stops at an answer that gives it nothing to go on with, and its log must tell whether the model was
+    /// done or a parser in front of it took the answer for something else. Not an error: after a tool that was the
+    /// answer, there may be nothing to say.
+    fn note_what_is_missing(self, to: &mut Output<'_>) {
+        let is_dropped = |warning: &Warning| warning.code == "content_dropped";
+        let assembly = self.content.assembly();
+        let explained = assembly.has_said() || to.warnings.iter().any(is_dropped);
+        let has_thought = assembly.has_block() || self.content.reasoning_field().is_some();
+        if self.outcome.finish_reason().is_some_and(stop_reason::says_call) {
+            to.warn("tool_call_missing");
+        } else if !explained && has_thought {
+            to.warn("answer_only_reasoning");
+        } else if !explained {
+            to.warn("answer_empty");
+        }
+    }
+}

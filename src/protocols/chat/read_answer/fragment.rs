@@ -1,0 +1,368 @@
+//! Which call a fragment belongs to.
+//!
+//! Fragments name their call by index, by id, by name, or not at all, and some servers give the same
+//! index or id to every call, or another one to each fragment. What the fragments before have
+//! repeated ([`Known`]) and what their inputs say then tells calls apart.
+
+use std::borrow::Cow;
+
+use super::known::{Candidate, Candidates, Known};
+use crate::assemble::call::Call;
+use crate::assemble::tool_input::{Compared, is_half};
+use crate::model::request_context::Tools;
+use crate::protocols::chat::wire::{Arguments, ToolCall};
+
+/// A call, or a part of one, as an upstream sent it.
+pub(super) struct Fragment<'a> {
+    entry: &'a ToolCall<'a>,
+    id: Option<Cow<'a, str>>,
+    name: Option<Cow<'a, str>>,
+    /// Choice and index, where it has an index.
+    key: Option<(u64, u64)>,
+    /// It came as `function_call`, which has no index.
+    legacy: bool,
+}
+
+/// What a fragment's name says against the call that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Contradiction {
+    None,
+    /// It is not the call's.
+    Name,
+    /// It is that of another tool, so the fragment's input is, too.
+    OtherTool,
+}
+
+impl<'a> Fragment<'a> {
+    pub(super) fn new(choice: u64, entry: &'a ToolCall<'a>, legacy: bool) -> Self {
+        Self {
+            entry,
+            id: entry.id.map(|id| id.decode()),
+            name: entry.name.map(|name| name.decode()),
+            key: entry.index.map(|index| (choice, index)).filter(|_| !legacy),
+            legacy,
+        }
+    }
+
+    /// What is known of a call that it begins.
+    pub(super) fn begun(&self) -> Known {
+        Known::new(self.key, self.legacy)
+    }
+
+    /// Whether it has a name.
+    pub(super) fn has_name(&self) -> bool {
+        self.name.is_some()
+    }
+
+    /// The call that it is a fragment of takes what it says. Says whether its name is another one.
+    pub(super) fn give(
+        &self,
+        call: &mut Call,
+        known: &mut Known,
+        tools: &Tools,
+        scratch: &mut String,
+    ) -> Contradiction {
+        known.learn(call, self.id.as_deref(), self.name.is_some(), self.key);
+        call.receive_id(self.id.as_deref());
+        let mut contradiction = Contradiction::None;
+        if let Some(name) = &self.name
+            && call.receive_name(name, tools)
+        {
+            let is_other = tools.meant_by(name).is_some() && call.contradicts(name, tools);
+            contradiction = if is_other { Contradiction::OtherTool } else { Contradiction::Name };
+        }
+        if contradiction == Contradiction::OtherTool {
+            return contradiction;
+        }
+        if self.entry.custom {
+            call.set_custom();
+        }
+        match self.entry.arguments {
+            Arguments::None => {}
+            Arguments::Text(text) => call.receive_input(text.raw(), scratch),
+            Arguments::Json(raw) => call.receive_json(raw, self.is_named()),
+        }
+        contradiction
+    }
+
+    fn is_named(&self) -> bool {
+        self.name.as_ref().is_some_and(|name| !name.is_empty())
+    }
+
+    /// The call that it belongs to; nothing if it begins one. `named`: the calls that the list it
+    /// stands in has named before it.
+    pub(super) fn find(
+        &self,
+        calls: Candidates<'_>,
+        named: &[usize],
+        tools: &Tools,
+    ) -> Option<usize> {
+        let found = match self.legacy {
+            true => calls.rposition(|call| call.known().is_legacy()),
+            false => self.find_named(calls, tools),
+        };
+        let is_part = |at: &usize| {
+            let call = calls.get(*at);
+            let is_last = at.saturating_add(1) == calls.len();
+            let is_named = named.contains(at);
+            call.is_some_and(|call| !self.begins_another(call, is_last, is_named, tools))
+        };
+        found.filter(is_part).or_else(|| calls.rposition(|call| self.is_twin(call)))
+    }
+
+    /// The call that it means by what it names, if it is one that is known.
+    fn find_named(&self, calls: Candidates<'_>, tools: &Tools) -> Option<usize> {
+        // Where one index is that of several calls, the id tells them apart.
+        let by_both = |key| {
+            let id = self.id.as_deref()?;
+            calls.rposition(|call| call.known().key() == Some(key) && call.id() == Some(id))
+        };
+        let by_key =
+            |key| by_both(key).or_else(|| calls.rposition(|call| call.known().key() == Some(key)));
+        if let Some(at) = self.key.and_then(by_key) {
+            return Some(at);
+        }
+        let by_id = |id: &str| calls.rposition(|call| call.id() == Some(id));
+        let known = self.id.as_deref().and_then(by_id);
+        let last = calls.len().checked_sub(1)?;
+        if self.key.is_some() {
+            // An index that is new names a new call, unless it came late or has changed.
+            let at = known.unwrap_or(last);
+            let call = calls.get(at)?;
+            let joins = match (known, &self.name) {
+                // Some servers give every call the same id, and some send one call under several indices.
+                (Some(_), Some(name)) => {
+                    call.known().key().is_none()
+                        || (self.goes_on(call) || self.compare(call) == Some(Compared::Same))
+                            && !call.contradicts(name, tools)
+                            && !self.is_second_head(call)
+                }
+                (Some(_), None) => true,
+                // Where the id has changed too, only what it says tells that it is a part of a call: a whole input is
+                // that of a call whose name may come later.
+                (None, None) => {
+                    let is_part = || call.input().is_half() || self.begins_input();
+                    self.goes_on(call) && (self.id.is_none() || self.says_more(call) && is_part())
+                }
+                // No input begins so.
+                (None, Some(name)) => {
+                    let is_part = !self.begins_with_brace() && self.says_more(call);
+                    is_part
+                        && call.name() == *name
+                        && call.input().is_half()
+                        && !self.is_excluded(call)
+                }
+            };
+            return joins.then_some(at);
+        }
+        if known.is_some() {
+            return known;
+        }
+        if self.id.is_none() && self.name.is_none() {
+            // Some servers leave out index 0: a fragment without an index belongs to the call without
+            // one.
+            let is_bare =
+                |call: Candidate<'_>| call.known().key().is_none() && !call.known().is_legacy();
+            return Some(calls.rposition(is_bare).unwrap_or(last));
+        }
+        // An id that changes with each fragment, or nothing but the name.
+        calls.get(last).is_some_and(|call| self.continues(call)).then_some(last)
+    }
+
+    /// Whether it continues the last call, though it has no index and an id that is not known, or none.
+    fn continues(&self, last: Candidate<'_>) -> bool {
+        let (other_ids, named) = (last.known().has_other_ids(), last.known().is_named_again());
+        let is_end = |pattern: bool| pattern && self.only_repeats(last);
+        let Some(name) = &self.name else {
+            let is_open = !last.input().is_object() || last.input().can_be_replaced();
+            return is_open || is_end(other_ids);
+        };
+        if last.name() != *name {
+            return false;
+        }
+        match (&self.id, last.id()) {
+            (None, None) if is_end(named) => true,
+            (Some(_), _) if is_end(other_ids) => !self.is_named_anew(last),
+            // A name alone, twice, is two calls without arguments.
+            (None, None) => {
+                !last.input().is_object()
+                    && (self.entry.arguments != Arguments::None || last.input().has_text())
+            }
+            // A server that gives ids gives each call its own.
+            (None, Some(_)) => self.compare(last) != Some(Compared::Other),
+            (Some(_), _) => {
+                !last.input().is_object()
+                    && (self.fits_end(last) && !self.is_excluded(last) || self.is_within(last))
+            }
+        }
+    }
+
+    /// Whether it begins another call though it names `call`, or goes on with it. Some servers number
+    /// every call 0, and some give every call the same id, or none. Then a name tells calls apart,
+    /// but only once the call before has all of its input, or none at all. `is_last`: it is the last call; where it is
+    /// not, indices tell calls apart. `is_named`: by a fragment before it in the same list.
+    fn begins_another(
+        &self,
+        call: Candidate<'_>,
+        is_last: bool,
+        is_named: bool,
+        tools: &Tools,
+    ) -> bool {
+        let Some(name) = self.name.as_deref().filter(|_| !call.name().is_empty()) else {
+            return false;
+        };
+        let are_tools = || tools.meant_by(name).is_some() && tools.meant_by(call.name()).is_some();
+        let other_name = call.contradicts(name, tools);
+        let may_be_two = || call.input().has_text() || are_tools();
+        if is_named && (other_name || may_be_two() && !self.goes_on_in_list(call)) {
+            return true;
+        }
+        // An id that repeats the name says nothing.
+        let id = self.id.as_deref().filter(|id| *id != name);
+        let known = call.id().filter(|id| *id != call.name());
+        let other_id = id.is_some() && known.is_some() && known != id;
+        if !call.input().is_object() && (!call.input().may_be_object() || self.fits_end(call)) {
+            return match other_name {
+                true => are_tools() || other_id && !call.input().has_text(),
+                false => other_id && self.is_excluded(call),
+            };
+        }
+        let no_ids = id.is_none() && known.is_none();
+        other_name
+            || other_id && !(call.known().has_other_ids() && self.only_repeats(call))
+            || (no_ids || other_id && is_last) && self.is_named_anew(call)
+            || no_ids && self.is_input_anew(call)
+    }
+
+    /// Whether it goes on with `call`, which has its name, although the list that it stands in has named that before:
+    /// servers that have several tokens to send at once put a fragment for each into one list.
+    fn goes_on_in_list(&self, call: Candidate<'_>) -> bool {
+        // An id that repeats the name says nothing.
+        let id = self.id.as_deref().filter(|id| Some(*id) != self.name.as_deref());
+        let known = call.id();
+        let begins = || matches!(self.entry.arguments, Arguments::Text(text) if !text.is_blank());
+        let is_same = id.is_some() && id == known;
+        !call.input().is_object()
+            && match call.input().has_text() {
+                true => {
+                    call.input().is_half()
+                        && (is_same && !self.is_excluded(call)
+                            || id.is_none() && self.fits_end(call))
+                }
+                false => is_same && self.key == call.known().key() && begins(),
+            }
+    }
+
+    /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their
+    /// id.
+    fn is_second_head(&self, call: Candidate<'_>) -> bool {
+        let says_nothing = match self.entry.arguments {
+            Arguments::None => true,
+            Arguments::Text(text) => text.is_blank(),
+            Arguments::Json(_) => false,
+        };
+        says_nothing
+            && self.name.as_deref() == Some(call.name())
+            && !call.input().has_text()
+            && !call.known().has_other_indices()
+    }
+
+    /// Whether it is `call` once more: some servers send both forms, one after the other.
+    fn is_twin(&self, call: Candidate<'_>) -> bool {
+        !self.legacy
+            && call.known().is_legacy()
+            && self.name.as_deref() == Some(call.name())
+            && self.only_repeats(call)
+    }
+
+    /// Whether the input of `call` is not complete, and goes on with this.
+    fn goes_on(&self, call: Candidate<'_>) -> bool {
+        let input = &call.input();
+        !input.is_object()
+            && match self.entry.arguments {
+                Arguments::None => true,
+                // A `{` may begin another call. Where the index has changed within this one before, only a text
+                // that cannot be joined to its input does.
+                Arguments::Text(_) if call.known().has_other_indices() => !self.is_excluded(call),
+                Arguments::Text(_) => !input.has_text() || self.fits_end(call),
+                Arguments::Json(_) => !input.has_text(),
+            }
+    }
+
+    /// Whether its input is text for which `holds`.
+    fn is_text(&self, holds: impl FnOnce(&str) -> bool) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text) if holds(&text.decode()))
+    }
+
+    /// Whether it has text for the input of `call`, be it white space within.
+    fn says_more(&self, call: Candidate<'_>) -> bool {
+        matches!(self.entry.arguments, Arguments::Text(text)
+            if !text.is_blank() || call.input().has_text() && !text.is_empty())
+    }
+
+    /// Whether its input begins like an object, or with nothing yet.
+    fn begins_with_brace(&self) -> bool {
+        self.is_text(|text| text.trim_start().bytes().next().is_none_or(|first| first == b'{'))
+    }
+
+    /// Whether its input is text that can stand behind the input of `call`.
+    fn fits_end(&self, call: Candidate<'_>) -> bool {
+        self.is_text(|text| call.input().goes_on_with(text))
+    }
+
+    /// Whether its input is text that stands within the input of `call`, although it begins like one of its own.
+    fn is_within(&self, call: Candidate<'_>) -> bool {
+        self.is_text(|text| call.input().can_hold(text))
+    }
+
+    /// Whether its input is the first part of an object: a name comes with each part, then.
+    fn begins_input(&self) -> bool {
+        self.is_text(is_half)
+    }
+
+    /// Whether its input is text that cannot.
+    fn is_excluded(&self, call: Candidate<'_>) -> bool {
+        self.is_text(|text| call.input().excludes(text))
+    }
+
+    /// What it has to say to an input that is complete; `None` while it is not.
+    fn compare(&self, call: Candidate<'_>) -> Option<Compared> {
+        call.input().is_object().then(|| match self.entry.arguments {
+            Arguments::None => Compared::Nothing,
+            Arguments::Text(text) => call.input().compare(&text.decode()),
+            Arguments::Json(raw) => call.input().compare(raw),
+        })
+    }
+
+    /// Whether the input of `call` is complete, and this has nothing but white space or the same once more.
+    fn only_repeats(&self, call: Candidate<'_>) -> bool {
+        matches!(self.compare(call), Some(Compared::Nothing | Compared::Same))
+    }
+
+    /// Whether its input is not the complete one of `call` but another, or begins one.
+    fn is_input_anew(&self, call: Candidate<'_>) -> bool {
+        match self.compare(call) {
+            Some(Compared::Other) => true,
+            Some(Compared::More) => {
+                call.known().is_named_again()
+                    && self.is_text(|text| call.input().is_followed_by(text))
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether it begins a call, or only repeats the name of `last` behind its end, where ids change with each
+    /// fragment.
+    pub(super) fn may_only_repeat(&self, last: Candidate<'_>) -> bool {
+        let same_name = self.name.as_deref() == Some(last.name());
+        let same_key = self.key.is_none() || self.key == last.known().key();
+        let only_named = same_name && self.compare(last) == Some(Compared::Nothing);
+        last.known().has_other_ids() && same_key && only_named
+    }
+
+    /// Whether its name, which is that of `call`, begins another one, since no fragment had it again.
+    fn is_named_anew(&self, call: Candidate<'_>) -> bool {
+        let known = call.known();
+        known.is_nameless() && !known.is_named_again() && self.compare(call) != Some(Compared::Same)
+    }
+}

@@ -1,0 +1,126 @@
+//! What fragments have said of calls, beside their content: by this, calls are told apart.
+
+use std::ops::Deref;
+
+use crate::assemble::call::Call;
+
+/// What fragments have said of one call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Known {
+    /// Choice and index by which fragments name it, where they do.
+    key: Option<(u64, u64)>,
+    /// It came as `function_call`.
+    legacy: bool,
+    /// One had another id: ids change within this call, so another one begins no call.
+    other_ids: bool,
+    /// One had the name again.
+    named: bool,
+    /// One had neither, so a name says that a call begins.
+    nameless: bool,
+    /// One had another index, and nothing else that names a call.
+    other_indices: bool,
+}
+
+impl Known {
+    pub(super) fn new(key: Option<(u64, u64)>, legacy: bool) -> Self {
+        Self { key, legacy, ..Self::default() }
+    }
+
+    pub(super) fn key(&self) -> Option<(u64, u64)> {
+        self.key
+    }
+
+    pub(super) fn is_legacy(&self) -> bool {
+        self.legacy
+    }
+
+    /// Whether a fragment had another id.
+    pub(super) fn has_other_ids(&self) -> bool {
+        self.other_ids
+    }
+
+    /// Whether a fragment had the name again.
+    pub(super) fn is_named_again(&self) -> bool {
+        self.named
+    }
+
+    /// Whether a fragment had no name.
+    pub(super) fn is_nameless(&self) -> bool {
+        self.nameless
+    }
+
+    /// Whether a fragment had another index.
+    pub(super) fn has_other_indices(&self) -> bool {
+        self.other_indices
+    }
+
+    /// Notes what a fragment of `call` repeats, unless it is the first one or comes after the input.
+    pub(super) fn learn(
+        &mut self,
+        call: &Call,
+        id: Option<&str>,
+        has_name: bool,
+        key: Option<(u64, u64)>,
+    ) {
+        if !call.name().is_empty() && !call.input().is_object() {
+            self.other_ids |= id.is_some() && call.id().is_some() && call.id() != id;
+            self.named |= has_name;
+            self.nameless |= !has_name;
+        }
+        self.other_indices |= key.is_some() && self.key.is_some() && self.key != key;
+        self.key = self.key.or(key);
+    }
+}
+
+/// A call that a fragment may belong to.
+#[derive(Clone, Copy)]
+pub(super) struct Candidate<'c> {
+    call: &'c Call,
+    known: &'c Known,
+}
+
+impl Candidate<'_> {
+    pub(super) fn known(&self) -> &Known {
+        self.known
+    }
+}
+
+impl Deref for Candidate<'_> {
+    type Target = Call;
+
+    fn deref(&self) -> &Call {
+        self.call
+    }
+}
+
+/// The calls of an answer, with what is known of each.
+#[derive(Clone, Copy)]
+pub(super) struct Candidates<'c> {
+    calls: &'c [Call],
+    known: &'c [Known],
+}
+
+impl<'c> Candidates<'c> {
+    pub(super) fn new(calls: &'c [Call], known: &'c [Known]) -> Self {
+        debug_assert_eq!(calls.len(), known.len());
+        Self { calls, known }
+    }
+
+    pub(super) fn len(self) -> usize {
+        self.calls.len()
+    }
+
+    pub(super) fn get(self, index: usize) -> Option<Candidate<'c>> {
+        Some(Candidate { call: self.calls.get(index)?, known: self.known.get(index)? })
+    }
+
+    pub(super) fn last(self) -> Option<Candidate<'c>> {
+        self.get(self.len().checked_sub(1)?)
+    }
+
+    /// The position of the last call for which `holds`.
+    pub(super) fn rposition(self, holds: impl Fn(Candidate<'c>) -> bool) -> Option<usize> {
+        let pairs = self.calls.iter().zip(self.known);
+        pairs.map(|(call, known)| Candidate { call, known }).rposition(holds)
+    }
+}

@@ -1,0 +1,488 @@
+//! The state machine of an answer: chunks in, blocks out.
+
+use super::choices::{Choices, Verdict};
+use super::content::Content;
+use super::end::End;
+use super::outcome::Outcome;
+use super::snapshots::{self, Snapshots};
+use crate::answer::output::failure;
+use crate::answer::{Ending, Output, Phase};
+use crate::carry::signature::Field;
+use crate::error::{Error, Rejection};
+use crate::json::Str;
+use crate::model::event::Event;
+use crate::model::limits;
+use crate::model::request_context::{RequestContext, Withheld};
+use crate::model::stop_reason;
+use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part, Role};
+use crate::text::names::NameSet;
+use crate::upstream_error as error;
+
+/// What the client reads where a model only calls tools that a guard withheld.
+const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
+                        anywhere. Say what to do next.]";
+/// In place of an answer that consists of a call, where the client forbids calls.
+const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
+
+/// The state of one answer.
+#[derive(Debug)]
+pub(super) struct Machine {
+    content: Content,
+    choices: Choices,
+    outcome: Outcome,
+    snapshots: Snapshots,
+    /// The message has begun.
+    has_started: bool,
+    /// A chunk that only names a role begins the message, too.
+    begins_early: bool,
+    /// A choice has come, though it may have said nothing.
+    has_choice: bool,
+    /// The content that comes is the result of a tool, by the last role.
+    in_result: bool,
+}
+
+impl Machine {
+    /// `ids_used`: the client's ids of calls in the history.
+    pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
+        Self {
+            content: Content::new(context, ids_used),
+            choices: Choices::default(),
+            outcome: Outcome::default(),
+            snapshots: Snapshots::default(),
+            has_started: false,
+            begins_early: false,
+            has_choice: false,
+            in_result: false,
+        }
+    }
+
+    /// The message begins, if it has not.
+    #[inline]
+    pub(super) fn start(&mut self, to: &mut Output<'_>) {
+        if !self.has_started {
+            self.has_started = true;
+            let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
+            let model = self.outcome.model_for(to.context);
+            to.write(Event::Started { model, input_tokens });
+        }
+    }
+
+    /// Takes a chunk that says no more than this.
+    pub(super) fn handle_delta(
+        &mut self,
+        choice: u64,
+        delta: &Delta<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        to.report.chunks = to.report.chunks.saturating_add(1);
+        self.start(to);
+        if self.choices.are_unknown() {
+            let held = self.choices.note_one(choice, false);
+            self.take_held(held, to)?;
+        }
+        // Nothing is to be judged of a text that goes on.
+        let goes_on =
+            |reader: &Self| !reader.content.text().is_cut() && !reader.choices.is_other(choice);
+        match delta.content.only() {
+            Some(part)
+                if self.choices.text() == Some(choice) && !self.in_result && goes_on(self) =>
+            {
+                self.content.take_part(*part, delta.is_thought, to)?;
+            }
+            None if delta.tool_calls.is_empty()
+                && self.choices.reasoning() == Some(choice)
+                && delta.has_reasoning()
+                && goes_on(self) =>
+            {
+                self.content.take_reasoning(delta, to);
+            }
+            _ => self.take_delta(choice, delta, to)?,
+        }
+        self.content.pump(to);
+        self.check_held(to)
+    }
+
+    /// Takes a chunk of a stream.
+    pub(super) fn handle_chunk(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &str,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        // A `message` beside usage, or after the finish reason, is not a complaint.
+        let has_stopped = self.outcome.finish_reason().is_some();
+        let complains = chunk.complains && chunk.usage.is_none() && !has_stopped;
+        if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
+            return self.fail(raw, to);
+        }
+        if let Some(list) = chunk.exceeded {
+            return Err(limits::answer_exceeded(list));
+        }
+        self.take_chunk(chunk, to)?;
+        if to.phase() == Phase::Ended { Ok(()) } else { self.check_held(to) }
+    }
+
+    /// Takes a whole answer, as one chunk.
+    pub(super) fn handle_whole(
+        &mut self,
+        chunk: &Chunk<'_>,
+        raw: &str,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if chunk.error {
+            // Some gateways put an empty answer around an error, or what had come before it.
+            let is_finished = |choice: &Choice<'_>| {
+                choice.answers() && choice.finish_reason.is_some_and(|word| !word.is_blank())
+            };
+            let is_answer = chunk.choices.iter().any(is_finished);
+            if !is_answer || self.early_failure(chunk, to).is_some() {
+                return self.fail(raw, to);
+            }
+            to.warn("upstream_event_dropped");
+        }
+        if chunk.choices.is_empty() {
+            return if chunk.failed || chunk.complains {
+                self.fail(raw, to)
+            } else {
+                Err(Error::misbehaved("Upstream sent an answer without choices"))
+            };
+        }
+        if let Some(list) = chunk.exceeded {
+            return Err(limits::answer_exceeded(list));
+        }
+        self.content.set_whole();
+        self.choices.note_whole(chunk, |word| stop_reason::says_call(&word.decode()));
+        self.take_chunk(chunk, to)?;
+        if to.phase() == Phase::Ended { Ok(()) } else { self.end_answer(to) }
+    }
+
+    /// Whether what waits here is not too much.
+    fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
+        let held = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
+        if self.content.waiting_bytes().saturating_add(held) > to.rules.waiting_bytes_max
+            || to.writer.held_bytes() > to.rules.response_bytes_max
+        {
+            return Err(Error::answer_too_large());
+        }
+        Ok(())
+    }
+
+    /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
+    pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
+        if self.content.text().is_cut() {
+            return self.end_answer(to);
+        }
+        let error = error::from_object(raw, to.context);
+        // A call of which the client has seen a part must not look complete.
+        let is_in_call = self.content.assembly().is_in_call();
+        let answer = error.rejection().and_then(Rejection::stop_reason);
+        let Some(stop_reason) = answer.filter(|_| !is_in_call) else { return Err(error) };
+        self.start(to);
+        self.outcome.set_finish_reason(Some(stop_reason));
+        self.end_answer(to)
+    }
+
+    fn take_chunk(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        to.report.chunks = to.report.chunks.saturating_add(1);
+        let before = self.content.pieces();
+        if let (None, Some(id)) = (&to.report.upstream_id, chunk.id) {
+            to.report.upstream_id = Some(id.decode().into_owned());
+        }
+        self.outcome.take_chunk(chunk);
+        if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
+            return self.fail(raw, to);
+        }
+        if chunk.choices.is_empty() {
+            self.take_finish(chunk, before);
+            return Ok(());
+        }
+        let is_cut = self.content.text().is_cut();
+        if let Some(failure) = self.early_failure(chunk, to).filter(|_| !is_cut) {
+            return Err(failure);
+        }
+        // What only names a role begins no message, so that an error behind it is still told with its status. Nor does
+        // a word that nobody knows, which alone is one.
+        self.has_choice = true;
+        let begins = |choice: &Choice<'_>| match choice.finish_reason {
+            _ if choice.says_something() => true,
+            Some(word) => !stop_reason::is_unknown(&word.decode()),
+            None => self.begins_early,
+        };
+        if chunk.choices.iter().any(begins) {
+            self.start(to);
+        }
+        if self.choices.are_unknown() {
+            let held = self.choices.note(chunk);
+            self.take_held(held, to)?;
+        }
+        if self.take_choices(chunk, to)? {
+            self.take_messages(chunk, to)?;
+        }
+        self.take_finish(chunk, before);
+        self.content.pump(to);
+        let is_cut = self.content.text().is_cut();
+        match self.outcome.finish_reason().filter(|_| !is_cut) {
+            Some(word) => failure(word, to.context).map_or(Ok(()), Err),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes the choices of a chunk. Says whether there are messages in place of deltas.
+    fn take_choices(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<bool, Error> {
+        let is_whole = self.content.is_whole();
+        let mut has_messages = false;
+        for choice in chunk.choices.iter() {
+            let word = choice.finish_reason.filter(|_| is_whole);
+            let ends_early = word.is_some_and(|word| stop_reason::is_cut_off(&word.decode()));
+            self.content.set_ends_early(ends_early);
+            match (&choice.delta, &choice.message) {
+                (delta, Some(message)) if is_whole => {
+                    self.take_delta(choice.index, message, to)?;
+                    if let Some(delta) = delta.as_ref().filter(|_| message.is_empty()) {
+                        self.take_delta(choice.index, delta, to)?;
+                    }
+                }
+                (Some(_), _) if to.context.profile.cumulative_text && !is_whole => {
+                    has_messages = true;
+                }
+                (Some(delta), message) if is_whole || !delta.is_empty() || message.is_none() => {
+                    self.take_delta(choice.index, delta, to)?;
+                }
+                _ => has_messages = !is_whole,
+            }
+            if !self.choices.is_other(choice.index) && self.outcome.take_choice(choice) {
+                self.content.set_end(self.outcome.broken_off());
+            }
+        }
+        Ok(has_messages)
+    }
+
+    /// The failure that a chunk ends with, where the client has seen nothing yet or where the chunk's
+    /// text is the upstream's word for it.
+    fn early_failure(&self, chunk: &Chunk<'_>, to: &Output<'_>) -> Option<Error> {
+        chunk.choices.iter().find_map(|choice| {
+            let word = choice.finish_reason?.decode();
+            let failure = failure(&word, to.context)?;
+            if stop_reason::is_told_in_text(&word)
+                && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
+                && !text.is_blank()
+            {
+                return Some(error::from_object(&text.decode(), to.context));
+            }
+            (!self.has_started).then_some(failure)
+        })
+    }
+
+    /// Notes whether a chunk says that the answer is over.
+    fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64) {
+        let finishes = chunk
+            .choices
+            .iter()
+            .any(|choice| choice.finish_reason.is_some() && !self.choices.is_other(choice.index));
+        self.outcome.take_finish(chunk, finishes, before, self.content.pieces());
+    }
+
+    /// Takes texts that were held until the numbers of their choices were understood.
+    fn take_held(&mut self, held: Vec<String>, to: &mut Output<'_>) -> Result<(), Error> {
+        if self.choices.holds_others() && self.choices.drop_held() {
+            to.warn("choice_dropped");
+        }
+        for raw in held {
+            if !self.content.text().is_cut() {
+                self.content.take_raw_text(&raw, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes one choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.
+    fn take_delta(
+        &mut self,
+        choice: u64,
+        delta: &Delta<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if self.content.text().is_cut() || self.choices.is_other(choice) {
+            return Ok(());
+        }
+        if let Some(role) = delta.role {
+            self.in_result = role == Role::Tool;
+        }
+        let mut is_left_out = self.in_result && !delta.content.is_empty();
+        if delta.content_dropped || is_left_out {
+            to.warn("content_dropped");
+        }
+        if delta.has_reasoning() {
+            if self.choices.reasoning() != Some(choice)
+                && self.choices.judge_reasoning(choice, delta) == Verdict::Other
+            {
+                to.warn("choice_dropped");
+                return Ok(());
+            }
+            self.content.take_reasoning(delta, to);
+        }
+        let has_text = !delta.content.is_empty() || delta.refusal.is_some();
+        if has_text && self.choices.text() != Some(choice) && !is_left_out {
+            match self.choices.judge_text(choice, delta) {
+                Verdict::Part => {}
+                Verdict::Held => is_left_out = true,
+                Verdict::Other => {
+                    to.warn("choice_dropped");
+                    return Ok(());
+                }
+            }
+        }
+        if let (Some(part), false) = (delta.content.only(), is_left_out) {
+            self.content.take_part(*part, delta.is_thought, to)?;
+        } else if !is_left_out {
+            self.content.take_parts(delta, to)?;
+        }
+        if let Some(refusal) = delta.refusal.filter(|_| !self.content.text().is_cut()) {
+            self.content.take_refusal(refusal, to)?;
+        }
+        if self.content.text().is_cut() {
+            return Ok(());
+        }
+        self.content.take_calls(choice, delta, to)
+    }
+
+    /// Takes the messages of a chunk. All choices of one chunk are parts of one answer.
+    fn take_messages(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        let cumulative = to.context.profile.cumulative_text;
+        let mut snapshots = std::mem::take(&mut self.snapshots);
+        let known = self.content.reasoning_field();
+        let text_has_come = self.content.text().has_come();
+        let said = snapshots.said_in(chunk, cumulative, known, text_has_come, &mut self.choices);
+        for _ in 0..said.dropped {
+            to.warn("choice_dropped");
+        }
+        self.content.note_reasoning_field(said.field);
+        self.say(snapshots.news(&said, cumulative), to)?;
+        for (choice, message) in snapshots::messages(chunk, cumulative) {
+            if self.choices.is_other(choice) {
+                continue;
+            }
+            let takes_calls = snapshots.takes_calls(&said, self.content.has_calls());
+            let delta = snapshots.rest_of(message, takes_calls);
+            self.take_delta(choice, &delta, to)?;
+        }
+        self.snapshots = snapshots;
+        Ok(())
+    }
+
+    /// Takes reasoning, text and refusal, escaped.
+    fn say(&mut self, raws: [&str; 3], to: &mut Output<'_>) -> Result<(), Error> {
+        let [reasoning, text, refusal] =
+            raws.map(|raw| Str::inside(raw).filter(|text| !text.is_empty()));
+        if let Some(reasoning) = reasoning {
+            // White space alone, which says nothing of its field, may come first.
+            let field = self.content.reasoning_field().unwrap_or(Field::ReasoningContent);
+            self.content.push_reasoning(reasoning, field, to);
+        }
+        let mut delta = Delta::default();
+        delta.refusal = refusal;
+        if let Some(text) = text {
+            delta.content.push(Part::Text(text));
+        }
+        let choice = self.choices.text().unwrap_or_default();
+        self.take_delta(choice, &delta, to)
+    }
+
+    /// The upstream's answer is over: sends the rest and how it ended.
+    pub(super) fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        if !self.has_started && !self.has_choice {
+            return Err(Error::answer_empty());
+        }
+        let end = self.outcome.broken_off();
+        if end.is_refusal && self.content.assembly().is_in_call() {
+            // It must not look complete, and this end would say so.
+            return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
+        }
+        self.content.set_end(end);
+        if self.choices.drop_held() {
+            to.warn("choice_dropped");
+        }
+        self.content.finish(to)?;
+        if self.content.text().is_cut() {
+            // What the model said after a stop sequence of the client, it did not say.
+            self.outcome.set_finish_reason(None);
+        }
+        self.tell_of_withheld(to);
+        let assembly = self.content.assembly();
+        if !assembly.has_said() && assembly.calls().left_out().invalid {
+            return Err(Error::misbehaved("Model produced an invalid tool call"));
+        }
+        let reason = self.end().reason(to)?;
+        // Where nothing was said, only now: there is an answer.
+        self.start(to);
+        self.end().write(reason, to);
+        Ok(())
+    }
+
+    fn end(&self) -> End<'_> {
+        End { content: &self.content, outcome: &self.outcome }
+    }
+
+    /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it
+    /// would do: the client needs an end, and a person a reason.
+    fn tell_of_withheld(&mut self, to: &mut Output<'_>) {
+        let withheld = &to.context.withheld;
+        let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
+        let assembly = self.content.assembly();
+        if assembly.calls().left_out().by_guard && (!assembly.has_said() || stops_midway) {
+            let forbidden = *withheld == Withheld::Forbidden;
+            self.content.send_own_text(if forbidden { FORBIDDEN } else { WITHHELD }, to);
+        }
+    }
+
+    /// Whether the message has begun.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// The connection did not end as it should.
+    pub(super) fn break_off(&mut self) {
+        self.outcome.break_off();
+    }
+
+    /// The message is to begin with the first sign of an answer.
+    pub(super) fn begin_early(&mut self) {
+        self.begins_early = true;
+    }
+
+    /// Whether the upstream has said why it stopped, and nothing speaks against it.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.content.text().is_cut() || self.outcome.may_end(self.content.pieces())
+    }
+
+    /// Whether the answer can be over. Some gateways tell the counts in place of why the model stopped; and nobody
+    /// counts what is not over.
+    pub(super) fn is_complete(&self) -> bool {
+        let is_totalled = || {
+            let mut calls = self.content.assembly().calls().all().iter();
+            calls.all(|call| call.input().has_text())
+                && self.content.answers()
+                && self.outcome.is_totalled(self.content.pieces())
+        };
+        (self.has_stopped() || is_totalled()) && !self.content.has_half_call()
+    }
+
+    /// Whether nothing of the answer need follow.
+    pub(super) fn ending(&self) -> Ending {
+        if self.content.text().is_cut() {
+            return Ending::Cut;
+        }
+        self.outcome.ending(self.content.pieces(), self.content.answers())
+    }
+
+    /// Pieces of content that have more than white space in them.
+    pub(super) fn spoken(&self) -> u64 {
+        self.content.telling_pieces()
+    }
+
+    /// Bytes that are kept in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let held = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
+        self.content.held_bytes().saturating_add(held)
+    }
+}

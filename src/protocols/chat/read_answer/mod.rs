@@ -1,0 +1,195 @@
+//! Reads answers in Chat Completions: chunks in, blocks out. A whole answer is one chunk that says everything, followed
+//! by the end.
+//!
+//! ```text
+//!  chunk ─▶ choices: which are one answer ─▶ content: text, reasoning, calls ─▶ assemble ─▶ events
+//!       └─▶ outcome: model, counts, why it stopped
+//! ```
+//!
+//! | step | files, of which `machine` is the state of an answer |
+//! |---|---|
+//! | chunks to content | `choices`; `snapshots`: messages in place of deltas; `text` and `reasoning`, with `echo` |
+//! | text that is more than text | `half_call`; `text_filter` with `inline_think` |
+//! | fragments to calls | `calls`; `fragment`: which call a fragment belongs to, by what is `known` of them |
+//! | how it ends | `outcome`, `finish`, `end` |
+
+mod calls;
+mod choices;
+mod content;
+mod echo;
+mod end;
+mod finish;
+mod fragment;
+mod half_call;
+mod inline_think;
+mod known;
+mod machine;
+mod outcome;
+mod reasoning;
+mod snapshots;
+mod text;
+mod text_filter;
+
+use crate::answer::json::{ObjectReader, Taken};
+use crate::answer::{Ending, Output};
+use crate::config::Protocol;
+use crate::error::Error;
+use crate::json::{self, DEPTH_LIMIT};
+use crate::model::request_context::RequestContext;
+use crate::protocols::chat::wire::{Choice, Chunk, Pattern};
+use crate::sse::{self, Called};
+use crate::text::names::NameSet;
+use crate::text::words;
+use machine::Machine;
+
+/// Reads an answer in Chat Completions.
+#[derive(Debug)]
+pub(crate) struct ChatReader {
+    machine: Machine,
+    /// The last chunk, which the next one is likely to repeat.
+    pattern: Pattern,
+}
+
+impl ChatReader {
+    /// `ids_used`: the client's ids of calls in the history.
+    pub(crate) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
+        Self { machine: Machine::new(context, ids_used), pattern: Pattern::default() }
+    }
+}
+
+impl ObjectReader for ChatReader {
+    fn handle_object(
+        &mut self,
+        called: Called,
+        object: &str,
+        to: &mut Output<'_>,
+    ) -> Result<Taken, Error> {
+        let is_plain = called.is_plain();
+        if is_plain && let Some((choice, delta)) = self.pattern.read(object) {
+            self.machine.handle_delta(choice, &delta, to)?;
+            return Ok(Taken::Yes { says: true });
+        }
+        let object = object.trim();
+        let mut chunk = Chunk::default();
+        if !object.starts_with('{') || chunk.fill(object, to.rules.depth_max).is_err() {
+            return Ok(Taken::Unread);
+        }
+        // Only the data counts for clients, but some servers name the event in its own line alone.
+        let named = chunk.kind.map(|kind| kind.decode());
+        let name = named.as_deref().or_else(|| called.name()).unwrap_or_default();
+        let is_chunk = chunk.error || !chunk.choices.is_empty();
+        let is_first = !self.machine.has_started() || to.report.chunks == 0;
+        if is_first && !is_chunk && sse::begins_message(name) {
+            return Ok(Taken::Other(Protocol::Anthropic));
+        }
+        let says = chunk.says_something();
+        if !is_chunk && !says && !chunk.well && object != "{}" && !words::has(object, "\"choices\"")
+        {
+            // Nothing in it is known. It may be an error in words of its own.
+            to.warn("upstream_event_dropped");
+        }
+        if name != "ping" || is_chunk {
+            self.machine.handle_chunk(&chunk, object, to)?;
+        }
+        // A pattern says what is new in a chunk.
+        if is_plain && !to.context.profile.cumulative_text {
+            self.pattern.learn(object, &chunk);
+        }
+        Ok(Taken::Yes { says })
+    }
+
+    fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+        let Ok(chunk) = Chunk::read(body, to.rules.depth_max) else { return Ok(Taken::Unread) };
+        if is_message(&chunk, body) {
+            return Ok(Taken::Other(Protocol::Anthropic));
+        }
+        match unwrapped(body, &chunk) {
+            Some((inside, chunk)) => self.machine.handle_whole(&chunk, inside, to)?,
+            None => self.machine.handle_whole(&chunk, body, to)?,
+        }
+        Ok(Taken::Yes { says: true })
+    }
+
+    fn handle_error(&mut self, data: &str, to: &mut Output<'_>) -> Result<(), Error> {
+        self.machine.fail(data, to)
+    }
+
+    fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        self.machine.end_answer(to)
+    }
+
+    fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        self.machine.end_answer(to)
+    }
+
+    fn break_off(&mut self) {
+        self.machine.break_off();
+    }
+
+    fn begin(&mut self, to: &mut Output<'_>) {
+        self.machine.start(to);
+    }
+
+    fn begin_early(&mut self) {
+        self.machine.begin_early();
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.machine.has_stopped()
+    }
+
+    fn is_complete(&self) -> bool {
+        self.machine.is_complete()
+    }
+
+    fn ending(&self) -> Ending {
+        self.machine.ending()
+    }
+
+    /// A chunk that does not say why the model stopped may be the first of several.
+    fn is_whole(&self, body: &str) -> bool {
+        let Ok(chunk) = Chunk::read(body, DEPTH_LIMIT) else { return false };
+        let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);
+        let is_over = |it: &Choice<'_>| it.message.is_some() || it.finish_reason.is_some();
+        chunk.says_something() && chunk.choices.iter().all(is_over)
+    }
+
+    fn spoken(&self) -> u64 {
+        self.machine.spoken()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.machine.held_bytes()
+    }
+}
+
+/// Whether a whole body is a message of the Messages API. Some servers leave its type out; their streams name their
+/// events elsewhere.
+fn is_message(chunk: &Chunk<'_>, body: &str) -> bool {
+    chunk.choices.is_empty()
+        && match chunk.kind {
+            Some(kind) => kind == "message",
+            None => {
+                !chunk.error
+                    && !chunk.failed
+                    && json::member(body, "content").is_some_and(|it| it.starts_with('['))
+            }
+        }
+}
+
+/// The answer in an object that some gateways put around it, to which the limit of depth has been applied.
+fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>)> {
+    if !chunk.choices.is_empty() || chunk.error || chunk.failed {
+        return None;
+    }
+    ["data", "result"].iter().find_map(|name| {
+        let inside = json::member(body, name)?;
+        let answer = Chunk::read(inside, DEPTH_LIMIT).ok()?;
+        let counts = if chunk.complains {
+            answer.choices.iter().any(Choice::answers)
+        } else {
+            !answer.choices.is_empty()
+        };
+        counts.then_some((inside, answer))
+    })
+}

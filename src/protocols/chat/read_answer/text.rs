@@ -1,0 +1,124 @@
+//! The text of an answer, before it becomes blocks.
+
+use super::echo::Echo;
+use super::text_filter::TextFilter;
+use crate::dialect::text_calls::{AnswerEnd, Piece};
+use crate::json::Str;
+use crate::model::request_context::{RequestContext, Tools};
+
+/// The first so many bytes of a refusal become its explanation.
+const REFUSAL_BYTES_MAX: usize = 1024;
+
+/// How a line break is written in a JSON string.
+const BREAKS: [&str; 6] = ["\\n", "\\r", "\\u000a", "\\u000A", "\\u000d", "\\u000D"];
+
+/// An escaped text without the line breaks at its start.
+fn without_breaks(mut raw: &str) -> &str {
+    while let Some(rest) = BREAKS.iter().find_map(|line_break| raw.strip_prefix(line_break)) {
+        raw = rest;
+    }
+    raw
+}
+
+/// What is known of the text of one answer.
+#[derive(Debug, Default)]
+pub(super) struct Text {
+    /// Looks for what is more than text.
+    filter: Option<Box<TextFilter>>,
+    /// The text was cut at this sequence of the client.
+    cut_at: Option<usize>,
+    /// Some has come, however it came.
+    has_come: bool,
+    /// Its beginning has come: line breaks belong to it from now on.
+    has_begun: bool,
+    /// What came of it in deltas.
+    echo: Echo,
+    /// What the model said as it refused, the first kilobyte.
+    refusal: String,
+}
+
+impl Text {
+    pub(super) fn new(context: &RequestContext) -> Self {
+        Self { filter: TextFilter::new(context).map(Box::new), ..Self::default() }
+    }
+
+    /// Whether it was cut; whatever follows is not part of the answer.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut_at.is_some()
+    }
+
+    /// The client's stop sequence at which it was cut.
+    pub(super) fn cut_at(&self) -> Option<usize> {
+        self.cut_at
+    }
+
+    /// The text is cut at this sequence of the client.
+    pub(super) fn cut(&mut self, sequence: usize) {
+        self.cut_at = Some(sequence);
+    }
+
+    pub(super) fn has_come(&self) -> bool {
+        self.has_come
+    }
+
+    /// What the model said as it refused.
+    pub(super) fn refusal(&self) -> &str {
+        &self.refusal
+    }
+
+    /// Keeps the beginning of a refusal.
+    pub(super) fn keep_refusal(&mut self, text: &str) {
+        for letter in text.chars() {
+            if self.refusal.len().saturating_add(letter.len_utf8()) > REFUSAL_BYTES_MAX {
+                break;
+            }
+            self.refusal.push(letter);
+        }
+    }
+
+    /// Whether a delta brings all of it once more.
+    pub(super) fn repeats(&mut self, raw: &str) -> bool {
+        self.echo.repeats(raw)
+    }
+
+    /// Takes more of the text. Behind reasoning, templates write line breaks, and some servers take them for the
+    /// beginning of the text. `after_reasoning`: some has come.
+    #[inline]
+    pub(super) fn begin<'t>(&mut self, text: Str<'t>, after_reasoning: bool) -> Str<'t> {
+        self.has_come = true;
+        if self.has_begun {
+            return text;
+        }
+        if !after_reasoning {
+            self.has_begun = !text.is_blank();
+            return text;
+        }
+        let text = Str::inside(without_breaks(text.raw())).unwrap_or(text);
+        self.has_begun = !text.is_empty();
+        text
+    }
+
+    /// What the filter makes of a text; nothing where there is no filter. `is_whole`: it is all of the text.
+    #[inline]
+    pub(super) fn filtered(&mut self, raw: &str, is_whole: bool) -> Option<Vec<Piece>> {
+        Some(self.filter.as_mut()?.push(raw, is_whole))
+    }
+
+    /// A call comes: what was held back as it could become one is text after all.
+    pub(super) fn release(&mut self) -> Vec<Piece> {
+        self.filter.as_mut().map_or_else(Vec::new, |filter| filter.release())
+    }
+
+    /// The text of the answer is over: whatever was held back is decided.
+    pub(super) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
+        match self.filter.take().filter(|_| !self.is_cut()) {
+            Some(mut filter) => filter.finish(tools, end),
+            None => Vec::new(),
+        }
+    }
+
+    /// Bytes that are held back, as more than text may begin with them.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.filter.as_ref().map_or(0, |filter| filter.held_bytes())
+    }
+}

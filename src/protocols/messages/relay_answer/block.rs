@@ -1,0 +1,423 @@
+//! One content block of an upstream that speaks Messages, from its start to its stop.
+//!
+//! What is right goes on byte for byte. What a server says twice is said once:
+//!
+//! | at the start | in deltas | the client gets |
+//! |---|---|---|
+//! | `input: {}` | an input | the deltas, by the rules of `tool_input` |
+//! | an input | nothing, or `{}` | the start's input as one delta |
+//! | an input | an input | the deltas |
+//! | a text | nothing | the start's text as one delta |
+//! | a text | the same text, or one that begins so | the deltas |
+//! | a text | anything else | both, one after the other |
+//! | a signature | nothing | the start's signature as one delta |
+
+use std::borrow::Cow;
+
+use super::delta::{Delta, DeltaKind};
+use super::events::Events;
+use super::member::{count, elements, kind, member, members, quoted, string, text, with};
+use super::start_text::StartText;
+use crate::assemble::tool_input::{Input, ToolInput};
+use crate::error::Error;
+use crate::json::{self, Reader, ValueKind};
+use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
+
+/// What a held delta costs beside its text.
+const DELTA_BYTES: usize = 32;
+
+/// So many deltas of a block, or so many blocks, wait for the stop of a block before them that may be
+/// missing. A server that never sends one is late by as many; one that sends blocks at the same time brings
+/// their rest within them.
+pub(super) const WAITING_MAX: usize = 8;
+
+/// A block that the upstream has started.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// The upstream's index of it.
+    index: Option<u64>,
+    /// The event of its start, as it will be sent but for the index.
+    start: String,
+    content: Content,
+    /// It is a call that the client must answer.
+    is_call: bool,
+    /// Deltas that wait until the blocks before it are over.
+    waiting: Vec<String>,
+    waiting_bytes: usize,
+    /// Its start was sent.
+    is_open: bool,
+    /// The event that stopped it.
+    stop: Option<String>,
+    has_delta: bool,
+}
+
+#[derive(Debug)]
+enum Content {
+    Text(StartText),
+    Thinking {
+        said: StartText,
+        /// The start's, escaped; it counts when no delta brings one.
+        signature: String,
+        is_signed: bool,
+    },
+    Tool(Box<Tool>),
+    /// Of a type that comes whole with its start.
+    Whole,
+    /// Of a type that is not known: nobody can say which deltas belong to it.
+    Unknown,
+}
+
+/// An input, and the deltas of it that have not been sent.
+#[derive(Debug, Default)]
+struct Tool {
+    /// The start's input: JSON, or nothing.
+    start: String,
+    input: ToolInput,
+    held: Vec<String>,
+    held_bytes: usize,
+    /// What they say together.
+    held_text: String,
+    scratch: String,
+}
+
+impl Block {
+    /// Reads a `content_block_start`. `mint` gives an id to a call, given the one that it has.
+    pub(super) fn start(data: &str, mint: &mut dyn FnMut(&str) -> Option<String>) -> Self {
+        let block = member(data, "content_block").unwrap_or("{}");
+        let known = text(block, "type").map(|name| name.decode()).filter(|name| !name.is_empty());
+        let has = |name| member(block, name).is_some();
+        let name = match &known {
+            Some(name) => name.as_ref(),
+            None if has("thinking") => "thinking",
+            None if has("name") || has("input") => "tool_use",
+            None => "text",
+        };
+        let named = quoted(name);
+        let mut changes: Vec<(&'static str, &str)> = Vec::new();
+        if known.is_none() {
+            changes.push(("type", &named));
+        }
+        let is_call = name == "tool_use";
+        let content = match name {
+            "text" => {
+                let start = text(block, "text").unwrap_or_default();
+                if !(start.is_empty() && has("text")) {
+                    changes.push(("text", "\"\""));
+                }
+                Content::Text(StartText::new(start))
+            }
+            "thinking" => {
+                let start = text(block, "thinking").unwrap_or_default();
+                if !(start.is_empty() && has("thinking")) {
+                    changes.push(("thinking", "\"\""));
+                }
+                let signature = text(block, "signature").unwrap_or_default();
+                if !(signature.is_empty() && has("signature")) {
+                    changes.push(("signature", "\"\""));
+                }
+                Content::Thinking {
+                    said: StartText::new(start),
+                    signature: signature.raw().to_owned(),
+                    is_signed: !signature.is_empty(),
+                }
+            }
+            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
+                let start = input_of(member(block, "input").unwrap_or_default());
+                if !start.is_empty() || member(block, "input").is_none_or(|input| input != "{}") {
+                    changes.push(("input", "{}"));
+                }
+                Content::Tool(Box::new(Tool { start, ..Tool::default() }))
+            }
+            "redacted_thinking" | "fallback" | "container_upload" => Content::Whole,
+            _ if name.ends_with("_tool_result") => Content::Whole,
+            _ => Content::Unknown,
+        };
+        let id = text(block, "id").unwrap_or_default().decode();
+        let minted = if is_call { mint(&id) } else { None }.map(|id| quoted(&id));
+        if let Some(id) = &minted {
+            changes.push(("id", id));
+        }
+        let start = if changes.is_empty() {
+            data.to_owned()
+        } else {
+            with(data, &[("content_block", &with(block, &changes))])
+        };
+        Self {
+            index: count(data, "index"),
+            start,
+            content,
+            is_call,
+            waiting: Vec::new(),
+            waiting_bytes: 0,
+            is_open: false,
+            stop: None,
+            has_delta: false,
+        }
+    }
+
+    /// A block of which only a delta came.
+    pub(super) fn of_delta(delta: &Delta<'_>) -> Self {
+        let block = match delta.kind {
+            DeltaKind::Thinking | DeltaKind::Signature => {
+                "{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}"
+            }
+            _ => "{\"type\":\"text\",\"text\":\"\"}",
+        };
+        let start =
+            format!("{{\"type\":\"content_block_start\",\"index\":0,\"content_block\":{block}}}");
+        Self { index: delta.index, ..Self::start(&start, &mut |_| None) }
+    }
+
+    /// The upstream's index of it.
+    pub(super) fn index(&self) -> Option<u64> {
+        self.index
+    }
+
+    /// Whether it is a call that the client must answer.
+    pub(super) fn is_call(&self) -> bool {
+        self.is_call
+    }
+
+    /// Whether its start was sent.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
+    /// Whether the upstream has stopped it.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_some()
+    }
+
+    /// The upstream stops it, with this event.
+    pub(super) fn stop(&mut self, data: &str) {
+        self.stop = Some(data.to_owned());
+    }
+
+    /// Whether a delta can extend it. The API may add types of blocks at any time; what has the index of one is its
+    /// own.
+    pub(super) fn fits(&self, delta: &Delta<'_>) -> bool {
+        let kind = delta.kind;
+        match self.content {
+            Content::Text(_) => matches!(kind, DeltaKind::Text | DeltaKind::Other),
+            Content::Thinking { .. } => !matches!(kind, DeltaKind::Text | DeltaKind::Input),
+            Content::Tool(_) => matches!(kind, DeltaKind::Input | DeltaKind::Other),
+            Content::Whole => kind == DeltaKind::Other,
+            Content::Unknown => {
+                kind == DeltaKind::Other
+                    || self.index.is_some_and(|index| delta.index == Some(index))
+            }
+        }
+    }
+
+    /// Whether its stop can be missing for long: it has what belongs into it.
+    pub(super) fn is_complete(&self) -> bool {
+        match &self.content {
+            Content::Tool(tool) => tool.input.is_object(),
+            Content::Text(said) => self.has_delta || !said.start().is_empty(),
+            Content::Thinking { is_signed, .. } => *is_signed,
+            Content::Whole | Content::Unknown => true,
+        }
+    }
+
+    /// Whether nothing is lost if it is closed without its stop: a text, or a thought, can go on in a
+    /// block of its own, and an input cannot.
+    pub(super) fn may_close(&self) -> bool {
+        self.is_complete() || !matches!(self.content, Content::Tool(_))
+    }
+
+    /// Whether so many deltas wait that the block before it must have been meant to end.
+    pub(super) fn waits_long(&self) -> bool {
+        self.waiting.len() >= WAITING_MAX
+    }
+
+    /// How many bytes it holds.
+    pub(super) fn held_bytes(&self) -> usize {
+        let content = match &self.content {
+            Content::Text(said) => said.start().len(),
+            Content::Thinking { said, signature, .. } => {
+                said.start().len().saturating_add(signature.len())
+            }
+            Content::Tool(tool) => tool.held_bytes(),
+            Content::Whole | Content::Unknown => 0,
+        };
+        content.saturating_add(self.start.len())
+    }
+
+    /// Keeps a delta until the block can be sent; says how many bytes that takes.
+    pub(super) fn wait(&mut self, data: &str) -> usize {
+        let bytes = data.len().saturating_add(DELTA_BYTES);
+        self.waiting.push(data.to_owned());
+        self.waiting_bytes = self.waiting_bytes.saturating_add(bytes);
+        bytes
+    }
+
+    /// How many bytes it holds while it waits for the blocks before it.
+    pub(super) fn waiting_bytes(&self) -> usize {
+        self.waiting_bytes.saturating_add(self.held_bytes())
+    }
+
+    /// Sends the start, and the deltas that wait.
+    pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>) {
+        self.is_open = true;
+        out.indexed("content_block_start", &self.start, count(&self.start, "index"), index);
+        match &self.content {
+            Content::Text(said) => out.text(DeltaKind::Text, said.start(), index),
+            Content::Thinking { said, .. } => out.text(DeltaKind::Thinking, said.start(), index),
+            Content::Tool(_) | Content::Whole | Content::Unknown => {}
+        }
+        for data in std::mem::take(&mut self.waiting) {
+            self.delta(&data, &Delta::read(&data), index, out);
+        }
+    }
+
+    /// Sends a delta that fits.
+    pub(super) fn delta(
+        &mut self,
+        data: &str,
+        delta: &Delta<'_>,
+        index: u64,
+        out: &mut Events<'_>,
+    ) {
+        self.has_delta = true;
+        let raw = |out: &mut Events<'_>| {
+            if delta.whole && delta.json.is_none() {
+                out.indexed("content_block_delta", data, delta.index, index);
+            } else {
+                out.delta(delta.kind, delta.text.raw(), index);
+            }
+        };
+        match (&mut self.content, delta.kind) {
+            (_, DeltaKind::Other) => {
+                out.indexed("content_block_delta", data, delta.index, index);
+            }
+            (Content::Thinking { signature, is_signed, .. }, DeltaKind::Signature) => {
+                if !delta.is_blank() {
+                    signature.clear();
+                    *is_signed = true;
+                }
+                raw(out);
+            }
+            (Content::Text(said) | Content::Thinking { said, .. }, kind) => {
+                match said.receive(delta.text) {
+                    None => raw(out),
+                    Some(text) => out.delta(kind, &text, index),
+                }
+            }
+            (Content::Tool(tool), _) => tool.receive(data, delta, index, out),
+            (Content::Unknown, _) if delta.whole => {
+                out.indexed("content_block_delta", data, delta.index, index);
+            }
+            (Content::Unknown, _) => raw(out),
+            (Content::Whole, _) => {}
+        }
+    }
+
+    /// Sends what was held back, and the stop. Says whether the deltas contradicted each other.
+    pub(super) fn close(&mut self, index: u64, out: &mut Events<'_>) -> bool {
+        let mut conflict = false;
+        match &mut self.content {
+            Content::Text(said) => out.delta(DeltaKind::Text, &said.finish(), index),
+            Content::Thinking { said, signature, .. } => {
+                out.delta(DeltaKind::Thinking, &said.finish(), index);
+                out.delta(DeltaKind::Signature, signature, index);
+            }
+            Content::Tool(tool) => {
+                conflict = tool.finish(self.has_delta, index, out);
+            }
+            Content::Whole | Content::Unknown => {}
+        }
+        match &self.stop {
+            Some(stop) => {
+                out.indexed("content_block_stop", stop, count(stop, "index"), index);
+            }
+            None => {
+                let stop = format!("{{\"type\":\"content_block_stop\",\"index\":{index}}}");
+                out.event("content_block_stop", &stop);
+            }
+        }
+        conflict
+    }
+}
+
+/// What the start of a call says of its input: nothing, if it is empty. Some servers put the text of
+/// the input there.
+fn input_of(value: &str) -> String {
+    let text = string(value).map(|text| text.decode());
+    let text = text.as_deref().unwrap_or(value).trim();
+    let mut compact = Vec::with_capacity(text.len());
+    if Reader::of(text).is_whole() {
+        json::compact(&mut compact, text);
+    } else {
+        compact.extend_from_slice(text.as_bytes());
+    }
+    let text = String::from_utf8(compact).unwrap_or_default();
+    if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
+}
+
+impl Tool {
+    fn held_bytes(&self) -> usize {
+        let texts = self.held_text.len().saturating_add(self.start.len());
+        self.held_bytes.saturating_add(texts).saturating_add(self.input.held_bytes())
+    }
+
+    fn receive(&mut self, data: &str, delta: &Delta<'_>, index: u64, out: &mut Events<'_>) {
+        match delta.json {
+            Some(json) => self.input.receive_json(json, false),
+            None => self.input.receive(delta.text.raw(), &mut self.scratch),
+        }
+        if delta.whole && delta.json.is_none() {
+            json::unescape(&mut self.held_text, delta.text.raw());
+            self.held_bytes =
+                self.held_bytes.saturating_add(data.len()).saturating_add(DELTA_BYTES);
+            self.held.push(data.to_owned());
+        }
+        if !self.start.is_empty() && !self.input.says_something() {
+            return;
+        }
+        let text = self.input.send();
+        if text.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
+        let held_text = std::mem::take(&mut self.held_text);
+        // The input may go on, so white space at the end counts.
+        out.input(&held, held_text.trim_start() == text.trim_start(), text, index);
+    }
+
+    fn finish(&mut self, has_delta: bool, index: u64, out: &mut Events<'_>) -> bool {
+        let outcome = self.input.finish(false);
+        let text = match outcome {
+            _ if self.input.is_sent() => self.input.rest().to_owned(),
+            Input::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
+                std::mem::take(&mut self.start)
+            }
+            // An input that is not sent at all is `{}` where no delta says so.
+            Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
+            Input::Object(object) => object,
+            Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
+        };
+        out.input(&self.held, self.held_text.trim() == text.trim(), &text, index);
+        self.input.take_conflicts() > 0
+    }
+}
+
+/// The blocks of a `content`; a string is one text. Each becomes events of a hundred bytes, so one that says nothing
+/// is none, and there are not too many.
+pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
+    if let Some(text) = string(content) {
+        let block = format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw());
+        return Ok(vec![block.into()]);
+    }
+    let mut blocks = Vec::new();
+    for element in elements(content) {
+        if kind(element) != Some(ValueKind::Object) || members(element).next().is_none() {
+            continue;
+        }
+        if blocks.len() >= ANSWER_BLOCKS_MAX {
+            return Err(limits::answer_exceeded("content blocks"));
+        }
+        blocks.push(element.into());
+    }
+    Ok(blocks)
+}

@@ -1,0 +1,77 @@
+//! The `content_block_delta` of an upstream that speaks Messages.
+
+use super::member::{count, member, string, text};
+use crate::json::Str;
+
+/// A `content_block_delta`.
+#[derive(Debug)]
+pub(super) struct Delta<'a> {
+    pub(super) index: Option<u64>,
+    pub(super) kind: DeltaKind,
+    /// Its text; empty for other deltas.
+    pub(super) text: Str<'a>,
+    /// An input that is not a text.
+    pub(super) json: Option<&'a str>,
+    /// It has its `type`.
+    pub(super) whole: bool,
+}
+
+/// What a delta extends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum DeltaKind {
+    Text,
+    Thinking,
+    Signature,
+    Input,
+    Other,
+}
+
+impl DeltaKind {
+    /// `type`, and the member that holds the text.
+    pub(super) fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Text => ("text_delta", "text"),
+            Self::Thinking => ("thinking_delta", "thinking"),
+            Self::Signature => ("signature_delta", "signature"),
+            Self::Input => ("input_json_delta", "partial_json"),
+            Self::Other => ("", ""),
+        }
+    }
+}
+
+impl<'a> Delta<'a> {
+    pub(super) fn read(data: &'a str) -> Self {
+        const KINDS: [DeltaKind; 4] =
+            [DeltaKind::Text, DeltaKind::Thinking, DeltaKind::Signature, DeltaKind::Input];
+        let delta = member(data, "delta").unwrap_or("{}");
+        let named = text(delta, "type");
+        let found = match named {
+            Some(name) => KINDS.iter().find(|kind| name == kind.words().0),
+            None => KINDS.iter().find(|kind| member(delta, kind.words().1).is_some()),
+        };
+        let kind = *found.unwrap_or(&DeltaKind::Other);
+        let value = member(delta, kind.words().1);
+        let text = value.and_then(string);
+        Self {
+            index: count(data, "index"),
+            kind,
+            json: value.filter(|_| text.is_none()),
+            text: text.unwrap_or_default(),
+            whole: named.is_some(),
+        }
+    }
+
+    /// It neither has a type nor anything by which one could be known.
+    pub(super) fn says_nothing(&self) -> bool {
+        self.kind == DeltaKind::Other && !self.whole
+    }
+
+    pub(super) fn is_blank(&self) -> bool {
+        self.text.is_blank() && self.json.is_none()
+    }
+
+    /// For an estimate of tokens.
+    pub(super) fn bytes(&self) -> u64 {
+        self.json.map_or_else(|| self.text.raw().len(), str::len) as u64
+    }
+}

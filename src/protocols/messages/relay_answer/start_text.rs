@@ -1,0 +1,74 @@
+//! The text of a block of an upstream that speaks Messages: in its start, in deltas, or in both.
+
+use std::borrow::Cow;
+
+use crate::json::{self, Str};
+use crate::text::words;
+
+/// A text, and what the start said of it.
+#[derive(Debug, Default)]
+pub(super) struct StartText {
+    /// The start's text.
+    start: String,
+    /// So much of it was repeated by deltas, while nothing contradicts that they repeat it.
+    echo: Option<usize>,
+    /// The first half of a surrogate pair, whose second half the next delta must bring: clients
+    /// decode each delta by itself.
+    half: String,
+}
+
+impl StartText {
+    pub(super) fn new(start: Str<'_>) -> Self {
+        let echo = (!start.is_empty()).then_some(0);
+        Self { start: start.decode().into_owned(), echo, half: String::new() }
+    }
+
+    /// The start's text.
+    pub(super) fn start(&self) -> &str {
+        &self.start
+    }
+
+    /// Takes a delta, and gives what is to be sent in its place, escaped; nothing where it is itself.
+    pub(super) fn receive(&mut self, text: Str<'_>) -> Option<String> {
+        let Some(repeated) = self.echo else { return self.whole_letters(text.raw()) };
+        let decoded: Cow<'_, str> = text.decode();
+        let rest = self.start.get(repeated..).unwrap_or_default();
+        if rest.starts_with(decoded.as_ref()) {
+            self.echo = Some(repeated.saturating_add(decoded.len()));
+            return Some(String::new());
+        }
+        let said = match decoded.strip_prefix(rest) {
+            Some(more) => json::escaped(more),
+            None => json::escaped(&format!(
+                "{}{decoded}",
+                self.start.get(..repeated).unwrap_or_default()
+            )),
+        };
+        self.echo = None;
+        Some(said)
+    }
+
+    /// Puts the halves of surrogate pairs together.
+    fn whole_letters(&mut self, raw: &str) -> Option<String> {
+        if self.half.is_empty() && json::hold_back(raw) == 0 {
+            return None;
+        }
+        let mut joined = std::mem::take(&mut self.half);
+        joined.push_str(raw);
+        let end = joined.len().saturating_sub(json::hold_back(&joined));
+        self.half = words::split_off(&mut joined, end);
+        Some(joined)
+    }
+
+    /// What is left at the end, escaped.
+    pub(super) fn finish(&mut self) -> String {
+        match self.echo.take() {
+            // A part of the text at the start is no repetition of it.
+            Some(repeated) if repeated < self.start.len() => {
+                json::escaped(self.start.get(..repeated).unwrap_or_default())
+            }
+            _ if self.half.is_empty() => String::new(),
+            _ => "\\ufffd".to_owned(),
+        }
+    }
+}

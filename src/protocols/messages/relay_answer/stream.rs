@@ -1,0 +1,412 @@
+//! The events of an upstream that speaks Messages, repaired.
+
+use std::collections::VecDeque;
+
+use super::block::{self, Block, WAITING_MAX};
+use super::delta::{Delta, DeltaKind};
+use super::ending;
+use super::events::Events;
+use super::fold::Fold;
+use super::member::{count, member, text};
+use crate::answer::output::{BLOCK_BYTES, INVALID_RESPONSE};
+use crate::answer::{Output, Phase};
+use crate::carry::tool_id;
+use crate::error::Error;
+use crate::model::limits;
+use crate::sse::EVENTS;
+use crate::text::names::NameSet;
+use crate::upstream_error as error;
+
+/// Most blocks that wait, or are awaited: each event looks at all of them.
+const BLOCKS_MAX: usize = 16 << 10;
+
+/// A longer `message_delta` cannot be followed by another one.
+const ENDING_BYTES_MAX: usize = 64 << 10;
+
+/// The state of a stream of Messages events.
+#[derive(Debug, Default)]
+pub(super) struct MessagesStream {
+    /// Blocks that are not over; only the first one is sent.
+    blocks: VecDeque<Block>,
+    /// The client's index of the first of them.
+    index: u64,
+    /// Bytes of deltas and starts of the others.
+    waiting_bytes: usize,
+    /// Indices of the upstream whose blocks were closed before the upstream stopped them.
+    closed_early: Indices,
+    /// Ids of the calls so far.
+    ids: NameSet<'static>,
+    id_bytes: usize,
+    /// Content inside of `message_start`, which counts when no block comes.
+    content: String,
+    /// `message_delta`, perhaps of several.
+    ending: Option<String>,
+    /// Blocks and deltas that came.
+    pieces: u64,
+    output_bytes: u64,
+    fold: Option<Box<Fold>>,
+}
+
+impl MessagesStream {
+    pub(super) fn new(stream: bool) -> Self {
+        Self { fold: (!stream).then(Box::default), ..Self::default() }
+    }
+
+    /// An event that is called `name` and is JSON.
+    pub(super) fn handle_event(
+        &mut self,
+        to: &mut Output<'_>,
+        name: &str,
+        data: &str,
+    ) -> Result<(), Error> {
+        if name == "error" {
+            return Err(error::from_object(data, to.context));
+        }
+        let Some(name) = EVENTS.into_iter().find(|known| name == *known) else {
+            repaired(to, "unknown_event");
+            return Ok(());
+        };
+        to.report.chunks = to.report.chunks.saturating_add(1);
+        if to.phase() == Phase::Start && !matches!(name, "message_start" | "ping") {
+            if name == "message_stop" {
+                return Err(Error::misbehaved(INVALID_RESPONSE));
+            }
+            repaired(to, "message_start");
+            self.message_start(to, "{}");
+        }
+        match name {
+            "message_start" => match to.phase() {
+                Phase::Start => self.message_start(to, data),
+                _ if self.index == 0 && self.blocks.is_empty() => repaired(to, name),
+                // The answer from its beginning, once more.
+                _ => return Err(Error::misbehaved(INVALID_RESPONSE)),
+            },
+            "content_block_start" => self.block_start(to, data)?,
+            "content_block_delta" => self.block_delta(to, data)?,
+            "content_block_stop" => self.block_stop(to, data),
+            "message_delta" => self.message_delta(to, data)?,
+            "message_stop" => self.message_stop(to, Some(data))?,
+            _ if self.fold.is_none() && to.phase() == Phase::Open => {
+                self.events(to).event(name, data)
+            }
+            _ => {}
+        }
+        self.check_limits(to)
+    }
+
+    /// Whether the upstream has said why it stopped.
+    pub(super) fn is_complete(&self) -> bool {
+        let delta = self.ending.as_deref().and_then(|ending| member(ending, "delta"));
+        delta.and_then(|delta| text(delta, "stop_reason")).is_some()
+    }
+
+    /// The end of the answer. `stop` is the upstream's event.
+    pub(super) fn message_stop(
+        &mut self,
+        to: &mut Output<'_>,
+        stop: Option<&str>,
+    ) -> Result<(), Error> {
+        if stop.is_none() {
+            repaired(to, "message_stop");
+        }
+        if self.index == 0 && self.blocks.is_empty() {
+            self.content_of_start(to)?;
+        }
+        self.pump(to, true);
+        if self.ending.is_none() {
+            repaired(to, "message_delta");
+        }
+        let ending =
+            self.ending.take().unwrap_or_else(|| "{\"type\":\"message_delta\"}".to_owned());
+        let has_call = to.report.tool_calls > 0;
+        let ending = ending::finished(&ending, has_call, self.output_bytes, to)?;
+        let mut events = self.events(to);
+        events.event("message_delta", &ending);
+        events.event("message_stop", stop.unwrap_or("{\"type\":\"message_stop\"}"));
+        if let Some(fold) = self.fold.take() {
+            if fold.has_too_many_members() {
+                return Err(limits::answer_exceeded("fields"));
+            }
+            fold.write(to.warnings, to.out);
+        }
+        to.writer.relayed(Phase::Ended);
+        Ok(())
+    }
+
+    fn events<'a>(&'a mut self, to: &'a mut Output<'_>) -> Events<'a> {
+        Events::new(self.fold.as_deref_mut(), to.out)
+    }
+
+    /// Blocks and deltas that came: an upstream may send empty ones while it thinks.
+    pub(super) fn pieces(&self) -> u64 {
+        self.pieces
+    }
+
+    /// Bytes of the answer that are kept in memory: what waits, and the message that is collected.
+    pub(super) fn held_bytes(&self) -> usize {
+        let (held, folded) = self.held();
+        held.saturating_add(folded)
+    }
+
+    fn held(&self) -> (usize, usize) {
+        let open = self.blocks.front().map_or(0, Block::held_bytes);
+        let others = BLOCK_BYTES.saturating_mul(self.blocks.len().saturating_add(self.ids.len()));
+        let indices = BLOCK_BYTES.saturating_mul(self.closed_early.len());
+        let ending = self.ending.as_ref().map_or(0, String::len);
+        let held = [self.waiting_bytes, self.id_bytes, others, indices, ending, self.content.len()]
+            .into_iter()
+            .fold(open, usize::saturating_add);
+        let folded = self.fold.as_ref().map_or(0, |fold| fold.held_bytes());
+        (held, folded)
+    }
+
+    fn check_limits(&self, to: &Output<'_>) -> Result<(), Error> {
+        let (held, folded) = self.held();
+        if self.fold.as_ref().is_some_and(|fold| fold.has_too_many_members()) {
+            return Err(limits::answer_exceeded("fields"));
+        }
+        let too_many = self.blocks.len().saturating_add(self.closed_early.len()) > BLOCKS_MAX;
+        if too_many || held > to.rules.waiting_bytes_max || folded > to.rules.response_bytes_max {
+            return Err(Error::answer_too_large());
+        }
+        Ok(())
+    }
+
+    fn message_start(&mut self, to: &mut Output<'_>, data: &str) {
+        let message = member(data, "message").unwrap_or("{}");
+        if let Some(content) = member(message, "content").filter(|content| *content != "[]") {
+            content.clone_into(&mut self.content);
+        }
+        let started = ending::started(data, message, to);
+        self.events(to).event("message_start", &started);
+        to.writer.relayed(Phase::Open);
+    }
+
+    /// Some servers announce a message that is complete, and send no blocks.
+    fn content_of_start(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        let content = std::mem::take(&mut self.content);
+        let mut index = 0u64;
+        for block in block::blocks(&content)? {
+            repaired(to, "content");
+            self.whole_block(to, &block, index)?;
+            index = index.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    pub(super) fn whole_block(
+        &mut self,
+        to: &mut Output<'_>,
+        block: &str,
+        index: u64,
+    ) -> Result<(), Error> {
+        let start = format!(
+            "{{\"type\":\"content_block_start\",\"index\":{index},\"content_block\":{block}}}"
+        );
+        self.block_start(to, &start)?;
+        let stop = format!("{{\"type\":\"content_block_stop\",\"index\":{index}}}");
+        self.block_stop(to, &stop);
+        self.check_limits(to)
+    }
+
+    fn block_start(&mut self, to: &mut Output<'_>, data: &str) -> Result<(), Error> {
+        let said = member(data, "content_block").unwrap_or("{}");
+        let (ids, known) = (to.ids, &mut self.ids);
+        let mut mint = |id: &str| {
+            if !id.is_empty() && known.add(id.to_owned()) {
+                return None;
+            }
+            let position = u32::try_from(known.len()).unwrap_or(u32::MAX);
+            let minted = tool_id::encode(&ids.call(position), known);
+            known.add(minted.clone());
+            Some(minted)
+        };
+        let block = Block::start(data, &mut mint);
+        if block.is_call() {
+            if text(said, "name").is_none_or(|name| name.is_blank()) {
+                return Err(Error::misbehaved("Upstream sent a tool call without a name"));
+            }
+            let id = text(said, "id").unwrap_or_default();
+            self.id_bytes = self.id_bytes.saturating_add(id.raw().len());
+            to.report.tool_calls = to.report.tool_calls.saturating_add(1);
+        }
+        if let Some(index) = block.index() {
+            self.closed_early.remove(index);
+        }
+        self.note_progress(to);
+        self.output_bytes = self.output_bytes.saturating_add(said.len() as u64);
+        self.push(to, block);
+        Ok(())
+    }
+
+    fn note_progress(&mut self, to: &mut Output<'_>) {
+        self.pieces = self.pieces.saturating_add(1);
+        to.report.progress = to.report.progress.saturating_add(1);
+    }
+
+    fn push(&mut self, to: &mut Output<'_>, block: Block) {
+        self.waiting_bytes = self.waiting_bytes.saturating_add(block.waiting_bytes());
+        self.blocks.push_back(block);
+        self.pump(to, false);
+    }
+
+    fn block_delta(&mut self, to: &mut Output<'_>, data: &str) -> Result<(), Error> {
+        let delta = Delta::read(data);
+        self.note_progress(to);
+        self.output_bytes = self.output_bytes.saturating_add(delta.bytes());
+        let Some(at) = self.find(&delta) else {
+            let late = delta.index.is_some_and(|index| self.closed_early.contains(index));
+            match delta.kind {
+                DeltaKind::Input if !(late || delta.is_blank()) => {
+                    // A call of which nobody said what it calls.
+                    return Err(Error::misbehaved(INVALID_RESPONSE));
+                }
+                DeltaKind::Input | DeltaKind::Other => repaired(to, "late_delta"),
+                // It signs what stands in its own block.
+                DeltaKind::Signature if late => repaired(to, "late_delta"),
+                _ if delta.is_blank() => {}
+                _ => {
+                    repaired(to, "content_block_start");
+                    self.push(to, Block::of_delta(&delta));
+                    let last = self.blocks.len().saturating_sub(1);
+                    self.give(to, last, data, &delta);
+                }
+            }
+            return Ok(());
+        };
+        self.give(to, at, data, &delta);
+        Ok(())
+    }
+
+    /// The block that a delta extends: the last one of its index, else the last one that it fits.
+    fn find(&self, delta: &Delta<'_>) -> Option<usize> {
+        let fits = |block: &Block| block.fits(delta) && !block.is_stopped();
+        if delta.says_nothing() {
+            return None;
+        }
+        if let Some(index) = delta.index {
+            let named = |block: &Block| block.index() == Some(index) && fits(block);
+            if let Some(at) = self.blocks.iter().rposition(named) {
+                return Some(at);
+            }
+            if self.closed_early.contains(index) {
+                return None;
+            }
+        }
+        self.blocks.iter().rposition(fits)
+    }
+
+    fn give(&mut self, to: &mut Output<'_>, at: usize, data: &str, delta: &Delta<'_>) {
+        let Some(block) = self.blocks.get_mut(at) else { return };
+        if !block.is_open() {
+            self.waiting_bytes = self.waiting_bytes.saturating_add(block.wait(data));
+            if block.waits_long() {
+                self.pump(to, false);
+            }
+            return;
+        }
+        let mut events = Events::new(self.fold.as_deref_mut(), to.out);
+        block.delta(data, delta, self.index, &mut events);
+        if self.blocks.len() > 1 {
+            self.pump(to, false);
+        }
+    }
+
+    fn block_stop(&mut self, to: &mut Output<'_>, data: &str) {
+        let index = count(data, "index");
+        let named = |block: &Block| !block.is_stopped() && block.index() == index;
+        let found = match index {
+            Some(_) => self.blocks.iter().rposition(named),
+            None => self.blocks.iter().rposition(|block| !block.is_stopped()),
+        };
+        match found.and_then(|at| self.blocks.get_mut(at)) {
+            Some(block) => block.stop(data),
+            None if index.is_some_and(|index| self.closed_early.remove(index)) => {}
+            None => repaired(to, "content_block_stop"),
+        }
+        self.pump(to, false);
+    }
+
+    /// Sends what can be sent. `all`: no more events come.
+    fn pump(&mut self, to: &mut Output<'_>, all: bool) {
+        while let Some(mut block) = self.blocks.pop_front() {
+            if !block.is_open() {
+                self.waiting_bytes = self.waiting_bytes.saturating_sub(block.waiting_bytes());
+                let index = self.index;
+                block.open(index, &mut self.events(to));
+            }
+            let early = !block.is_stopped();
+            let is_over = match self.blocks.len() {
+                waiting if block.is_complete() => waiting > 0,
+                // Of many blocks not each is asked for each that comes.
+                waiting if waiting < WAITING_MAX => {
+                    block.may_close() && self.blocks.iter().any(Block::waits_long)
+                }
+                _ => block.may_close(),
+            };
+            if early && !all && !is_over {
+                return self.blocks.push_front(block);
+            }
+            if early {
+                repaired(to, "content_block_stop");
+                if let Some(index) = block.index() {
+                    self.closed_early.add(index);
+                }
+            }
+            let index = self.index;
+            if block.close(index, &mut self.events(to)) {
+                to.warnings.add("tool_input_conflict");
+            }
+            self.index = self.index.saturating_add(1);
+        }
+    }
+
+    fn message_delta(&mut self, to: &mut Output<'_>, data: &str) -> Result<(), Error> {
+        if let Some(failure) = ending::failure(data, to.context) {
+            return Err(failure);
+        }
+        self.ending = Some(match self.ending.take() {
+            None => data.to_owned(),
+            Some(earlier) => {
+                // Each that comes copies what came before.
+                if earlier.len() > ENDING_BYTES_MAX {
+                    return Err(Error::answer_too_large());
+                }
+                repaired(to, "message_delta");
+                ending::merged(&earlier, data)
+            }
+        });
+        Ok(())
+    }
+}
+
+/// Counts a repair; no head can tell of it any more.
+fn repaired(to: &mut Output<'_>, what: &str) {
+    to.warnings.add_named("repaired", what);
+}
+
+/// The upstream's numbers of blocks, rising.
+#[derive(Debug, Default)]
+struct Indices(Vec<u64>);
+
+impl Indices {
+    fn add(&mut self, index: u64) {
+        if let Err(place) = self.0.binary_search(&index) {
+            self.0.insert(place, index);
+        }
+    }
+
+    fn contains(&self, index: u64) -> bool {
+        self.0.binary_search(&index).is_ok()
+    }
+
+    /// Says whether it was there.
+    fn remove(&mut self, index: u64) -> bool {
+        let place = self.0.binary_search(&index);
+        place.is_ok_and(|place| self.0.remove(place) == index)
+    }
+
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+}

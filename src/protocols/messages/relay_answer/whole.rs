@@ -1,0 +1,113 @@
+//! A whole message: passed on as it is where nothing is wrong with it and the client wants it so,
+//! else read as the events that it stands for.
+
+use super::block::blocks;
+use super::ending;
+use super::member::{copy, count, elements, has, kind, member, text};
+use super::stream::MessagesStream;
+use crate::answer::{Output, Phase};
+use crate::error::Error;
+use crate::json::{ValueKind, Writer};
+use crate::text::names::NameSet;
+
+/// What a message says only at its end.
+const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
+
+/// Members of a whole message that a stream has in the `delta` of `message_delta`, and beside it.
+const IN_DELTA: &str = "safeguard_results";
+const BESIDE_DELTA: &str = "context_management";
+
+/// A whole message, for a client that wants either kind of answer.
+pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
+    if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), to.context) {
+        return Err(failure);
+    }
+    if !to.context.stream
+        && let Some(calls) = calls_if_right(body, to)
+    {
+        let report = &mut *to.report;
+        ending::note(body, report);
+        report.chunks = 1;
+        report.progress = 1;
+        report.tool_calls = calls;
+        let usage = member(body, "usage").unwrap_or("{}");
+        report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
+        report.stop_reason = text(body, "stop_reason").and_then(|it| ending::known(&it.decode()));
+        to.writer.relayed(Phase::Ended);
+        to.out.extend_from_slice(body.as_bytes());
+        return Ok(());
+    }
+    let mut messages = MessagesStream::new(to.context.stream);
+    messages.handle_event(to, "message_start", &start(body))?;
+    if to.context.stream {
+        messages.handle_event(to, "ping", "{\"type\":\"ping\"}")?;
+    }
+    let mut index = 0u64;
+    for block in blocks(member(body, "content").unwrap_or("[]"))? {
+        messages.whole_block(to, &block, index)?;
+        index = index.saturating_add(1);
+    }
+    messages.handle_event(to, "message_delta", &delta(body))?;
+    messages.message_stop(to, Some("{\"type\":\"message_stop\"}"))
+}
+
+/// How many calls are in a message, if it can be passed on as it is.
+fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
+    let content = member(body, "content").filter(|it| kind(it) == Some(ValueKind::Array))?;
+    let mut ids = NameSet::default();
+    let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
+        Some("text") => text(block, "text").is_some(),
+        Some("thinking") => {
+            ["thinking", "signature"].iter().all(|name| text(block, name).is_some())
+        }
+        Some("tool_use") => {
+            let id = text(block, "id").unwrap_or_default().decode();
+            let named = text(block, "name").is_some_and(|name| !name.is_blank());
+            let object = member(block, "input").and_then(kind) == Some(ValueKind::Object);
+            named && object && !id.is_empty() && ids.add(id.into_owned())
+        }
+        named => named.is_some(),
+    };
+    let said = text(body, "stop_reason")?.decode();
+    let usage = member(body, "usage").unwrap_or("{}");
+    let is_right = elements(content).all(right)
+        && ending::reason(Some(&said), !ids.is_empty(), true).is_ok_and(|reason| reason == said)
+        && count(usage, "input_tokens").is_some()
+        && count(usage, "output_tokens").is_some()
+        && ending::head(body, to).is_empty();
+    is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
+}
+
+/// `message_start` of a message.
+fn start(body: &str) -> String {
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object().kind("message_start").key("message").begin_object();
+    copy(body, &mut json, &|key| {
+        !["content", IN_DELTA, BESIDE_DELTA].contains(&key) && !ENDING.contains(&key)
+    });
+    json.key("content").raw("[]");
+    for key in ENDING {
+        json.key(key).null();
+    }
+    json.end_object().end_object();
+    String::from_utf8(out).unwrap_or_default()
+}
+
+/// `message_delta` of a message.
+fn delta(body: &str) -> String {
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object().kind("message_delta").key("delta").begin_object();
+    for key in ENDING {
+        json.key(key).raw(member(body, key).unwrap_or("null"));
+    }
+    copy(body, &mut json, &|key| key == IN_DELTA);
+    json.end_object();
+    copy(body, &mut json, &|key| key == BESIDE_DELTA);
+    if has(body, "usage") {
+        json.key("usage").raw(member(body, "usage").unwrap_or("{}"));
+    }
+    json.end_object();
+    String::from_utf8(out).unwrap_or_default()
+}

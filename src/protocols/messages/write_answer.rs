@@ -1,0 +1,254 @@
+//! Answers in the Messages API: events as they happen, or one message at the end.
+//!
+//! Both are made of the same events of the model in the same order, so a stream always adds up to the message that the
+//! same answer gives without one.
+
+mod frame;
+
+use crate::answer::{AnswerWriter, Phase};
+use crate::ids::Ids;
+use crate::json;
+use crate::model::event::{CallStart, Event, Stop};
+
+/// A sign of life.
+const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
+
+/// Writes one answer.
+#[derive(Debug)]
+pub(crate) struct MessagesWriter {
+    ids: Ids,
+    phase: Phase,
+    form: Form,
+    block: Block,
+}
+
+/// What the client gets.
+#[derive(Debug)]
+enum Form {
+    /// Events. `index` is that of the open block, or of the next.
+    Events { index: u64 },
+    /// One message; `content` is what stands between the brackets.
+    Message { content: Vec<u8> },
+}
+
+/// The block that is open, or was last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Block {
+    Text,
+    Thinking,
+    /// Reasoning whose signature was written.
+    Signed,
+    Call,
+}
+
+impl MessagesWriter {
+    /// `stream`: the client gets events.
+    pub(crate) fn new(stream: bool, ids: Ids) -> Self {
+        let form = match stream {
+            true => Form::Events { index: 0 },
+            false => Form::Message { content: Vec::new() },
+        };
+        Self { ids, phase: Phase::Start, form, block: Block::Text }
+    }
+
+    /// The ping lets a client know early that the connection works. Minting the id of the message takes time, so it is
+    /// done where the client gets it.
+    fn start(&mut self, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
+        self.phase = Phase::Open;
+        if let Form::Events { .. } = self.form {
+            out.extend_from_slice(b"event: message_start\ndata: ");
+            frame::write_message_start(&self.ids.message(), model, input_tokens, out);
+            out.extend_from_slice(b"\n\n");
+            out.extend_from_slice(PING);
+        }
+    }
+
+    fn open(&mut self, block: Block, out: &mut Vec<u8>) {
+        self.block = block;
+        let thinking = block == Block::Thinking;
+        match &mut self.form {
+            Form::Events { index } => {
+                begin_block(*index, out);
+                out.extend_from_slice(match thinking {
+                    true => b"{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\n",
+                    false => b"{\"type\":\"text\",\"text\":\"\"}}\n\n",
+                });
+            }
+            Form::Message { content } => {
+                next(content);
+                content.extend_from_slice(match thinking {
+                    true => b"{\"type\":\"thinking\",\"thinking\":\"",
+                    false => b"{\"type\":\"text\",\"text\":\"",
+                });
+            }
+        }
+    }
+
+    /// Begins a call. In events, `input` is `{}` and its one copy follows as deltas: some clients ignore the one, some
+    /// the other, and one adds them together.
+    fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
+        self.block = Block::Call;
+        match &mut self.form {
+            Form::Events { index } => {
+                begin_block(*index, out);
+                call_head(call, out);
+                out.extend_from_slice(b",\"input\":{}");
+                call_caller(call, out);
+                out.extend_from_slice(b"}}\n\n");
+            }
+            Form::Message { content } => {
+                next(content);
+                call_head(call, content);
+                call_caller(call, content);
+                content.extend_from_slice(b",\"input\":");
+            }
+        }
+    }
+
+    fn sign(&mut self, signature: &str, out: &mut Vec<u8>) {
+        self.block = Block::Signed;
+        match &mut self.form {
+            Form::Events { index } => {
+                delta(*index, b",\"delta\":{\"type\":\"signature_delta\",\"signature\":", out);
+                json::quote(out, signature);
+                out.extend_from_slice(b"}}\n\n");
+            }
+            Form::Message { content } => {
+                content.extend_from_slice(b"\",\"signature\":");
+                json::quote(content, signature);
+            }
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        match &mut self.form {
+            Form::Events { index } => {
+                out.extend_from_slice(
+                    b"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":",
+                );
+                json::push_u64(out, *index);
+                out.extend_from_slice(b"}\n\n");
+                *index = index.saturating_add(1);
+            }
+            Form::Message { content } => content.extend_from_slice(match self.block {
+                Block::Text => b"\"}",
+                Block::Thinking => b"\",\"signature\":\"\"}",
+                Block::Signed | Block::Call => b"}",
+            }),
+        }
+    }
+
+    fn stop(&mut self, stop: &Stop<'_>, out: &mut Vec<u8>) {
+        self.phase = Phase::Ended;
+        match &mut self.form {
+            Form::Events { .. } => {
+                out.extend_from_slice(b"event: message_delta\ndata: ");
+                frame::write_message_delta(stop, out);
+                out.extend_from_slice(
+                    b"\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+                );
+            }
+            Form::Message { content } => {
+                frame::write_message(&self.ids.message(), content, stop, out);
+                *content = Vec::new();
+            }
+        }
+    }
+}
+
+impl AnswerWriter for MessagesWriter {
+    fn write(&mut self, event: Event<'_>, out: &mut Vec<u8>) {
+        match (event, &mut self.form) {
+            (Event::Text(raw), Form::Events { index }) => {
+                delta(*index, b",\"delta\":{\"type\":\"text_delta\",\"text\":\"", out);
+                json::push_whole(out, raw);
+                out.extend_from_slice(b"\"}}\n\n");
+            }
+            (Event::Thinking(raw), Form::Events { index }) => {
+                delta(*index, b",\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"", out);
+                json::push_whole(out, raw);
+                out.extend_from_slice(b"\"}}\n\n");
+            }
+            (Event::Text(raw) | Event::Thinking(raw), Form::Message { content }) => {
+                json::push_whole(content, raw);
+            }
+            (Event::Input(""), Form::Events { .. }) => {}
+            (Event::Input(text), Form::Events { index }) => {
+                delta(*index, b",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":", out);
+                json::quote(out, text);
+                out.extend_from_slice(b"}}\n\n");
+            }
+            (Event::Input(text), Form::Message { content }) => {
+                content.extend_from_slice(text.as_bytes());
+            }
+            (Event::Started { model, input_tokens }, _) => self.start(model, input_tokens, out),
+            (Event::TextBegins, _) => self.open(Block::Text, out),
+            (Event::ThinkingBegins, _) => self.open(Block::Thinking, out),
+            (Event::CallBegins(call), _) => self.open_call(&call, out),
+            (Event::Signature(signature), _) => self.sign(signature, out),
+            (Event::BlockEnds, _) => self.close(out),
+            (Event::Stopped(stop), _) => self.stop(stop, out),
+        }
+    }
+
+    fn ping(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(PING);
+    }
+
+    fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    fn relayed(&mut self, phase: Phase) {
+        self.phase = phase;
+    }
+
+    fn take_back(&mut self) {
+        self.phase = Phase::Start;
+    }
+
+    fn held_bytes(&self) -> usize {
+        match &self.form {
+            Form::Events { .. } => 0,
+            Form::Message { content } => content.len(),
+        }
+    }
+}
+
+fn begin_block(index: u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        b"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":",
+    );
+    json::push_u64(out, index);
+    out.extend_from_slice(b",\"content_block\":");
+}
+
+/// The event up to what is new. `start` is the name of the member and as much of it as is known.
+fn delta(index: u64, start: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":",
+    );
+    json::push_u64(out, index);
+    out.extend_from_slice(start);
+}
+
+fn next(content: &mut Vec<u8>) {
+    if !content.is_empty() {
+        content.push(b',');
+    }
+}
+
+fn call_head(call: &CallStart<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"{\"type\":\"tool_use\",\"id\":");
+    json::quote(out, call.id);
+    out.extend_from_slice(b",\"name\":");
+    json::quote(out, call.name);
+}
+
+fn call_caller(call: &CallStart<'_>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b",\"caller\":{\"type\":\"direct\"}");
+    if let Some(toolset) = call.toolset {
+        out.extend_from_slice(b",\"toolset_name\":");
+        json::quote(out, toolset);
+    }
+}

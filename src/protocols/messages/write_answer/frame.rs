@@ -1,0 +1,126 @@
+//! The frame of a message: everything but its content.
+//!
+//! A whole message and the events `message_start` and `message_delta` say the same; here is what
+//! each of them writes.
+
+use crate::json::{Writer, quote};
+use crate::model::counts::Counts;
+use crate::model::event::Stop;
+
+/// `message_start`, which comes before the upstream's counts are known: clients need `usage` there
+/// and crash without it.
+pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
+    let mut json = Writer::new(out);
+    json.begin_object().kind("message_start");
+    json.key("message").begin_object();
+    write_head(id, model, &mut json);
+    json.key("content").raw("[]");
+    json.key("stop_reason").null().key("stop_sequence").null().key("stop_details").null();
+    json.key("container").null();
+    json.key("usage").begin_object();
+    json.key("input_tokens").u64(input_tokens);
+    json.key("cache_creation_input_tokens").u64(0);
+    json.key("cache_read_input_tokens").u64(0);
+    json.key("output_tokens").u64(0);
+    json.key("service_tier").null();
+    json.end_object().end_object().end_object();
+}
+
+/// `message_delta`
+pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
+    let mut json = Writer::new(out);
+    json.begin_object().kind("message_delta");
+    json.key("delta").begin_object();
+    write_stop(stop, &mut json);
+    json.key("container").null();
+    json.end_object();
+    json.key("usage");
+    json.begin_object();
+    write_input_counts(&stop.counts, &mut json);
+    json.key("output_tokens").u64(stop.counts.output);
+    write_details(&stop.counts, &mut json);
+    json.end_object();
+    json.end_object();
+}
+
+/// A whole message. `content` is what stands between the brackets.
+pub(super) fn write_message(id: &str, content: &[u8], stop: &Stop<'_>, out: &mut Vec<u8>) {
+    out.reserve(content.len().saturating_add(1024));
+    let mut json = Writer::new(out);
+    json.begin_object();
+    write_head(id, stop.model, &mut json);
+    json.key("content").begin_array();
+    json.out().extend_from_slice(content);
+    json.end_array();
+    write_stop(stop, &mut json);
+    json.key("container").null();
+    json.key("diagnostics").null();
+    json.key("usage");
+    write_usage(stop, &mut json);
+    json.end_object();
+}
+
+/// The counts of a whole message, with every field of the format.
+fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
+    json.begin_object();
+    write_input_counts(&stop.counts, json);
+    json.key("cache_creation").null();
+    json.key("output_tokens").u64(stop.counts.output);
+    write_details(&stop.counts, json);
+    json.key("server_tool_use").null();
+    json.key("service_tier");
+    match stop.service_tier {
+        Some(tier) => json.text(tier),
+        None => json.null(),
+    };
+    json.key("speed").null();
+    json.key("inference_geo").null();
+    json.end_object();
+}
+
+fn write_head(id: &str, model: &str, json: &mut Writer<'_>) {
+    json.key("id").text(id);
+    json.kind("message");
+    json.key("role").text("assistant");
+    json.key("model").text(model);
+}
+
+fn write_stop(stop: &Stop<'_>, json: &mut Writer<'_>) {
+    json.key("stop_reason").text(stop.reason);
+    json.key("stop_sequence");
+    match stop.sequence {
+        Some(sequence) => json.text(sequence),
+        None => json.null(),
+    };
+    json.key("stop_details");
+    if stop.reason != "refusal" {
+        json.null();
+        return;
+    }
+    json.begin_object().kind("refusal").key("category").null();
+    json.key("explanation");
+    if stop.explanation.is_empty() {
+        json.null();
+    } else {
+        quote(json.out(), stop.explanation);
+    }
+    json.end_object();
+}
+
+fn write_details(counts: &Counts, json: &mut Writer<'_>) {
+    json.key("output_tokens_details");
+    match counts.thinking {
+        Some(thinking) => {
+            json.begin_object().key("thinking_tokens").u64(thinking).end_object();
+        }
+        None => {
+            json.null();
+        }
+    }
+}
+
+fn write_input_counts(counts: &Counts, json: &mut Writer<'_>) {
+    json.key("input_tokens").u64(counts.input);
+    json.key("cache_creation_input_tokens").u64(counts.cache_creation);
+    json.key("cache_read_input_tokens").u64(counts.cache_read);
+}
