@@ -328,7 +328,7 @@ fn behind(text: &[u8], hash: u64, breaks_max: usize) -> Option<&[u8]> {
     None
 }
 
-/// Adds a record whose data comes in parts, if there is room for it. Says whether there was.
+/// Adds a record whose data comes in parts, if it fits. Says whether it did.
 fn add_record(data: &mut Vec<u8>, tag: u8, parts: [&str; 3]) -> bool {
     let length = parts.iter().fold(0, |sum: usize, part| sum.saturating_add(part.len()));
     let total = data.len().saturating_add(5).saturating_add(length);

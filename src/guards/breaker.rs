@@ -137,7 +137,7 @@ struct Failures {
     news: Count,
     /// The last input had all that the tool requires.
     is_complete: bool,
-    /// The calls, and what the results said.
+    /// The calls, and their results.
     known: NameSet<'static>,
 }
 
@@ -199,12 +199,12 @@ impl<'t, 'a> Counts<'t, 'a> {
             (name, Some(toolset)) => format!("{name}\0{toolset}"),
         };
         let made = format!("{:016x}", of_call(pair.call));
-        let said = format!("={:016x}", of_result(pair.result));
+        let given = format!("={:016x}", of_result(pair.result));
         let is_complete = is_complete(pair.call);
         let (mut all, mut news) = (Count::default(), 0);
         self.failing.update(key, |(name, failures)| {
             let is_later = failures.all.count > 0 && failures.all.turn != turn;
-            let is_new = failures.known.add(made) | failures.known.add(said);
+            let is_new = failures.known.add(made) | failures.known.add(given);
             if is_new && is_later && is_complete {
                 failures.news.add(turn, false);
             }

@@ -72,9 +72,9 @@ pub(crate) fn is_cancelled(result: &ToolResult<'_>) -> bool {
     let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
         return false;
     };
-    let said = text.text.raw();
-    let said = said.strip_prefix("<tool_use_error>").unwrap_or(said);
-    CANCELLED.iter().any(|start| said.starts_with(start))
+    let raw = text.text.raw();
+    let raw = raw.strip_prefix("<tool_use_error>").unwrap_or(raw);
+    CANCELLED.iter().any(|start| raw.starts_with(start))
 }
 
 /// A result's text without what Claude Code adds to its end for the model: how many tokens are left, and the like.

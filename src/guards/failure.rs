@@ -153,7 +153,7 @@ pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
     result.content.len() == 1 && (complains(text) || is_detail(text)) && !is_complete()
 }
 
-/// What a tool said, without the line that Cline and Roo Code write before it: `[read_file for 'a'] Result:`.
+/// The text of a result, without the line that Cline and Roo Code write before it: `[read_file for 'a'] Result:`.
 fn without_head(text: &str) -> &str {
     if !text.starts_with('[') {
         return text;

@@ -38,7 +38,7 @@ pub(crate) struct Guarded {
     pub(crate) end: Option<String>,
 }
 
-/// What the model is told in a result.
+/// Words for the model in a result.
 #[derive(Debug)]
 pub(crate) struct Note {
     /// The turn of the result.
@@ -221,7 +221,7 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
         let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
         let Some(result) = user.results.get_mut(note.result) else { continue };
         let Ok(text) = Reader::new(&note.text, 1).string() else { continue };
-        // Behind another Creole, or with a client that keeps what was sent, it is said already.
+        // Behind another Creole, or with a client that keeps what was sent, the words are there already.
         let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
         if result.content.iter().any(says) {
             continue;

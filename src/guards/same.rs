@@ -39,8 +39,8 @@ struct Input<'a> {
 }
 
 impl Input<'_> {
-    /// Whether this is only said of the call.
-    fn is_said_of_call(self, key: Str<'_>) -> bool {
+    /// Whether this member only describes the call.
+    fn only_describes_call(self, key: Str<'_>) -> bool {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
         is_one_of(&OF_CALLS)
             || self.is_shell && key == "description"
@@ -91,7 +91,7 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
     reader.begin_object()?;
     let mut members = hash::Members::default();
     while let Some(key) = reader.next_key()? {
-        if input.is_said_of_call(key) {
+        if input.only_describes_call(key) {
             reader.skip()?;
             continue;
         }
@@ -129,7 +129,7 @@ impl<'t, 'a> KnownResult<'t, 'a> {
     }
 }
 
-/// A part of what a tool said.
+/// A part of a result.
 enum Part<'t, 'a> {
     Text(Str<'a>),
     Block(&'t Block<'a>),
@@ -145,7 +145,7 @@ impl Part<'_, '_> {
     }
 }
 
-/// What the tool said, without blocks, and ends of texts, that are the client's words alone.
+/// The parts of a result, without blocks, and ends of texts, that are the client's words alone.
 fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
@@ -245,7 +245,7 @@ fn of_block(block: &Block<'_>) -> u64 {
     }
 }
 
-/// Clients escape a text in the same way each time, so that texts which differ are told apart at the
+/// Clients escape a text in the same way each time, so that texts which differ do so at the
 /// first byte that does, unless that is in an escape. Results are long and full of escapes.
 fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
     const STEP: usize = 32;

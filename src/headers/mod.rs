@@ -83,7 +83,7 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
             pass(headers, name, &mut kept);
         }
     }
-    // As they are: what is wrong with one is told once it is needed.
+    // As they are: an error of one comes once it is needed.
     for name in CREDENTIALS {
         for (_, value) in named(headers, name).take(VALUES_MAX) {
             kept.push((name.to_owned(), value.clone()));
@@ -101,8 +101,8 @@ pub(crate) fn sent_credentials(client: &[Header]) -> impl Iterator<Item = &str> 
 /// How many hosts of Creole a request has passed.
 #[must_use]
 pub(crate) fn hops(client: &[Header]) -> u32 {
-    let told = named(client, HOPS).filter_map(|(_, value)| value.trim().parse().ok());
-    told.max().unwrap_or_default()
+    let counts = named(client, HOPS).filter_map(|(_, value)| value.trim().parse().ok());
+    counts.max().unwrap_or_default()
 }
 
 fn named<'h>(headers: &'h [Header], name: &str) -> impl Iterator<Item = &'h Header> {
@@ -193,7 +193,7 @@ pub(crate) fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static 
     })
 }
 
-/// The credentials in headers for an upstream, as far as they are told from ordinary words. `own` are the operator's.
+/// The credentials in headers for an upstream, as far as they differ from ordinary words. `own` are the operator's.
 pub(crate) fn credentials<'h>(
     upstream: &'h [Header],
     own: &'h [UpstreamHeader],
@@ -286,7 +286,7 @@ fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> 
     })
 }
 
-/// What a client is told whose credential cannot be used.
+/// The error for a client whose credential cannot be used.
 pub(crate) fn unauthorized(message: impl Into<String>) -> Error {
     Error::new(Fault::Client, ErrorKind::Authentication, message).with_should_retry(false)
 }

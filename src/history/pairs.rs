@@ -24,7 +24,7 @@ use crate::model::{Block, Message, Role, Text, ToolResult};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};
 
-/// What a model is told about a call whose result is not in the history.
+/// The words for a call whose result is not in the history.
 const MISSING: &str = "Tool result is missing.";
 
 /// As many ids are compared each with each.
@@ -106,7 +106,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
     assemble(turns, answers)
 }
 
-/// Whether nothing is to be repaired, which is so nearly always and can be told without looking
+/// Whether nothing is to be repaired, which is so nearly always and shows without looking
 /// anything up. Turns with very many calls are looked at more closely.
 fn is_right(turns: &[Turn<'_>]) -> bool {
     let mut open: &[Block<'_>] = &[];
@@ -155,7 +155,7 @@ fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings)
     repeated
 }
 
-/// Adds to places of which there is mostly one: no room is left for others.
+/// Adds to places of which there is mostly one: no capacity is kept for others.
 fn add(places: &mut Vec<usize>, place: usize) {
     if places.capacity() == 0 {
         places.reserve_exact(1);

@@ -201,7 +201,7 @@ pub(crate) struct ToolUse<'a> {
 pub(crate) struct ToolResult<'a> {
     /// The id of the call.
     pub id: Str<'a>,
-    /// What the tool said; a string is one text.
+    /// The blocks that the tool gave; a string is one text.
     pub content: Vec<Block<'a>>,
     /// Whether the tool failed.
     pub is_error: bool,

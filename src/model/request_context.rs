@@ -16,7 +16,7 @@ pub struct RequestContext {
     pub model: String,
     /// The upstream knows it by another name.
     pub model_mapped: bool,
-    /// The most tokens that the upstream was asked for; 0 where that is not known.
+    /// The limit of the answer in the upstream's request; 0 where that is not known.
     pub max_tokens: u64,
     /// Whether the client wants a stream.
     pub stream: bool,

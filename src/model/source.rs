@@ -22,7 +22,7 @@ pub(crate) struct Source<'a, 'w> {
     /// How many blocks had a `cache_control`.
     pub(crate) breakpoints: usize,
     counted: Counted,
-    /// An error that has its path already, and is told in place of the one that stops the reading.
+    /// An error that has its path already. It takes the place of the error that stops the reading.
     refused: Option<Error>,
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn read_body<'a, T>(
 }
 
 impl<'a> Source<'a, '_> {
-    /// What the client is told of the error that stopped the reading.
+    /// The client's form of the error that stopped the reading.
     fn located(&mut self, error: json::Error) -> Error {
         if let Some(refused) = self.refused.take() {
             return refused;
@@ -61,7 +61,7 @@ impl<'a> Source<'a, '_> {
         let path = path_at(self.body, self.reader.offset());
         match (path.as_str(), error.path()) {
             ("", "") => {
-                // What kind of value it is was told by its first letter.
+                // Its first letter alone showed which kind of value it is.
                 let mut reader = Reader::of(self.body);
                 match reader.skip().and_then(|_| reader.end()) {
                     Ok(()) => Error::invalid(format!("The request body: {}", error.reason())),

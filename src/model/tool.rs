@@ -163,7 +163,7 @@ impl<'a> ToolDefinition<'a> {
         Ok(true)
     }
 
-    /// Takes from `function` what is asked about any tool.
+    /// Takes from `function` what is needed of any tool.
     fn read_function(&mut self, source: &mut Source<'a, '_>) -> Read<()> {
         let mut function = source.reader.clone();
         source.object(|source, key| match key {

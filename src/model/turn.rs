@@ -48,7 +48,7 @@ pub(crate) enum UserPart<'a> {
 }
 
 /// The user's words where a late result came. Without it the last turn would be the model's own, and the model
-/// would be asked to go on with that.
+/// would go on with that.
 pub(crate) const MOVED: &str =
     "[The result of an earlier tool call has come. It stands with its call.]";
 

@@ -84,14 +84,14 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
     for_request(&client).estimate(&client)
 }
 
-/// Where an upstream counts tokens; nothing where it cannot, or is not to be asked.
+/// Where an upstream counts tokens; nothing where it cannot, or must not.
 #[must_use]
 pub(crate) fn count_path(config: &Config, upstream: &Upstream) -> Option<String> {
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| of(upstream.protocol).count_path(upstream)).flatten()
 }
 
-/// The request for the upstream's count of a request; nothing where it cannot count, or is not to be asked.
+/// The request for the upstream's count of a request; nothing where it cannot count, or must not.
 #[must_use]
 pub(crate) fn count_request(
     body: &str,

@@ -136,8 +136,8 @@ pub(super) fn kind_of(
 }
 
 fn unknown_type(definition: &ToolDefinition<'_>, body: &str) -> Error {
-    let told = unknown_tag(&definition.tool_type);
-    Error::invalid(format!("{}: {told}", dotted(body, definition.at)))
+    let reason = unknown_tag(&definition.tool_type);
+    Error::invalid(format!("{}: {reason}", dotted(body, definition.at)))
 }
 
 /// A name that the real API accepts, or, unless strict, one that can be mapped.

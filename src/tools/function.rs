@@ -1,4 +1,4 @@
-//! One function as the upstream is told of it.
+//! One function as the upstream gets it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::text::words;
 const EXAMPLES_MAX: usize = 3;
 const EXAMPLE_BYTES_MAX: usize = 2048;
 
-/// One function as the upstream is told of it.
+/// One function as the upstream gets it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Function<'a> {
     /// What the client knows it as.

@@ -1,6 +1,6 @@
 //! The tools of a request: `tools`, `tool_choice`, `parallel_tool_calls` and `web_search_options`.
 //!
-//! [`ToolSet`] holds what the upstream is told and what must be known of it afterwards: the names
+//! [`ToolSet`] holds what the upstream gets and what must be known of it afterwards: the names
 //! that calls in the history get, and the tools that an answer may call. It is made of all that a
 //! request says about tools, in three steps:
 //!

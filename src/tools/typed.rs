@@ -1,5 +1,5 @@
 //! The tools that the client runs and the model is trained on: a request names them by `type` alone,
-//! so another model must be told what they take. Each is a file of JSON in `typed/`.
+//! so another model needs their descriptions and schemas. Each is a file of JSON in `typed/`.
 
 use crate::json::{self, Str};
 use crate::text::words;
@@ -30,7 +30,7 @@ impl Builtin {
         self.text("name").raw()
     }
 
-    /// What the model is told.
+    /// The description for the model.
     pub(super) fn description(self) -> Str<'static> {
         self.text("description")
     }

@@ -70,7 +70,7 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<u64, Error> {
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     let body = surrogates::without_halves(client.body);
     let client = ClientRequest { body: &body, ..*client };
-    // The client asks for a number: what is told of the request itself goes with its answer.
+    // The client asks for a number: warnings go with the answer of the request itself.
     let mut warnings = Warnings::new(false);
     let translated = write_request(&client, Purpose::Count, &[], &mut warnings).ok()?;
     // What a guard answers goes to no upstream, which could count it.
@@ -159,7 +159,7 @@ fn sent_reasoning(
         return;
     }
     let messages = std::mem::take(&mut request.messages);
-    // What cannot be sent is told where it is sent.
+    // What cannot be sent is an error where it is sent.
     let recipient = Recipient { profile, marks, keeps_ids: false };
     let history = History::read(messages, recipient, &mut Warnings::new(false));
     for turn in history.map(|history| history.turns).unwrap_or_default() {

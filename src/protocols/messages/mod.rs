@@ -62,7 +62,7 @@ impl UpstreamProtocol for Messages {
     }
 
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
-        // The client asks for a number: what is told of the request itself goes with its answer.
+        // The client asks for a number: warnings go with the answer of the request itself.
         let translated = self.write_request(client, &[], &mut Warnings::new(false)).ok()?;
         let Translated::Send { upstream, body, mut context } = translated else { return None };
         context.stream = false;

@@ -10,7 +10,7 @@ use crate::json::{self, Reader, Writer};
 use crate::text::names::NameSet;
 use crate::text::words;
 
-/// Most models of an upstream that are told: a list of short names grows thirtyfold.
+/// Most models of an upstream that are listed: a list of short names grows thirtyfold.
 const MODELS_MAX: usize = 1000;
 
 /// Longest name of one.
@@ -19,7 +19,7 @@ const ID_BYTES_MAX: usize = 256;
 /// Names of the context window's size: vLLM, `OpenRouter`.
 const SIZES: [&str; 2] = ["max_model_len", "context_length"];
 
-/// An upstream's list, `{"data": [{"id": …}]}`; nothing where it is none. Names that stand twice are told once.
+/// An upstream's list, `{"data": [{"id": …}]}`; nothing where it is none. Names that stand twice are listed once.
 #[must_use]
 pub(crate) fn of_upstream(body: &[u8]) -> Option<Vec<u8>> {
     let body = json::member(std::str::from_utf8(body).ok()?, "data")?;

@@ -17,7 +17,7 @@ pub(crate) struct Turn<'a> {
     pub prefilled: bool,
 }
 
-/// What the upstream is told about thinking.
+/// The settings of thinking in the upstream's request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effective {
     effort: Option<Effort>,
@@ -109,12 +109,12 @@ impl Effective {
     }
 }
 
-/// How many tokens the upstream is asked for.
+/// How many tokens the answer may have.
 pub(crate) fn limited(wanted: u64, profile: &Profile) -> u64 {
     if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
 }
 
-/// How many tokens the model may think for. The client left room for an answer below its own limit; where that is
+/// How many tokens the model may think for. The client left tokens for an answer below its own limit; where that is
 /// lowered, half of the new one is left.
 fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
     let context = request.max_tokens.unwrap_or(u64::MAX);

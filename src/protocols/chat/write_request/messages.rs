@@ -157,7 +157,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         users.fold(system, usize::saturating_add)
     }
 
-    /// Whether the client wants the prompt cached up to a result, and it can be said there.
+    /// Whether the client wants the prompt cached up to a result, and the upstream has a place for that.
     pub(super) fn caches(&self, result: &ToolResult<'_>) -> bool {
         let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
         self.takes_parts() && result.content.iter().any(is_cached)

@@ -16,7 +16,7 @@ pub(crate) struct Parts<'p, 'a> {
     pub(crate) body: &'a str,
 }
 
-/// Whether a block can be said in words, so that [`push_text`] says all of it.
+/// Whether a block can be put in words, all of it by [`push_text`].
 pub(crate) fn is_text(block: &Block<'_>, profile: &Profile) -> bool {
     match block {
         Block::Image(_) => profile.image_parts == ImageParts::None,

@@ -147,7 +147,7 @@ impl<'a> SentMessages<'a> {
             if reader.string()?.is_empty() {
                 message.texts_left_out = 1;
             } else {
-                // There can be many messages of one: no room is left for others.
+                // There can be many messages of one: no capacity is kept for others.
                 message.blocks = vec![Part { raw: content, kind: BlockKind::Neither }];
             }
         } else {

@@ -155,7 +155,7 @@ fn repair<'a>(
     }
 }
 
-/// Whether a body is a request for an upstream, as far as that can be told by its model.
+/// Whether a body is a request for an upstream, as far as its model shows that.
 pub(super) fn takes(client: &ClientRequest<'_>) -> bool {
     client.route().is_some() && json::member(client.body, "messages").is_some()
 }

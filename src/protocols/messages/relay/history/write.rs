@@ -133,7 +133,7 @@ enum Entry<'t, 'a> {
     Raw(&'a str),
     /// A result that the history does not have.
     Missing(&'t ToolResult<'a>),
-    /// A result that no call asked for.
+    /// A result without a call.
     Orphan(&'a str),
     /// The words for a result that stands with its call.
     Moved,
@@ -197,7 +197,7 @@ impl<'t, 'a> Entry<'t, 'a> {
     }
 }
 
-/// A result that no call asked for is told in words; what is not text follows as it is.
+/// Writes a result without a call in words; what is not text follows as it is.
 fn write_orphan(result: &str, json: &mut Writer<'_>) {
     let content = json::member(result, "content").unwrap_or("[]");
     let mut text = Vec::new();
