@@ -38,10 +38,10 @@ impl Exchange {
         let may_refuse = round.answer().is_none_or(|answer| {
             let context = answer.context();
             self.can_rebuild(context)
-                || context.has_images
-                || context.has_documents
-                || context.has_reasoning
-                || context.has_schema
+                || context.refusable.images
+                || context.refusable.documents
+                || context.refusable.reasoning
+                || context.refusable.schema
         });
         may_refuse && self.can_call_again()
     }

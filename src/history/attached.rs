@@ -1,19 +1,27 @@
 //! Which images and files a request has. An upstream may refuse what clients send again with each request.
 
 use crate::json::Str;
+use crate::model::request_context::Refusable;
 use crate::model::{Block, DocumentSource, ImageSource, Message, Request, Role};
 use crate::text::words;
 
 /// Most hosts of images that are looked for in an error.
 const HOSTS_MAX: usize = 16;
 
-/// Whether a user's message has an image in it.
-pub(crate) fn has_images(request: &Request<'_>) -> bool {
-    has_block(request, is_image)
+/// The images and files of a request for an upstream that takes them.
+pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: bool) -> Refusable {
+    let images = takes_images && has_block(request, is_image);
+    Refusable {
+        images,
+        new_image: images && has_new_image(request),
+        image_hosts: if images { image_hosts(request) } else { Vec::new() },
+        documents: takes_files && has_documents(request),
+        ..Refusable::default()
+    }
 }
 
 /// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
-pub(crate) fn has_new_image(request: &Request<'_>) -> bool {
+fn has_new_image(request: &Request<'_>) -> bool {
     let last = request.messages.iter().rfind(|message| message.role == Role::User);
     last.is_some_and(|message| {
         let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
@@ -22,7 +30,7 @@ pub(crate) fn has_new_image(request: &Request<'_>) -> bool {
 }
 
 /// Whether there is a document in it that is not text.
-pub(crate) fn has_documents(request: &Request<'_>) -> bool {
+fn has_documents(request: &Request<'_>) -> bool {
     let is_file = |block: &Block<'_>| match block {
         Block::Document(document) => {
             !matches!(&document.source, DocumentSource::Text(_) | DocumentSource::Content(_))
@@ -64,7 +72,7 @@ fn within<'b, 'a>(block: &'b Block<'a>) -> &'b [Block<'a>] {
 }
 
 /// The hosts from which the upstream has to fetch images: an error about one of them may name nothing else.
-pub(crate) fn image_hosts(request: &Request<'_>) -> Vec<String> {
+fn image_hosts(request: &Request<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for message in &request.messages {
         message.content.iter().for_each(|block| collect_hosts(block, &mut hosts));

@@ -48,20 +48,8 @@ pub struct RequestContext {
     pub edge_key: bool,
     /// The final assistant text, where the profile says that the upstream repeats it.
     pub prefill: String,
-    /// The upstream got images.
-    pub has_images: bool,
-    /// The hosts from which it has to fetch some of them, in lower case.
-    pub image_hosts: Vec<String>,
-    /// The upstream got documents that are not text.
-    pub has_documents: bool,
-    /// The user has just given one of the images.
-    pub has_new_image: bool,
-    /// The upstream got a `response_format`.
-    pub has_schema: bool,
-    /// The upstream got reasoning of earlier turns, if there are any.
-    pub has_reasoning: bool,
-    /// Which parameters the upstream may have got.
-    pub parameters: Parameters,
+    /// What the upstream may refuse of the request.
+    pub refusable: Refusable,
     /// What shape the request had.
     pub counts: RequestCounts,
     /// What the upstream's answers need.
@@ -70,8 +58,20 @@ pub struct RequestContext {
 
 /// What the upstream may refuse of a request that has it. Where it has not, an error that names it means something
 /// else.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parameters {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Refusable {
+    /// Images.
+    pub images: bool,
+    /// One of the images is new: the user has just given it.
+    pub new_image: bool,
+    /// The hosts from which the upstream has to fetch some of the images, in lower case.
+    pub image_hosts: Vec<String>,
+    /// Documents that are not text.
+    pub documents: bool,
+    /// A schema of the answer.
+    pub schema: bool,
+    /// Reasoning of earlier turns.
+    pub reasoning: bool,
     /// `temperature` or `top_p`
     pub sampling: bool,
     /// `top_k`

@@ -19,7 +19,7 @@ pub(super) fn is_one_image(
     if ONE_IMAGE.has(Part::Other, &text) {
         return false;
     }
-    if context.image_hosts.iter().any(|host| fails_at(&text, host)) {
+    if context.refusable.image_hosts.iter().any(|host| fails_at(&text, host)) {
         return true;
     }
     // What it names behind these would be taken.

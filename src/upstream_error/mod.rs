@@ -134,9 +134,11 @@ fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) 
         400 | 403 if error_body.is_limited() => 429,
         424 | 500 | 502 | 503 if error_body.is_too_long() => 400,
         // What a server lacks: some other server's path, or its own fault.
-        404 | 500 if context.has_images && says(&NO_IMAGES) => 400,
+        404 | 500 if context.refusable.images && says(&NO_IMAGES) => 400,
         // What it cannot fetch or read is the client's to change: SDKs would send it again.
-        404 | 413 | 415 | 500 if context.has_images && error_body.is_one_image(status, context) => {
+        404 | 413 | 415 | 500
+            if context.refusable.images && error_body.is_one_image(status, context) =>
+        {
             400
         }
         // A template's, which some servers take for their own error.

@@ -37,22 +37,22 @@ pub(super) fn reasons(
     }
     let content = has_calls.then(|| content::refused_content(message, text)).flatten();
     // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
-    let is_silent = context.parameters.silent_calls;
+    let is_silent = context.refusable.silent_calls;
     reasons.extend(content.clone().filter(|_| is_silent));
-    if is_of_lack && context.has_documents && NO_DOCUMENTS.says(text) {
+    if is_of_lack && context.refusable.documents && NO_DOCUMENTS.says(text) {
         reasons.push(Reason::Documents);
     }
-    if is_of_lack && context.has_images {
+    if is_of_lack && context.refusable.images {
         if NO_IMAGES.says(text) {
             reasons.push(Reason::Images);
         } else if images::is_one_image(message, parameter, context) {
             reasons.push(Reason::OneImage);
         }
     }
-    if is_of_lack && context.has_schema && RESPONSE_FORMAT.says(text) {
+    if is_of_lack && context.refusable.schema && RESPONSE_FORMAT.says(text) {
         reasons.push(Reason::ResponseFormat);
     }
-    if is_of_member && context.has_reasoning && REASONING.says(text) {
+    if is_of_member && context.refusable.reasoning && REASONING.says(text) {
         reasons.push(Reason::Reasoning);
     }
     reasons.extend(window::most_output(message).map(Reason::AnswerLimit));

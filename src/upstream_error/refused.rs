@@ -132,7 +132,7 @@ impl Refused {
             Reason::Images => Self::Images,
             // An image that a tool gave, or that is older than the last question, comes again with each request. A new
             // image of the user is the user's to mend.
-            Reason::OneImage if !context.has_new_image => Self::Images,
+            Reason::OneImage if !context.refusable.new_image => Self::Images,
             Reason::Documents => Self::Documents,
             Reason::ResponseFormat => Self::ResponseFormat,
             Reason::Reasoning => Self::Reasoning,
@@ -177,7 +177,7 @@ impl Refused {
     /// Whether a Chat Completions request can have it. Where it has not, an error that names it means something else.
     #[must_use]
     pub(crate) fn may_be_in(&self, context: &RequestContext) -> bool {
-        let has = context.parameters;
+        let has = &context.refusable;
         match self {
             Self::StopCount(most) => context.stop_sequences.len() > *most,
             Self::EmptyContent(_) => context.counts.has_calls(),

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::error::Rejection;
-use crate::model::request_context::Tool;
+use crate::model::request_context::{Refusable, Tool};
 use crate::upstream_error::parts;
 
 fn in_clients_words(message: &str, context: &RequestContext) -> Option<String> {
@@ -12,8 +12,10 @@ fn in_clients_words(message: &str, context: &RequestContext) -> Option<String> {
 }
 
 fn told_of(message: &str) -> Option<String> {
-    let mut context =
-        RequestContext { has_images: true, has_documents: true, ..RequestContext::default() };
+    let mut context = RequestContext {
+        refusable: Refusable { images: true, documents: true, ..Refusable::default() },
+        ..RequestContext::default()
+    };
     for (place, name) in [(Some(0), "Read"), (None, "member"), (Some(4), "mcp__t__bad")] {
         let outgoing = name.to_owned();
         context.tools.push(Tool { outgoing, place, ..Tool::default() });

@@ -1,6 +1,7 @@
 //! Images that an upstream cannot fetch, read or take so many of.
 
 use super::*;
+use crate::model::request_context::Refusable;
 use crate::upstream_error::images::is_one_image;
 use crate::upstream_error::wordings::NO_IMAGES;
 
@@ -203,8 +204,11 @@ const ROWS: &[Row] = &[
 /// A conversation with an image in a tool's result, another one from this host, and nothing new.
 fn seen() -> RequestContext {
     RequestContext {
-        has_images: true,
-        image_hosts: vec!["pictures.example".to_owned()],
+        refusable: Refusable {
+            images: true,
+            image_hosts: vec!["pictures.example".to_owned()],
+            ..Refusable::default()
+        },
         max_tokens: 1_000,
         ..context()
     }

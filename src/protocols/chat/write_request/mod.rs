@@ -23,7 +23,7 @@ use crate::headers::is_of_claude_code;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
 use crate::json::Writer;
-use crate::model::request_context::{Display, Parameters, RequestContext, Withheld};
+use crate::model::request_context::{Display, Refusable, RequestContext, Withheld};
 use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::observe::warning::Warnings;
@@ -120,7 +120,7 @@ impl Target<'_> {
         let written = writer.write(turns, json.key("messages"))?;
         // What is sent beside what the estimate looked at.
         let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
-        context.parameters.silent_calls = written.silent_calls;
+        context.refusable.silent_calls = written.silent_calls;
         context.input_tokens = context.input_tokens.saturating_add(more);
         tools.write(&mut json);
         if continues {
@@ -148,15 +148,13 @@ impl Target<'_> {
         let config = client.config;
         let input_tokens = tokens::estimate(request);
         let mut counts = tokens::counts(request);
-        let has_images = profile.image_parts != ImageParts::None && attached::has_images(request);
-        let has_new_image = has_images && attached::has_new_image(request);
-        let image_hosts = if has_images { attached::image_hosts(request) } else { Vec::new() };
-        let has_documents = profile.file_parts && attached::has_documents(request);
+        let takes_images = profile.image_parts != ImageParts::None;
+        let attached = attached::refusable(request, takes_images, profile.file_parts);
 
         let guards = config.guards(upstream);
         let marks = Marks::new(config, upstream, model);
         let mut history = self.read_history(request, guards.pairing, &marks, warnings)?;
-        let parameters = parameters(request, &history, profile);
+        let refusable = refusable(attached, request, &history, profile);
         let prefilled = is_prefilled(&history.turns);
         let prefill = prefill(&history.turns, profile, warnings)?;
 
@@ -193,13 +191,7 @@ impl Target<'_> {
             input_estimate: input_tokens,
             edge_key: upstream.key.is_own(),
             prefill,
-            has_images,
-            image_hosts,
-            has_new_image,
-            has_documents,
-            has_schema: request.output_schema.is_some(),
-            has_reasoning: history.has_reasoning || is_required(profile),
-            parameters,
+            refusable,
             counts,
             profile: for_answer(profile, &tools),
         });
@@ -250,10 +242,17 @@ fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
     Profile { text_tool_calls, ..profile.clone() }
 }
 
-/// Which parameters are sent, unless the profile says that they are not.
-fn parameters(request: &Request<'_>, history: &History<'_>, profile: &Profile) -> Parameters {
+/// What is sent, unless the profile says that it is not. `attached` are the images and files.
+fn refusable(
+    attached: Refusable,
+    request: &Request<'_>,
+    history: &History<'_>,
+    profile: &Profile,
+) -> Refusable {
     let thinks = request.thinking.is_some() || request.effort.is_some() || history.effort.is_some();
-    Parameters {
+    Refusable {
+        schema: request.output_schema.is_some(),
+        reasoning: history.has_reasoning || is_required(profile),
         sampling: request.temperature.is_some() || request.top_p.is_some(),
         top_k: request.top_k.is_some(),
         thinking: thinks || profile.thinking_switch != ThinkingSwitch::None,
@@ -262,6 +261,7 @@ fn parameters(request: &Request<'_>, history: &History<'_>, profile: &Profile) -
         neighbours: !alternates(&history.turns),
         // Known when the messages are written.
         silent_calls: false,
+        ..attached
     }
 }
 

@@ -177,11 +177,8 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
         }
     }
     context.max_tokens = request.max_tokens.unwrap_or_default();
-    context.has_images = attached::has_images(request);
-    context.has_new_image = attached::has_new_image(request);
-    context.image_hosts = attached::image_hosts(request);
-    context.has_documents = attached::has_documents(request);
-    context.has_reasoning = guards::has_thinking(request);
+    context.refusable = attached::refusable(request, true, true);
+    context.refusable.reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
         context.stop_sequences.push(sequence.decode().into_owned());
     }
