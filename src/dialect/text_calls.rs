@@ -35,8 +35,9 @@ use crate::carry::signature::Field;
 use crate::dialect::profile::TextToolCalls;
 use crate::model::request_context::{Tool, Tools};
 use crate::text::words;
+use cursor::Extent;
 use fence::Fence;
-use syntax::{Extent, Syntax};
+use syntax::Syntax;
 
 /// Watches a text for calls.
 #[derive(Debug)]

@@ -110,6 +110,25 @@ pub(crate) fn kind_of(value: &str) -> ValueKind {
     Reader::of(value).kind().unwrap_or(ValueKind::Null)
 }
 
+/// The parts of a keyword's value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    /// Data.
+    Data,
+    /// A schema, or an array of schemas.
+    Schema,
+    /// An object whose members are schemas, under names that the client chose.
+    Named,
+}
+
+pub(crate) fn holds(keyword: &str) -> Holds {
+    match keyword_value(keyword) {
+        KeywordValue::Schema | KeywordValue::Branches | KeywordValue::Items => Holds::Schema,
+        KeywordValue::Named => Holds::Named,
+        _ => Holds::Data,
+    }
+}
+
 /// The types of values.
 pub(crate) const TYPES: [&str; 7] =
     ["string", "number", "integer", "boolean", "object", "array", "null"];

@@ -11,9 +11,8 @@
 
 use std::borrow::Cow;
 
-use super::walk::{Holds, holds};
 use crate::json::{self, Str, ValueKind, Writer};
-use crate::json_schema::{kind_of, written};
+use crate::json_schema::{Holds, holds, kind_of, written};
 use crate::text::names::Names;
 use crate::text::words;
 

@@ -6,28 +6,7 @@
 use super::facts::{Facts, Member};
 use super::merged::Merged;
 use crate::json::{self, ValueKind, Writer};
-use crate::json_schema::{
-    KeywordValue, PATTERN_PROPERTIES, is_unportable, keyword_value, kind_of, may_be_bool,
-};
-
-/// What the value of a keyword is made of.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holds {
-    /// Data.
-    Data,
-    /// A schema, or an array of schemas.
-    Schema,
-    /// An object whose members are schemas, under names that the client chose.
-    Named,
-}
-
-pub(super) fn holds(keyword: &str) -> Holds {
-    match keyword_value(keyword) {
-        KeywordValue::Schema | KeywordValue::Branches | KeywordValue::Items => Holds::Schema,
-        KeywordValue::Named => Holds::Named,
-        _ => Holds::Data,
-    }
-}
+use crate::json_schema::{Holds, PATTERN_PROPERTIES, holds, is_unportable, kind_of, may_be_bool};
 
 /// Writes schemas as an upstream takes them. Nothing fails: a schema was read with its request.
 pub(super) trait Dialect {

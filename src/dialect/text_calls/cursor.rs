@@ -3,12 +3,30 @@
 use std::borrow::Cow;
 
 use crate::json::{Reader, ValueKind};
+use crate::model::request_context::Tool;
 use crate::text::bare_json;
 use crate::text::json_scan::DEPTH_MAX;
 use crate::text::words;
 
 use super::Piece;
-use super::syntax::{Around, Call, Extent, Tools};
+
+/// The tool that a model means by a name.
+pub(super) type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
+
+/// Which part of the answer a text is.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extent {
+    /// Nothing came before it.
+    pub(super) is_all: bool,
+    /// The model did not end it.
+    pub(super) is_cut_off: bool,
+}
+
+/// Tags around calls: start and end.
+pub(super) type Around = &'static [(&'static str, &'static str)];
+
+/// Reads a call from behind its start, to its end.
+pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
 
 /// What is left to read. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {

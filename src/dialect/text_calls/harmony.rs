@@ -1,8 +1,7 @@
 //! Harmony, the form of gpt-oss: messages in channels.
 
 use super::Piece;
-use super::cursor::Cursor;
-use super::syntax::Tools;
+use super::cursor::{Cursor, Tools};
 use crate::carry::signature::Field;
 use crate::text::words;
 

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 
 use super::Piece;
-use super::cursor::Cursor;
-use super::syntax::{Extent, Tools};
+use super::cursor::{Cursor, Extent, Tools};
 use crate::json::{self, Reader};
 use crate::json_schema::input::property;
 

@@ -4,9 +4,8 @@
 //! rule for all of them says where a value ends ([`Cursor::value`]); where it leaves a doubt, there is no call.
 
 use super::Piece;
-use super::cursor::Cursor;
+use super::cursor::{Around, Cursor, Tools};
 use super::schema::{allows, has_parameter};
-use super::syntax::{Around, Tools};
 use crate::json::{self, Reader, ValueKind, Writer};
 use crate::json_schema::input::{Budget, has_required, property};
 use crate::model::request_context::Tool;

@@ -1,9 +1,8 @@
 //! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it is.
 
 use super::Piece;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Tools};
 use super::in_tags::Object;
-use super::syntax::Tools;
 use crate::text::words;
 
 const SEP: &str = "<|sep|>";

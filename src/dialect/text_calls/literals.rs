@@ -3,8 +3,7 @@
 use std::str::Chars;
 
 use super::Piece;
-use super::cursor::Cursor;
-use super::syntax::{Around, Tools};
+use super::cursor::{Around, Cursor, Tools};
 use crate::json::{self, Reader, Writer};
 use crate::text::json_scan::DEPTH_MAX;
 use crate::text::names::NameSet;

@@ -1,10 +1,9 @@
 //! MiniMax M3: elements that are named like the members of the input. Only what its mark precedes is a tag.
 
 use super::Piece;
-use super::cursor::Cursor;
+use super::cursor::{Cursor, Tools};
 use super::in_tags::{Declared, Object, write_value};
 use super::schema::allows;
-use super::syntax::Tools;
 use crate::json;
 use crate::json_schema::input::property;
 use crate::text::words;

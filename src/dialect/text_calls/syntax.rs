@@ -3,23 +3,11 @@
 //! All of them read several calls, and give nothing unless the whole text is calls, perhaps with the tokens that
 //! ended it, and LFM2's remark. Harmony also has what the model thinks and says, with calls or without.
 
-use super::cursor::Cursor;
+use super::cursor::{Around, Call, Cursor, Extent, Tools};
 use super::{Piece, harmony, in_json, in_tags, kimi_k3, literals, minimax_m3};
 use crate::dialect::profile::TextToolCalls;
-use crate::model::request_context::{NAME_BYTES_MAX, Tool};
+use crate::model::request_context::NAME_BYTES_MAX;
 use crate::text::words;
-
-/// The tool that a model means by a name.
-pub(super) type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
-
-/// Which part of the answer a text is.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Extent {
-    /// Nothing came before it.
-    pub(super) is_all: bool,
-    /// The model did not end it.
-    pub(super) is_cut_off: bool,
-}
 
 /// How calls are written as text.
 #[derive(Debug)]
@@ -46,9 +34,6 @@ pub(super) struct Syntax {
     forms: &'static [(&'static str, Form)],
 }
 
-/// Tags around calls: start and end.
-pub(super) type Around = &'static [(&'static str, &'static str)];
-
 /// How a text is read.
 #[derive(Debug)]
 enum Form {
@@ -57,9 +42,6 @@ enum Form {
     /// Something else.
     Other(fn(&mut Cursor<'_>, Tools<'_>, &mut Vec<Piece>) -> Option<()>),
 }
-
-/// Reads a call from behind its start, to its end.
-pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
 
 const fn calls(around: Around, start: &'static str, call: Call) -> Form {
     Form::Calls { around, start, call }

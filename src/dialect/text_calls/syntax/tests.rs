@@ -1,7 +1,7 @@
 //! Each syntax, and what is none of it.
 
 use super::*;
-use crate::model::request_context;
+use crate::model::request_context::{self, Tool};
 
 fn read(name: TextToolCalls, text: &str, extent: Extent, tools: Tools<'_>) -> Option<Vec<Piece>> {
     Syntax::of(name)?.read(text, extent, tools)
