@@ -1,4 +1,4 @@
-//! The guest side of the proxy-wasm ABI 0.2.1: the only file that knows a host, but for `wasi`.
+//! The guest side of the proxy-wasm ABI 0.2.1: the only module that knows a host, but for `wasi`.
 //!
 //! It decides nothing. An export reads what its callback is about, asks the [`Filter`], and does
 //! what was decided. Why this is not the crate `proxy-wasm`: see
@@ -12,44 +12,26 @@
 //!   `proxy_on_memory_allocate`, of exactly the size that it then names.
 #![allow(unsafe_code)]
 
+mod hostcalls;
+
 use std::alloc::Layout;
 use std::cell::{Cell, RefCell};
 use std::panic;
 
+use creole::Millis;
 use creole::observe::log::Level;
 use creole::text::names::Names;
-use creole::{Header, Millis};
+
+use hostcalls::{
+    Buffer, Map, NOT_FOUND, Status, buffer, check, headers, host, log, now, now_ns, property,
+    send_local_response, set_buffer, set_headers,
+};
 
 use crate::Filter;
-use crate::action::{Action, Decision, Flow, LocalResponse, Side};
+use crate::action::{Action, Decision, Flow, Side};
 use crate::filter::ContextId;
 use crate::stream::Route;
 use crate::wasi;
-
-/// Why a hostcall did nothing: the number of the ABI.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Status(u32);
-
-/// What was asked for is not there.
-const NOT_FOUND: Status = Status(1);
-
-/// A `proxy_buffer_type_t`.
-#[derive(Clone, Copy)]
-#[repr(u32)]
-enum Buffer {
-    RequestBody = 0,
-    ResponseBody = 1,
-    PluginConfiguration = 7,
-}
-
-/// A `proxy_map_type_t`.
-#[derive(Clone, Copy)]
-#[repr(u32)]
-enum Map {
-    RequestHeaders = 0,
-    ResponseHeaders = 2,
-}
-
 /// `proxy_action_t`, as Envoy reads it: for a head or trailers, and for a body.
 const CONTINUE: u32 = 0;
 const STOP_ITERATION: u32 = 1;
@@ -61,207 +43,6 @@ const STREAM_RESPONSE: u32 = 1;
 /// `proxy_metric_type_t`
 const COUNTER: u32 = 0;
 const HISTOGRAM: u32 = 2;
-
-/// Beyond every buffer: the whole of it is replaced.
-const WHOLE: usize = usize::MAX >> 1;
-
-mod host {
-    #[link(wasm_import_module = "env")]
-    unsafe extern "C" {
-        pub(super) fn proxy_log(level: u32, text: *const u8, size: usize) -> u32;
-        pub(super) fn proxy_get_current_time_nanoseconds(time: *mut u64) -> u32;
-        pub(super) fn proxy_continue_stream(stream: u32) -> u32;
-        pub(super) fn proxy_set_tick_period_milliseconds(period: u32) -> u32;
-        pub(super) fn proxy_get_buffer_bytes(
-            buffer: u32,
-            start: usize,
-            size: usize,
-            bytes: *mut *mut u8,
-            bytes_size: *mut usize,
-        ) -> u32;
-        pub(super) fn proxy_set_buffer_bytes(
-            buffer: u32,
-            start: usize,
-            size: usize,
-            bytes: *const u8,
-            bytes_size: usize,
-        ) -> u32;
-        pub(super) fn proxy_get_header_map_pairs(
-            map: u32,
-            pairs: *mut *mut u8,
-            pairs_size: *mut usize,
-        ) -> u32;
-        pub(super) fn proxy_set_header_map_pairs(
-            map: u32,
-            pairs: *const u8,
-            pairs_size: usize,
-        ) -> u32;
-        pub(super) fn proxy_get_property(
-            path: *const u8,
-            path_size: usize,
-            value: *mut *mut u8,
-            value_size: *mut usize,
-        ) -> u32;
-        pub(super) fn proxy_close_stream(stream: u32) -> u32;
-        pub(super) fn proxy_send_local_response(
-            status: u32,
-            details: *const u8,
-            details_size: usize,
-            body: *const u8,
-            body_size: usize,
-            headers: *const u8,
-            headers_size: usize,
-            grpc_status: i32,
-        ) -> u32;
-        pub(super) fn proxy_set_effective_context(context: u32) -> u32;
-        pub(super) fn proxy_define_metric(
-            kind: u32,
-            name: *const u8,
-            name_size: usize,
-            id: *mut u32,
-        ) -> u32;
-        pub(super) fn proxy_increment_metric(id: u32, by: i64) -> u32;
-        pub(super) fn proxy_record_metric(id: u32, value: u64) -> u32;
-    }
-}
-
-fn check(status: u32) -> Result<(), Status> {
-    if status == 0 { Ok(()) } else { Err(Status(status)) }
-}
-
-/// Calls what gives bytes.
-fn bytes(call: impl FnOnce(*mut *mut u8, *mut usize) -> u32) -> Result<Vec<u8>, Status> {
-    let mut pointer = std::ptr::null_mut();
-    let mut size = 0;
-    check(call(&raw mut pointer, &raw mut size))?;
-    if pointer.is_null() || size == 0 {
-        return Ok(Vec::new());
-    }
-    // SAFETY: the host wrote `size` bytes to memory that `proxy_on_memory_allocate` gave it for
-    // that size, and has forgotten it.
-    Ok(unsafe { Vec::from_raw_parts(pointer, size, size) })
-}
-
-fn buffer(buffer: Buffer, size: usize) -> Result<Vec<u8>, Status> {
-    // SAFETY: both pointers are to locals of `bytes`.
-    bytes(|to, to_size| unsafe {
-        host::proxy_get_buffer_bytes(buffer as u32, 0, size, to, to_size)
-    })
-}
-
-fn set_buffer(buffer: Buffer, bytes: &[u8]) -> Result<(), Status> {
-    // SAFETY: the host reads `bytes` and keeps nothing.
-    check(unsafe {
-        host::proxy_set_buffer_bytes(buffer as u32, 0, WHOLE, bytes.as_ptr(), bytes.len())
-    })
-}
-
-fn headers(map: Map) -> Result<Vec<Header>, Status> {
-    // SAFETY: both pointers are to locals of `bytes`.
-    let pairs =
-        bytes(|to, to_size| unsafe { host::proxy_get_header_map_pairs(map as u32, to, to_size) })?;
-    Ok(read_pairs(&pairs))
-}
-
-fn set_headers(map: Map, headers: &[Header]) -> Result<(), Status> {
-    let pairs = write_pairs(headers);
-    // SAFETY: the host reads `pairs` and keeps nothing.
-    check(unsafe { host::proxy_set_header_map_pairs(map as u32, pairs.as_ptr(), pairs.len()) })
-}
-
-fn property(path: &[&str]) -> Result<String, Status> {
-    let path = path.join("\0");
-    // SAFETY: the host reads `path`; both pointers are to locals of `bytes`.
-    let value = bytes(|to, to_size| unsafe {
-        host::proxy_get_property(path.as_ptr(), path.len(), to, to_size)
-    })?;
-    Ok(String::from_utf8_lossy(&value).into_owned())
-}
-
-fn send_local_response(response: &LocalResponse) -> Result<(), Status> {
-    let headers = write_pairs(&response.headers);
-    let (body, details) = (&response.body, LocalResponse::DETAILS);
-    // SAFETY: the host reads these and keeps nothing.
-    check(unsafe {
-        host::proxy_send_local_response(
-            u32::from(response.status),
-            details.as_ptr(),
-            details.len(),
-            body.as_ptr(),
-            body.len(),
-            headers.as_ptr(),
-            headers.len(),
-            -1, // not gRPC
-        )
-    })
-}
-
-fn now_ns() -> u64 {
-    let mut time = 0;
-    // SAFETY: the pointer is to a local.
-    match check(unsafe { host::proxy_get_current_time_nanoseconds(&raw mut time) }) {
-        Ok(()) => time,
-        Err(_) => 0,
-    }
-}
-
-fn now() -> Millis {
-    now_ns() / 1_000_000
-}
-
-fn log(level: Level, text: &str) {
-    let level = match level {
-        Level::Info => 2,
-        Level::Warn => 3,
-        Level::Error => 4,
-    };
-    // SAFETY: the host reads `text` and keeps nothing. There is nobody to tell that it failed.
-    let _ = unsafe { host::proxy_log(level, text.as_ptr(), text.len()) };
-}
-
-/// Reads a number, then that many pairs of sizes, then that many names and values, each with a zero
-/// behind it.
-fn read_pairs(bytes: &[u8]) -> Vec<Header> {
-    let number = |at: usize| {
-        let four = bytes.get(at..at.saturating_add(4))?;
-        Some(u32::from_le_bytes(four.try_into().ok()?) as usize)
-    };
-    let count = number(0).unwrap_or_default().min(bytes.len() / 8);
-    let mut text_at = count.saturating_mul(8).saturating_add(4);
-    let mut next = |size: usize| {
-        let end = text_at.saturating_add(size);
-        let text = bytes.get(text_at..end)?;
-        text_at = end.saturating_add(1);
-        Some(String::from_utf8_lossy(text).into_owned())
-    };
-    let mut pairs = Vec::with_capacity(count);
-    for index in 0..count {
-        let at = index.saturating_mul(8).saturating_add(4);
-        let (Some(name), Some(value)) = (number(at), number(at.saturating_add(4))) else { break };
-        let (Some(name), Some(value)) = (next(name), next(value)) else { break };
-        pairs.push((name, value));
-    }
-    pairs
-}
-
-fn write_pairs(headers: &[Header]) -> Vec<u8> {
-    let number = |size: usize| u32::try_from(size).unwrap_or(u32::MAX).to_le_bytes();
-    let pair = |(name, value): &Header| name.len().saturating_add(value.len()).saturating_add(10);
-    let size = headers.iter().map(pair).fold(4, usize::saturating_add);
-    let mut bytes = Vec::with_capacity(size);
-    bytes.extend_from_slice(&number(headers.len()));
-    for (name, value) in headers {
-        bytes.extend_from_slice(&number(name.len()));
-        bytes.extend_from_slice(&number(value.len()));
-    }
-    for (name, value) in headers {
-        bytes.extend_from_slice(name.as_bytes());
-        bytes.push(0);
-        bytes.extend_from_slice(value.as_bytes());
-        bytes.push(0);
-    }
-    bytes
-}
 
 /// What this VM has beside the filter.
 struct Vm {
