@@ -62,7 +62,7 @@ pub(crate) enum Answered {
     /// The response for the client.
     Response(hyper::Response<Body>),
     /// A call is due, with what is held for the exchange.
-    Due(Live, Held),
+    Due(Box<Live>, Held),
 }
 
 /// What happens to an exchange.
@@ -113,7 +113,7 @@ impl Answering {
             std::future::poll_fn(|context| self.poll_step(context)).await;
             let Some(mut live) = self.live.take() else { continue };
             if live.exchange.is_call_due() {
-                return Answered::Due(live, self.held.take());
+                return Answered::Due(Box::new(live), self.held.take());
             }
             let head = live.exchange.poll_head();
             self.live = Some(live);

@@ -148,7 +148,7 @@ impl Gateway {
             let Some(call) = call else { return live.reply() };
             match self.call(live, call, held).await {
                 Answered::Response(response) => return response,
-                Answered::Due(due, kept) => (live, held) = (due, kept),
+                Answered::Due(due, kept) => (live, held) = (*due, kept),
             }
         }
     }
