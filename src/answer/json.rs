@@ -7,7 +7,7 @@
 use std::fmt::Debug;
 
 use super::output::{INVALID_RESPONSE, Output};
-use super::reader::{AnswerReader, Ending};
+use super::reader::{AnswerReader, AnswerState};
 use super::writer::Phase;
 use crate::config::Protocol;
 use crate::error::Error;
@@ -55,32 +55,17 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
     /// It makes no sense.
     fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// See [`AnswerReader::break_off`].
-    fn break_off(&mut self) {}
-
-    /// See [`AnswerReader::begin`].
-    fn begin(&mut self, _to: &mut Output<'_>) {}
-
-    /// See [`AnswerReader::begin_early`].
-    fn begin_early(&mut self) {}
-
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     fn has_stopped(&self) -> bool;
-
-    /// See [`AnswerReader::is_complete`].
-    fn is_complete(&self) -> bool;
-
-    /// See [`AnswerReader::ending`].
-    fn ending(&self) -> Ending;
 
     /// See [`AnswerReader::is_whole`].
     fn is_whole(&self, body: &str) -> bool;
 
-    /// See [`AnswerReader::spoken`].
-    fn spoken(&self) -> u64;
+    /// What has been read.
+    fn state(&self) -> &dyn AnswerState;
 
-    /// See [`AnswerReader::held_bytes`].
-    fn held_bytes(&self) -> usize;
+    /// What has been read, to be told what no body says.
+    fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
 /// What became of an object.
@@ -205,7 +190,7 @@ impl AnswerReader for JsonAnswer {
             match self.objects.handle_event(&event, to) {
                 // It was cut off with its connection.
                 Err(Broken::Unreadable) if is_object => {
-                    self.objects.reader.break_off();
+                    self.objects.reader.state_mut().break_off();
                     break;
                 }
                 handled => handled.map_err(Broken::into_error)?,
@@ -213,7 +198,7 @@ impl AnswerReader for JsonAnswer {
         }
         if to.phase() == Phase::Ended {
             Ok(())
-        } else if self.is_complete() {
+        } else if self.state().is_complete() {
             self.objects.reader.end(to)
         } else if to.report.chunks == 0 && self.decoder.has_junk() {
             // Plain text, or bytes that nothing here can read.
@@ -221,26 +206,6 @@ impl AnswerReader for JsonAnswer {
         } else {
             Err(Error::answer_broke_off())
         }
-    }
-
-    fn break_off(&mut self) {
-        self.objects.reader.break_off();
-    }
-
-    fn begin(&mut self, to: &mut Output<'_>) {
-        self.objects.reader.begin(to);
-    }
-
-    fn begin_early(&mut self) {
-        self.objects.reader.begin_early();
-    }
-
-    fn is_complete(&self) -> bool {
-        self.objects.reader.is_complete()
-    }
-
-    fn ending(&self) -> Ending {
-        self.objects.reader.ending()
     }
 
     fn is_whole(&self, body: &[u8]) -> bool {
@@ -253,12 +218,16 @@ impl AnswerReader for JsonAnswer {
         }
     }
 
-    fn spoken(&self) -> u64 {
-        self.objects.reader.spoken()
+    fn held_bytes(&self) -> usize {
+        self.decoder.held_bytes().saturating_add(self.state().held_bytes())
     }
 
-    fn held_bytes(&self) -> usize {
-        self.decoder.held_bytes().saturating_add(self.objects.reader.held_bytes())
+    fn state(&self) -> &dyn AnswerState {
+        self.objects.reader.state()
+    }
+
+    fn state_mut(&mut self) -> &mut dyn AnswerState {
+        self.objects.reader.state_mut()
     }
 }
 

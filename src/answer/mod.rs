@@ -25,7 +25,7 @@ pub(crate) mod rules;
 pub(crate) mod writer;
 
 pub use output::Output;
-pub use reader::{AnswerReader, Ending};
+pub use reader::{AnswerReader, AnswerState, Ending};
 pub use rules::Rules;
 pub use writer::{AnswerWriter, Phase};
 
@@ -75,7 +75,7 @@ impl Answer {
 
     /// The message begins with the first sign of an answer: the host cannot begin it in silence.
     pub fn begin_early(&mut self) {
-        self.reader.begin_early();
+        self.reader.state_mut().begin_early();
     }
 
     /// Whether the client gets events (or one message).
@@ -104,19 +104,19 @@ impl Answer {
 
     /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
     pub fn break_off(&mut self) {
-        self.reader.break_off();
+        self.reader.state_mut().break_off();
     }
 
     /// Whether the answer can be over, now that its connection is.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.reader.is_complete()
+        self.reader.state().is_complete()
     }
 
     /// Whether nothing of the answer need follow.
     #[must_use]
     pub fn ending(&self) -> Ending {
-        self.reader.ending()
+        self.reader.state().ending()
     }
 
     /// Whether nothing is missing of an answer in one text, however its connection ended.
@@ -128,7 +128,7 @@ impl Answer {
     /// Begins the message for the client, though nothing of it is known yet.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         let (reader, mut to) = self.parts(out);
-        reader.begin(&mut to);
+        reader.state_mut().begin(&mut to);
     }
 
     /// Writes a sign of life for the client.
@@ -151,7 +151,7 @@ impl Answer {
     /// How much has come that shows that the model gets on: white space alone does not.
     #[must_use]
     pub fn spoken(&self) -> u64 {
-        self.reader.spoken()
+        self.reader.state().spoken()
     }
 
     /// Warnings.

@@ -28,6 +28,21 @@ pub trait AnswerReader: Debug + Send + Sync {
     /// It ended before the answer did.
     fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
+    /// Whether nothing is missing of an answer in one text, however its connection ended.
+    fn is_whole(&self, body: &[u8]) -> bool;
+
+    /// Bytes of the answer that are kept in memory.
+    fn held_bytes(&self) -> usize;
+
+    /// What has been read.
+    fn state(&self) -> &dyn AnswerState;
+
+    /// What has been read, to be told what no body says.
+    fn state_mut(&mut self) -> &mut dyn AnswerState;
+}
+
+/// What a reader has read of an answer.
+pub trait AnswerState: Debug + Send + Sync {
     /// The connection did not end as it should, or there is nothing more to be waited for.
     fn break_off(&mut self) {}
 
@@ -42,9 +57,6 @@ pub trait AnswerReader: Debug + Send + Sync {
 
     /// Whether nothing of the answer need follow.
     fn ending(&self) -> Ending;
-
-    /// Whether nothing is missing of an answer in one text, however its connection ended.
-    fn is_whole(&self, body: &[u8]) -> bool;
 
     /// How much has come that shows that the model gets on.
     fn spoken(&self) -> u64;

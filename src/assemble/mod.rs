@@ -308,7 +308,15 @@ impl Assembly {
     }
 
     /// Sends what can be sent. `flushing`: nothing more comes.
+    #[inline]
     pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
+        // Most of what comes goes on with a block, and has been sent.
+        if flushing || !(self.progress.is_in_block() && self.queue.is_sent()) {
+            self.pump_blocks(flushing, end, to);
+        }
+    }
+
+    fn pump_blocks(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
         loop {
             let after = if flushing {
                 After::End

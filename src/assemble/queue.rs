@@ -121,6 +121,17 @@ impl Queue {
             && matches!(self.head(), Some(Block::Text { pending, .. }) if pending.is_empty())
     }
 
+    /// Whether there is nothing but a text or a reasoning, all of which has been sent so far.
+    #[inline]
+    pub(super) fn is_sent(&self) -> bool {
+        self.blocks.len() == 1
+            && self.head().is_some_and(|head| match head {
+                Block::Text { pending, .. } => pending.is_empty(),
+                Block::Thinking(thinking) => thinking.pending().is_empty(),
+                Block::Tool(_) => false,
+            })
+    }
+
     pub(super) fn push(&mut self, block: Block) {
         self.hold(block.pending().len());
         self.blocks.push_back(block);

@@ -60,7 +60,7 @@ impl End<'_> {
     }
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
-    fn stop_sequence<'c>(self, context: &'c RequestContext) -> Option<&'c str> {
+    fn stop_sequence(self, context: &RequestContext) -> Option<&str> {
         let sequences = &context.stop_sequences;
         let sequence = match (self.content.text().cut_at(), self.outcome.stop_sequence()) {
             (Some(at), _) => sequences.get(at),

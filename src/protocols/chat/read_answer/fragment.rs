@@ -97,6 +97,12 @@ impl<'a> Fragment<'a> {
         named: &[usize],
         tools: &Tools,
     ) -> Option<usize> {
+        // Most fragments name the last call by its index, and no other way.
+        if let (Some(key), None, None) = (self.key, &self.id, &self.name)
+            && calls.last().is_some_and(|last| last.known().key() == Some(key))
+        {
+            return calls.len().checked_sub(1);
+        }
         let found = match self.legacy {
             true => calls.rposition(|call| call.known().is_legacy()),
             false => self.find_named(calls, tools),

@@ -6,7 +6,7 @@ use super::end::End;
 use super::outcome::Outcome;
 use super::snapshots::{self, Snapshots};
 use crate::answer::output::failure;
-use crate::answer::{Ending, Output, Phase};
+use crate::answer::{AnswerState, Ending, Output, Phase};
 use crate::carry::signature::Field;
 use crate::error::{Error, Rejection};
 use crate::json::Str;
@@ -58,7 +58,7 @@ impl Machine {
 
     /// The message begins, if it has not.
     #[inline]
-    pub(super) fn start(&mut self, to: &mut Output<'_>) {
+    fn start(&mut self, to: &mut Output<'_>) {
         if !self.has_started {
             self.has_started = true;
             let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
@@ -379,8 +379,7 @@ impl Machine {
             let field = self.content.reasoning_field().unwrap_or(Field::ReasoningContent);
             self.content.push_reasoning(reasoning, field, to);
         }
-        let mut delta = Delta::default();
-        delta.refusal = refusal;
+        let mut delta = Delta { refusal, ..Delta::default() };
         if let Some(text) = text {
             delta.content.push(Part::Text(text));
         }
@@ -440,24 +439,28 @@ impl Machine {
         self.has_started
     }
 
-    /// The connection did not end as it should.
-    pub(super) fn break_off(&mut self) {
-        self.outcome.break_off();
-    }
-
-    /// The message is to begin with the first sign of an answer.
-    pub(super) fn begin_early(&mut self) {
-        self.begins_early = true;
-    }
-
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn has_stopped(&self) -> bool {
         self.content.text().is_cut() || self.outcome.may_end(self.content.pieces())
     }
+}
 
-    /// Whether the answer can be over. Some gateways tell the counts in place of why the model stopped; and nobody
+impl AnswerState for Machine {
+    fn break_off(&mut self) {
+        self.outcome.break_off();
+    }
+
+    fn begin(&mut self, to: &mut Output<'_>) {
+        self.start(to);
+    }
+
+    fn begin_early(&mut self) {
+        self.begins_early = true;
+    }
+
+    /// Some gateways tell the counts in place of why the model stopped; and nobody
     /// counts what is not over.
-    pub(super) fn is_complete(&self) -> bool {
+    fn is_complete(&self) -> bool {
         let is_totalled = || {
             let mut calls = self.content.assembly().calls().all().iter();
             calls.all(|call| call.input().has_text())
@@ -467,21 +470,18 @@ impl Machine {
         (self.has_stopped() || is_totalled()) && !self.content.has_half_call()
     }
 
-    /// Whether nothing of the answer need follow.
-    pub(super) fn ending(&self) -> Ending {
+    fn ending(&self) -> Ending {
         if self.content.text().is_cut() {
             return Ending::Cut;
         }
         self.outcome.ending(self.content.pieces(), self.content.answers())
     }
 
-    /// Pieces of content that have more than white space in them.
-    pub(super) fn spoken(&self) -> u64 {
+    fn spoken(&self) -> u64 {
         self.content.telling_pieces()
     }
 
-    /// Bytes that are kept in memory.
-    pub(super) fn held_bytes(&self) -> usize {
+    fn held_bytes(&self) -> usize {
         let held = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
         self.content.held_bytes().saturating_add(held)
     }

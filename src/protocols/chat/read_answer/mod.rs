@@ -31,7 +31,7 @@ mod text;
 mod text_filter;
 
 use crate::answer::json::{ObjectReader, Taken};
-use crate::answer::{Ending, Output};
+use crate::answer::{AnswerState, Output};
 use crate::config::Protocol;
 use crate::error::Error;
 use crate::json::{self, DEPTH_LIMIT};
@@ -122,28 +122,8 @@ impl ObjectReader for ChatReader {
         self.machine.end_answer(to)
     }
 
-    fn break_off(&mut self) {
-        self.machine.break_off();
-    }
-
-    fn begin(&mut self, to: &mut Output<'_>) {
-        self.machine.start(to);
-    }
-
-    fn begin_early(&mut self) {
-        self.machine.begin_early();
-    }
-
     fn has_stopped(&self) -> bool {
         self.machine.has_stopped()
-    }
-
-    fn is_complete(&self) -> bool {
-        self.machine.is_complete()
-    }
-
-    fn ending(&self) -> Ending {
-        self.machine.ending()
     }
 
     /// A chunk that does not say why the model stopped may be the first of several.
@@ -154,12 +134,12 @@ impl ObjectReader for ChatReader {
         chunk.says_something() && chunk.choices.iter().all(is_over)
     }
 
-    fn spoken(&self) -> u64 {
-        self.machine.spoken()
+    fn state(&self) -> &dyn AnswerState {
+        &self.machine
     }
 
-    fn held_bytes(&self) -> usize {
-        self.machine.held_bytes()
+    fn state_mut(&mut self) -> &mut dyn AnswerState {
+        &mut self.machine
     }
 }
 

@@ -27,7 +27,7 @@ mod stream;
 mod whole;
 
 use crate::answer::json::{ObjectReader, Taken};
-use crate::answer::{Ending, Output};
+use crate::answer::{AnswerState, Ending, Output};
 use crate::config::Protocol;
 use crate::error::Error;
 use crate::json::{Reader, ValueKind};
@@ -128,16 +128,26 @@ impl ObjectReader for MessagesRelay {
         false
     }
 
+    fn is_whole(&self, body: &str) -> bool {
+        Reader::of(body).is_whole()
+    }
+
+    fn state(&self) -> &dyn AnswerState {
+        self
+    }
+
+    fn state_mut(&mut self) -> &mut dyn AnswerState {
+        self
+    }
+}
+
+impl AnswerState for MessagesRelay {
     fn is_complete(&self) -> bool {
         self.stream.is_complete()
     }
 
     fn ending(&self) -> Ending {
         if self.is_complete() { Ending::Sure } else { Ending::Open }
-    }
-
-    fn is_whole(&self, body: &str) -> bool {
-        Reader::of(body).is_whole()
     }
 
     fn spoken(&self) -> u64 {
