@@ -72,6 +72,7 @@ impl Fragments {
     }
 
     /// Adds what a fragment says to the call at `index`.
+    #[inline]
     fn extend(
         &mut self,
         index: usize,

@@ -415,9 +415,13 @@ impl Content {
         if entry.is_empty() {
             return Ok(());
         }
-        self.end_reasoning(false, to);
-        let pieces = self.text.release();
-        self.take_pieces(pieces, to)?;
+        if self.reasoning.is_watched() {
+            self.end_reasoning(false, to);
+        }
+        if self.text.is_filtered() {
+            let pieces = self.text.release();
+            self.take_pieces(pieces, to)?;
+        }
         if self.text.is_cut() {
             return Ok(());
         }

@@ -104,6 +104,12 @@ impl Text {
         Some(self.filter.as_mut()?.push(raw, is_whole))
     }
 
+    /// Whether something may be held back.
+    #[inline]
+    pub(super) fn is_filtered(&self) -> bool {
+        self.filter.is_some()
+    }
+
     /// A call comes: what was held back as it could become one is text after all.
     pub(super) fn release(&mut self) -> Vec<Piece> {
         self.filter.as_mut().map_or_else(Vec::new, |filter| filter.release())
