@@ -310,8 +310,12 @@ impl Assembly {
     /// Sends what can be sent. `flushing`: nothing more comes.
     #[inline]
     pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
-        // Most of what comes goes on with a block, and has been sent.
-        if flushing || !(self.progress.is_in_block() && self.queue.is_sent()) {
+        // Most of what comes goes on with the only block, which has begun.
+        if flushing || !self.progress.is_in_block() {
+            self.pump_blocks(flushing, end, to);
+        } else if let Some(index) = self.queue.only_call() {
+            self.calls.send_input(index, to);
+        } else if !self.queue.is_sent() {
             self.pump_blocks(flushing, end, to);
         }
     }

@@ -121,6 +121,15 @@ impl Queue {
             && matches!(self.head(), Some(Block::Text { pending, .. }) if pending.is_empty())
     }
 
+    /// The only block, if it is a call.
+    #[inline]
+    pub(super) fn only_call(&self) -> Option<usize> {
+        match self.head() {
+            Some(Block::Tool(index)) if self.blocks.len() == 1 => Some(*index),
+            _ => None,
+        }
+    }
+
     /// Whether there is nothing but a text or a reasoning, all of which has been sent so far.
     #[inline]
     pub(super) fn is_sent(&self) -> bool {
