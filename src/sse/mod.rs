@@ -225,6 +225,7 @@ impl Decoder {
     }
 
     /// Reads one line; says whether it completes an event.
+    // Long: a branch for each field, and for what servers write in place of one.
     fn take_line(&mut self, line: &[u8]) -> bool {
         if line.is_empty() {
             let complete = self.has_data && !self.data().trim_ascii().is_empty();

@@ -1,7 +1,7 @@
 //! Errors of a request that Claude Code mends by itself and sends again, in the words by which it knows them. To all
 //! clients they name what they have sent: the upstream names what Creole made of it.
 
-use super::window::leading_number;
+use super::number_beside::leading_number;
 use super::wordings::{
     ADAPTIVE_THINKING, CLIENTS_WORDS, EFFORT_NAMED, NUMBERED_TOOLS, Part, SYSTEM_ROLE, TOOL_SCHEMA,
 };

@@ -18,6 +18,7 @@ mod images;
 mod mask;
 mod meaning;
 mod mendable;
+mod number_beside;
 mod page;
 mod parameter;
 mod parts;

@@ -1,8 +1,8 @@
 //! Errors that say that a server takes fewer stop sequences than it got, or shorter ones.
 
+use super::number_beside::number_after;
 use super::python;
 use super::quoted::own_words;
-use super::window::number_after;
 use super::wordings::{Part, STOP_SEQUENCES, STOP_SEQUENCES_MOST};
 use crate::error::{Parameter, Reason};
 use crate::text::words;

@@ -108,6 +108,7 @@ pub(crate) fn request(body: &Map<String, Value>, id_length_max: usize) -> Checke
     pairing(messages)
 }
 
+// Long: a check for each setting.
 fn settings(body: &Map<String, Value>) -> Checked {
     let set = |name: &str| body.get(name).is_some_and(|value| !value.is_null());
     if set("max_tokens") && set("max_completion_tokens") {

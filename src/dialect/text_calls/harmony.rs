@@ -20,6 +20,7 @@ const TRIES_MAX: u8 = 8;
 ///
 /// Its template refuses a history with the head of a message in a text. So once one is there, all of it is
 /// reasoning or text without a head, unless it is a call. Nothing is given where there is none.
+// Long: one loop over the channels, a branch for each of their marks.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,

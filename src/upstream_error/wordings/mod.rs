@@ -27,7 +27,7 @@ pub(super) use parameters::*;
 pub(super) use requests::*;
 pub(super) use windows::*;
 
-use super::window::{number_after, number_before};
+use super::number_beside::{number_after, number_before};
 use crate::text::words;
 
 /// What a phrase says about an error.

@@ -74,6 +74,7 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     /// As for [`Chunk::read`].
+    // Long: a branch for each member, in one pass over the bytes of a chunk.
     pub(crate) fn fill(&mut self, text: &'a str, depth_max: u32) -> Result<(), Error> {
         let mut reader = Reader::new(text, depth_max);
         let (chunk, reader) = (self, &mut reader);

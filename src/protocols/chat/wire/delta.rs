@@ -48,6 +48,7 @@ impl<'a> Delta<'a> {
         delta
     }
 
+    // Long: a branch for each member, in one pass over the bytes of a delta.
     pub(crate) fn read(
         slot: &mut Option<Self>,
         reader: &mut Reader<'a>,

@@ -94,6 +94,7 @@ impl Pattern {
 
 /// The one text of a chunk in which nothing else counts. What names the whole stream, such as the id and
 /// the model, is known from the chunk that was read.
+// Long: one pass over the bytes of a chunk that repeats the one before.
 fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
     // All by name, so that nobody adds a member without saying what becomes of it here.
     let Chunk {

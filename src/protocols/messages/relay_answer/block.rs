@@ -82,6 +82,7 @@ struct Tool {
 
 impl Block {
     /// Reads a `content_block_start`. `mint` gives an id to a call, given the one that it has.
+    // Long: a branch for each kind of block.
     pub(super) fn start(data: &str, mint: &mut dyn FnMut(&str) -> Option<String>) -> Self {
         let block = member(data, "content_block").unwrap_or("{}");
         let known = text(block, "type").map(|name| name.decode()).filter(|name| !name.is_empty());

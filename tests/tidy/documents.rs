@@ -1,0 +1,154 @@
+//! Documents: their paths, links and headings.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::{none, read, root, with_ending};
+
+/// The names in backticks and the targets of links in a document, outside of code blocks.
+pub(crate) fn names(text: &str) -> (Vec<&str>, Vec<&str>) {
+    let prose = text.split("\n```").step_by(2);
+    let mut spans = Vec::new();
+    let mut links = Vec::new();
+    for part in prose {
+        spans.extend(part.split('`').skip(1).step_by(2));
+        links.extend(part.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+    }
+    (spans, links)
+}
+
+#[test]
+fn documents_name_only_paths_that_exist() {
+    let made = ["dist/", ".creole/", "target/"];
+    let top: Vec<String> = fs::read_dir(root())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let mut wrong = Vec::new();
+    for document in with_ending("", "md") {
+        let text = read(&document);
+        let folder = root().join(&document).parent().unwrap().to_path_buf();
+        let (spans, links) = names(&text);
+        for span in spans {
+            let plain = span.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-/".contains(&b));
+            let first = span.split('/').next().unwrap_or_default();
+            let inside = span.contains('/') && top.iter().any(|name| name == first);
+            let file = [".rs", ".md", ".toml", ".yaml"].iter().any(|ending| span.ends_with(ending));
+            let wanted = plain && (inside || (file && span.contains('/')));
+            let exists = root().join(span).exists() || folder.join(span).exists();
+            if wanted && !exists && !made.iter().any(|made| span.starts_with(made)) {
+                wrong.push(format!("{}: {span}", document.display()));
+            }
+        }
+        for link in links {
+            let target = link.split('#').next().unwrap_or_default();
+            let elsewhere =
+                target.is_empty() || target.contains("://") || target.starts_with("mailto:");
+            if !elsewhere && !folder.join(target).exists() {
+                wrong.push(format!("{}: link to {target}", document.display()));
+            }
+        }
+    }
+    none("documents name what does not exist", &wrong);
+}
+
+/// The anchors of a document, as they are made of its headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let prose = text.split("\n```").step_by(2).collect::<Vec<_>>().join("\n");
+    let headings = prose.lines().filter(|line| line.starts_with('#'));
+    let anchor = |heading: &str| -> String {
+        let letters = heading.trim_start_matches('#').trim().chars();
+        let kept = letters.filter(|c| c.is_alphanumeric() || [' ', '-', '_'].contains(c));
+        kept.flat_map(char::to_lowercase).map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(anchor).collect()
+}
+
+#[test]
+fn links_to_headings_lead_to_headings() {
+    let mut dead = Vec::new();
+    let mut seen = 0;
+    for document in with_ending("", "md") {
+        let text = read(&document);
+        let folder = root().join(&document).parent().unwrap().to_path_buf();
+        for link in names(&text).1 {
+            let Some((file, anchor)) = link.split_once('#') else { continue };
+            if link.contains("://") || (!file.is_empty() && !file.ends_with(".md")) {
+                continue;
+            }
+            seen += 1;
+            let target = if file.is_empty() { root().join(&document) } else { folder.join(file) };
+            let target = fs::read_to_string(target).unwrap_or_default();
+            if !anchors(&target).contains(anchor) {
+                dead.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    assert!(seen > 10, "the rule finds no links any more: {seen}");
+    none("links to headings that are not there", &dead);
+}
+
+#[test]
+fn the_site_has_every_page_once() {
+    let summary = read(Path::new("docs/SUMMARY.md"));
+    let mut listed: Vec<PathBuf> =
+        names(&summary).1.iter().map(|link| Path::new("docs").join(link)).collect();
+    listed.sort();
+    let mut pages = with_ending("docs", "md");
+    pages.retain(|page| !page.ends_with("SUMMARY.md"));
+    assert_eq!(listed, pages, "docs/SUMMARY.md and docs/ differ");
+}
+
+#[test]
+fn every_document_can_be_found_from_the_readme() {
+    let mut reached = BTreeSet::new();
+    let mut open = vec![root().join("README.md")];
+    while let Some(document) = open.pop() {
+        let Ok(document) = document.canonicalize() else { continue };
+        let folder = document.parent().unwrap().to_path_buf();
+        // The site's own list has every page: it would lead everywhere.
+        if document.ends_with("SUMMARY.md") || !reached.insert(document.clone()) {
+            continue;
+        }
+        // A link to a folder leads to every document in it.
+        if document.is_dir() {
+            open.extend(fs::read_dir(&document).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        if document.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(&document).unwrap();
+            let (_, links) = names(&text);
+            let files = links.iter().map(|link| link.split('#').next().unwrap());
+            // A link to a heading of the same page is none to its folder.
+            open.extend(files.filter(|file| !file.is_empty()).map(|file| folder.join(file)));
+        }
+    }
+    let docs = with_ending("docs", "md").into_iter();
+    // Two files are only of the site: its list of pages and its first page.
+    let docs = docs.filter(|path| !path.ends_with("SUMMARY.md") && !path.ends_with("index.md"));
+    let lost = docs.filter(|path| !reached.contains(&root().join(path).canonicalize().unwrap()));
+    let lost: Vec<String> = lost.map(|path| path.display().to_string()).collect();
+    none("no link leads from README.md to", &lost);
+}
+
+/// The words of a page that are written by hand: tables that tests and commands make stand below a mark.
+fn words_by_hand(page: &Path) -> usize {
+    let text = read(page);
+    let by_hand = text.split("\n<!-- From here on").next().unwrap_or_default();
+    by_hand.split_whitespace().count()
+}
+
+#[test]
+fn the_pages_for_users_stay_short() {
+    const WORDS_MAX: usize = 35_000;
+    const README_LINES_MAX: usize = 100;
+    let mut pages = with_ending("docs", "md");
+    // Those for makers may be long, and the page of upstreams is made from the fixtures.
+    pages.retain(|page| !page.starts_with("docs/dev") && !page.ends_with("upstreams.md"));
+    let words: usize = pages.iter().map(|page| words_by_hand(page)).sum();
+    assert!(words > 1_000, "the rule finds no pages any more: {words} words");
+    assert!(words <= WORDS_MAX, "docs/ has {words} words, and its readers {WORDS_MAX} at most");
+    let lines = read(Path::new("README.md")).lines().count();
+    assert!(lines <= README_LINES_MAX, "README.md has {lines} lines");
+}
