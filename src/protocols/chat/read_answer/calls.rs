@@ -92,7 +92,10 @@ impl Fragments {
         }
         let is_late = state == CallState::Closed;
         for _ in 0..assembly.take_conflicts(index) {
-            to.warn(if is_late { "late_tool_fragment" } else { "tool_input_conflict" });
+            match is_late {
+                true => to.warn("late_tool_fragment"),
+                false => to.warn("tool_input_conflict"),
+            }
         }
         (contradiction != Contradiction::OtherTool).then_some(index)
     }
