@@ -152,3 +152,32 @@ fn the_pages_for_users_stay_short() {
     let lines = read(Path::new("README.md")).lines().count();
     assert!(lines <= README_LINES_MAX, "README.md has {lines} lines");
 }
+
+/// For each file that a page names, the functions that it names next, as `name()`.
+fn named_functions(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut file = None;
+    for span in names(text).0 {
+        if span.ends_with(".rs") && span.contains('/') {
+            file = Some(span);
+        } else if let (Some(file), Some(name)) = (file, span.strip_suffix("()")) {
+            found.push((file.to_owned(), name.to_owned()));
+        }
+    }
+    found
+}
+
+#[test]
+fn the_architecture_names_functions_that_exist() {
+    let page = read(Path::new("docs/dev/architecture.md"));
+    let from = page.find("## The way of one request").expect("the way of one request");
+    let to = page.find("## Rules that the tests enforce").expect("the rules");
+    let named = named_functions(&page[from..to]);
+    assert!(named.len() > 20, "the page names no functions any more: {named:?}");
+    let lost = named.into_iter().filter(|(file, name)| {
+        let source = read(Path::new(file));
+        !source.contains(&format!("fn {name}(")) && !source.contains(&format!("fn {name}<"))
+    });
+    let lost: Vec<String> = lost.map(|(file, name)| format!("{file}: {name}()")).collect();
+    none("functions that are not there", &lost);
+}

@@ -43,7 +43,10 @@ fn paths(code: &str, here: &str) -> BTreeSet<String> {
                 base.pop();
                 rest = after;
             }
-            let rest = rest.strip_prefix("crate::").or(rest.strip_prefix("self::")).unwrap_or(rest);
+            let rest = rest
+                .strip_prefix("crate::")
+                .or_else(|| rest.strip_prefix("self::"))
+                .unwrap_or(rest);
             let tree: String = rest.chars().filter(|c| !c.is_whitespace()).take(4000).collect();
             spread(&tree, &base.join("::"), &mut found);
         }
