@@ -1,5 +1,8 @@
 //! What the client has seen of the blocks of an answer.
 
+use crate::answer::Output;
+use crate::model::event::Event;
+
 /// Which blocks were started and ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
@@ -32,6 +35,12 @@ impl Progress {
         self.in_block = true;
         self.has_block = true;
         self.has_said |= says;
+    }
+
+    /// A text begins.
+    pub(super) fn open_text(&mut self, to: &mut Output<'_>) {
+        self.open_block(true);
+        to.write(Event::TextBegins);
     }
 
     /// The block at the head is over, whether or not it had begun.

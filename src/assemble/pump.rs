@@ -1,0 +1,226 @@
+//! Sends the blocks of an answer: the one at the head as far as it came, and the next once that is complete.
+
+use super::call::{Call, CallState};
+use super::calls::{BrokenOff, Calls};
+use super::progress::Progress;
+use super::queue::{Block, Queue};
+use super::tool_input::ToolInput;
+use crate::answer::Output;
+use crate::model::event::Event;
+use crate::model::request_context::Display;
+
+/// What comes behind the block at the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    /// Nothing yet.
+    Nothing,
+    /// Another block.
+    Block,
+    /// The end of the answer.
+    End,
+}
+
+/// What is sent, and how far.
+pub(super) struct Pump<'a> {
+    pub(super) queue: &'a mut Queue,
+    pub(super) calls: &'a mut Calls,
+    pub(super) progress: &'a mut Progress,
+    /// Memory to reuse.
+    pub(super) scratch: &'a mut String,
+    /// Calls are sent when they are complete.
+    pub(super) is_buffered: bool,
+}
+
+impl Pump<'_> {
+    /// Sends what can be sent. `flushing`: nothing more comes.
+    pub(super) fn send(mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
+        loop {
+            let after = if flushing {
+                After::End
+            } else if self.queue.is_followed() {
+                After::Block
+            } else {
+                After::Nothing
+            };
+            let followed = after != After::Nothing;
+            let done = match self.queue.head() {
+                None => return,
+                Some(Block::Text { .. }) => self.pump_text(followed, to),
+                Some(Block::Thinking(_)) if !shows_thinking(to) => {
+                    if flushing && !self.queue.behind_head().any(Block::is_thinking) {
+                        self.carry_inputs(to);
+                    }
+                    self.pump_thinking(flushing, to)
+                }
+                Some(Block::Thinking(_)) => self.pump_thinking(followed, to),
+                Some(Block::Tool(index)) => self.pump_tool(*index, after, end, to),
+            };
+            if !done {
+                return;
+            }
+            self.queue.pop();
+            self.progress.close_block();
+        }
+    }
+
+    /// Says whether the block at the head is done, as the functions below do.
+    fn pump_text(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
+        if !self.queue.head().is_some_and(Block::counts) {
+            return followed;
+        }
+        if !self.progress.is_in_block() {
+            self.progress.open_text(to);
+        }
+        let text = self.queue.take_ready(followed);
+        if !text.is_empty() {
+            to.write(Event::Text(&text));
+        }
+        if followed {
+            to.write(Event::BlockEnds);
+        }
+        followed
+    }
+
+    /// Puts the inputs of all calls into the thinking block at the head. n8n 2.41 writes a turn with such a
+    /// block anew, each call with `{}` for its input (its `buildAnthropicContentBlocks`), and returns the
+    /// signature of the last one as it came.
+    fn carry_inputs(&mut self, to: &Output<'_>) {
+        let inputs = self.calls.inputs(to);
+        if let Some(thinking) = self.queue.head_thinking() {
+            thinking.carry_inputs(inputs);
+        }
+    }
+
+    fn pump_thinking(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
+        let Some(thinking) = self.queue.head_thinking() else { return true };
+        let starts = thinking.has_text() || (followed && thinking.has_records());
+        if !starts {
+            return followed;
+        }
+        let is_shown = thinking.is_shown();
+        if !self.progress.is_in_block() {
+            self.progress.open_block(false);
+            to.write(Event::ThinkingBegins);
+        }
+        let text = if is_shown { self.queue.take_ready(followed) } else { String::new() };
+        let Some(thinking) = self.queue.head_thinking() else { return true };
+        if !text.is_empty() {
+            thinking.show(&text, self.scratch);
+            to.write(Event::Thinking(&text));
+        }
+        if !followed {
+            return false;
+        }
+        let signed = thinking.take_carried().into_iter();
+        let signed = signed.map(|(call, value)| (self.calls.client_id(call, &to.ids), value));
+        let signed = signed.collect();
+        let mark = match thinking.is_signed() {
+            true => &to.context.model_mark,
+            false => &to.context.upstream_mark,
+        };
+        let (signature, fits) = thinking.signature(mark, signed).encode();
+        if !fits {
+            to.warn("signature_too_long");
+        }
+        to.write(Event::Signature(&signature));
+        to.write(Event::BlockEnds);
+        true
+    }
+
+    fn pump_tool(
+        &mut self,
+        index: usize,
+        after: After,
+        end: BrokenOff,
+        to: &mut Output<'_>,
+    ) -> bool {
+        let goes_on = after == After::Block && !self.is_only_announced(index);
+        let Some(call) = self.calls.get_mut(index) else { return true };
+        let at_end = after == After::End;
+        let over = at_end || goes_on && call.input().is_object();
+        if call.may_be_none() {
+            if at_end {
+                call.leave_out();
+            }
+            return at_end;
+        }
+        if call.name().is_empty() {
+            if at_end {
+                self.calls.leave_out_nameless(index);
+                to.warn("tool_unknown");
+            }
+            return at_end;
+        }
+        let tools = &to.context.tools;
+        // A later block says nothing about a name: parallel calls may each bring theirs in pieces.
+        let settled = call.state() == CallState::Waiting
+            && (at_end
+                || call.input().has_text()
+                || (after == After::Block || call.id().is_some()) && call.name_is_whole(tools));
+        // The model can know a withheld tool from the history, and the client still has it. Or it is told
+        // that it must not call, and the server does not read that.
+        if settled && to.context.withheld.holds(call.name(), tools) {
+            self.calls.leave_out_withheld(index);
+            to.warn("withheld_tool_called");
+            return over;
+        }
+        if call.state() == CallState::LeftOut {
+            return over;
+        }
+        if !self.is_buffered {
+            // At the end, this call may still be left out, so it is not opened here.
+            if settled && !at_end {
+                self.calls.open(index, self.progress, to);
+            }
+            self.calls.send_input(index, to);
+        }
+        if over {
+            self.finish_call(index, end, to);
+        }
+        over
+    }
+
+    /// Whether the `{}` of the call at the head may still be a placeholder: the call behind it has no more than that
+    /// either. Who sends placeholders announces all calls before the first input.
+    fn is_only_announced(&self, index: usize) -> bool {
+        let input = |index: usize| self.calls.get(index).map(Call::input);
+        // A call's signature comes as thinking without a text.
+        let says = |block: &&Block| match block {
+            Block::Thinking(thinking) => thinking.has_text(),
+            Block::Text { .. } | Block::Tool(_) => true,
+        };
+        let next = match self.queue.behind_head().find(says) {
+            Some(Block::Tool(next)) => input(*next),
+            _ => None,
+        };
+        input(index).is_some_and(ToolInput::can_be_replaced)
+            && next.is_some_and(|next| !next.says_something())
+    }
+
+    /// The call is complete, or as complete as it gets.
+    fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut Output<'_>) {
+        // A call without arguments is complete if the model went on after it.
+        let is_last =
+            |call: &Call| call.input().has_text() || !goes_on(self.calls, self.queue, index);
+        let is_cut_off = end.is_cut_off && self.calls.get(index).is_some_and(is_last);
+        self.calls.finish(
+            index,
+            self.is_buffered,
+            BrokenOff { is_cut_off, ..end },
+            self.progress,
+            to,
+        );
+    }
+}
+
+/// Whether the model went on after the call at `index`.
+pub(super) fn goes_on(calls: &Calls, queue: &Queue, index: usize) -> bool {
+    let is_it = |block: &Block| matches!(block, Block::Tool(at) if *at == index);
+    let mut after = queue.iter().skip_while(|block| !is_it(block)).skip(1);
+    index.saturating_add(1) < calls.all().len() || after.any(Block::counts)
+}
+
+/// Whether the client gets reasoning, be it without its text.
+pub(super) fn shows_thinking(to: &Output<'_>) -> bool {
+    to.context.thinking != Display::Hidden
+}
