@@ -9,7 +9,8 @@
 //! | placeholder | `{}`, `[]` or `null`, then any of the others | the others |
 //! | cumulative | `{"a"`, `{"a":1}` | the last |
 //!
-//! Some send JSON objects in place of texts, which `objects` puts together.
+//! Some send JSON objects in place of texts, which `objects` puts together. `reading` is a text and how far it is JSON,
+//! `compare` judges what comes by what is here, and `input` is what a call gets in the end.
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
 //! the turn. Different values in one text are no input. Two equal fragments in a row are both kept,
@@ -20,18 +21,18 @@
 //! inside of a nested value: both readings are kept until one of them cannot be JSON any more. A
 //! first fragment that is whole is held until the call is over, because deltas may still replace it.
 
+mod compare;
+mod input;
 mod objects;
 mod reading;
 
+pub(crate) use compare::{Compared, is_half};
+pub(crate) use input::Input;
 use objects::Objects;
-use reading::{Beginning, Reading};
+use reading::Reading;
 
 use crate::json;
-use crate::text::json_scan::Scanner;
 use crate::text::{hash, words};
-
-/// So much of an input is looked at for its first key.
-const KEY_BYTES_MAX: usize = 256;
 
 /// The input of one call.
 #[derive(Clone, Debug, Default)]
@@ -60,30 +61,6 @@ pub(crate) struct ToolInput {
     closed: bool,
     /// Contradictions: other values after the first, once it could not be replaced.
     conflicts: u32,
-}
-
-/// What a text is to an input that is complete.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Compared {
-    /// None, or white space.
-    Nothing,
-    /// This input once more.
-    Same,
-    /// Another whole one.
-    Other,
-    /// Anything else.
-    More,
-}
-
-/// What a call's input is in the end.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Input {
-    /// This object.
-    Object(String),
-    /// It broke off, and the answer's length is why.
-    CutOff,
-    /// Not one JSON object.
-    Invalid,
 }
 
 impl ToolInput {
@@ -319,41 +296,19 @@ impl ToolInput {
         self.reading.is_half() && !self.may_be_object()
     }
 
+    /// All that it says so far.
+    fn reading(&self) -> &Reading {
+        &self.reading
+    }
+
     /// Whether anything came.
     pub(crate) fn has_text(&self) -> bool {
         !self.reading.text.is_empty()
     }
 
-    /// Whether `text` goes on with this input: its next fragment, or all of it once more and longer.
-    pub(crate) fn goes_on_with(&self, text: &str) -> bool {
-        self.has_text()
-            && (!text.trim_start().starts_with('{')
-                || text.strip_prefix(&self.reading.text).is_some_and(|more| !more.is_empty()))
-    }
-
-    /// Whether `text`, which begins with a `{`, can stand within this input and does not begin like it, as another
-    /// input for the same tool would.
-    pub(crate) fn can_hold(&self, text: &str) -> bool {
-        let before = words::beginning(&self.reading.text, KEY_BYTES_MAX);
-        let key = words::before(before, b":");
-        let start = text.trim_start();
-        let is_alike = start.starts_with(key) || key.starts_with(start);
-        self.is_half() && !is_alike && !self.excludes(text)
-    }
-
     /// Whether `text` begins another input, where this one came in parts and is complete.
     pub(crate) fn is_followed_by(&self, text: &str) -> bool {
         !self.whole && !self.reading.is_placeholder() && is_half(text)
-    }
-
-    /// Whether this and `text` together cannot be JSON, nor is `text` all of this and more.
-    pub(crate) fn excludes(&self, text: &str) -> bool {
-        let Reading { text: before, scan, .. } = &self.reading;
-        let is_cumulative =
-            scan.starts_object() && !scan.is_broken() && text.starts_with(before.as_str());
-        let mut scan = scan.clone();
-        scan.feed(text);
-        self.has_text() && scan.is_broken() && !is_cumulative
     }
 
     /// Whether it is `{}`, which another input can replace.
@@ -364,20 +319,6 @@ impl ToolInput {
     /// Whether it is more than `{}`, which some servers send before or beside the real input.
     pub(crate) fn says_something(&self) -> bool {
         self.is_sent() || !matches!(self.reading.head.bytes(), b"" | b"{" | b"{}")
-    }
-
-    /// What `text` is to this input, which is complete.
-    pub(crate) fn compare(&self, text: &str) -> Compared {
-        let text = text.trim();
-        if text.is_empty() {
-            Compared::Nothing
-        } else if hash::same(text, self.reading.text.trim()) {
-            Compared::Same
-        } else if !self.reading.is_placeholder() && Reading::of(text).scan.is_object() {
-            Compared::Other
-        } else {
-            Compared::More
-        }
     }
 
     /// How many bytes it holds.
@@ -446,34 +387,11 @@ impl ToolInput {
         }
         self.closed = true;
         if self.custom {
-            let mut object = b"{\"input\":".to_vec();
-            json::quote(&mut object, &self.reading.text);
-            object.push(b'}');
-            return Input::Object(String::from_utf8(object).unwrap_or_default());
-        }
-        let text = self.reading.text.trim();
-        if self.reading.scan.is_object() {
-            return Input::Object(text.to_owned());
-        }
-        if text.is_empty() && cut_off {
-            return Input::CutOff;
-        }
-        if text.is_empty() || Beginning::of(text).is_nothing() {
-            return Input::Object("{}".to_owned());
-        }
-        match unwrapped(text) {
-            Some(object) => Input::Object(object),
-            None if cut_off && !self.reading.scan.is_other_value() && !has_more_behind(text) => {
-                Input::CutOff
-            }
-            None => Input::Invalid,
+            Input::of_custom(&self.reading.text)
+        } else {
+            Input::of(&self.reading, cut_off)
         }
     }
-}
-
-/// Whether a text is the first part of an object.
-pub(crate) fn is_half(text: &str) -> bool {
-    Reading::of(text.trim_start()).is_half()
 }
 
 /// What follows the mark that Mistral's models write before an input, and that some servers leave there. `before`: what
@@ -491,21 +409,6 @@ fn is_between(sign: char) -> bool {
 /// Whether a placeholder gives way to this: an object, or one in a string.
 fn begins_an_input(text: &str) -> bool {
     text.trim_start().starts_with(['{', '"'])
-}
-
-/// The object inside of a JSON string. Some models quote their input once too often.
-fn unwrapped(text: &str) -> Option<String> {
-    let inside = json::string(text)?.decode();
-    let inside = inside.trim();
-    if inside.is_empty() || Beginning::of(inside).is_nothing() {
-        return Some("{}".to_owned());
-    }
-    Reading::of(inside).scan.is_object().then(|| inside.to_owned())
-}
-
-/// Whether something stands behind a whole value, so that more of it would not help.
-fn has_more_behind(text: &str) -> bool {
-    Scanner::default().feed_value(text) < text.len()
 }
 
 #[cfg(test)]

@@ -1,0 +1,62 @@
+//! What a call's input is in the end.
+
+use super::reading::{Beginning, Reading};
+use crate::json;
+use crate::text::json_scan::Scanner;
+
+/// What a call's input is in the end.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Input {
+    /// This object.
+    Object(String),
+    /// It broke off, and the answer's length is why.
+    CutOff,
+    /// Not one JSON object.
+    Invalid,
+}
+
+impl Input {
+    /// The input of a custom tool, which is a text.
+    pub(super) fn of_custom(text: &str) -> Self {
+        let mut object = b"{\"input\":".to_vec();
+        json::quote(&mut object, text);
+        object.push(b'}');
+        Self::Object(String::from_utf8(object).unwrap_or_default())
+    }
+
+    /// `cut_off`: the answer reached its length limit.
+    pub(super) fn of(reading: &Reading, cut_off: bool) -> Self {
+        let text = reading.text.trim();
+        if reading.scan.is_object() {
+            return Self::Object(text.to_owned());
+        }
+        if text.is_empty() && cut_off {
+            return Self::CutOff;
+        }
+        if text.is_empty() || Beginning::of(text).is_nothing() {
+            return Self::Object("{}".to_owned());
+        }
+        match unwrapped(text) {
+            Some(object) => Self::Object(object),
+            None if cut_off && !reading.scan.is_other_value() && !has_more_behind(text) => {
+                Self::CutOff
+            }
+            None => Self::Invalid,
+        }
+    }
+}
+
+/// The object inside of a JSON string. Some models quote their input once too often.
+fn unwrapped(text: &str) -> Option<String> {
+    let inside = json::string(text)?.decode();
+    let inside = inside.trim();
+    if inside.is_empty() || Beginning::of(inside).is_nothing() {
+        return Some("{}".to_owned());
+    }
+    Reading::of(inside).scan.is_object().then(|| inside.to_owned())
+}
+
+/// Whether something stands behind a whole value, so that more of it would not help.
+fn has_more_behind(text: &str) -> bool {
+    Scanner::default().feed_value(text) < text.len()
+}
