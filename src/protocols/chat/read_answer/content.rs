@@ -1,4 +1,7 @@
 //! The content of an answer: text, reasoning and calls, through their filters to blocks.
+//!
+//! [`Content`] decides in which order they go on to the blocks, and counts them. What is known of each is in `text`,
+//! `reasoning` and `calls`.
 
 use super::calls::Fragments;
 use super::fragment::Fragment;
@@ -8,11 +11,11 @@ use super::text::Text;
 use crate::answer::Output;
 use crate::assemble::call::Call;
 use crate::assemble::{Assembly, BrokenOff};
-use crate::carry::signature::{self, Field};
+use crate::carry::signature::Field;
 use crate::dialect::text_calls::{AnswerEnd, Piece};
 use crate::error::Error;
 use crate::json::{Str, escaped};
-use crate::model::request_context::{Display, RequestContext};
+use crate::model::request_context::RequestContext;
 use crate::protocols::chat::wire::{Arguments, Delta, Part, ToolCall};
 use crate::text::names::NameSet;
 
@@ -247,7 +250,7 @@ impl Content {
         if !self.ends_early {
             return self.filter_text(text, to);
         }
-        let whole = without_half_call(text, to);
+        let whole = half_call::cut_from(text, to);
         self.filter_text(whole.as_deref().and_then(Str::inside).unwrap_or(text), to)
     }
 
@@ -300,34 +303,17 @@ impl Content {
         self.assembly.push_text(raw, is_blank, to);
     }
 
+    /// Takes the reasoning of a delta.
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, to: &mut Output<'_>) {
-        let details = delta.reasoning_details.iter();
-        let told = details.clone().filter(|detail| !detail.block);
-        let details_text = told.clone().any(|detail| detail.text.is_some());
-        let said = reasoning::said(delta, self.reasoning.field());
-        self.reasoning.note(said.is_some_and(|(_, text)| !text.is_empty()));
-        if self.reasoning.field().is_none() {
-            let details = details_text.then_some(Field::ReasoningDetails);
-            let spoken = said.filter(|(_, text)| !text.is_blank());
-            self.reasoning.note_field(details.or_else(|| spoken.map(|(field, _)| field)));
-        }
-        let field = self.reasoning.field().or_else(|| said.map(|(field, _)| field));
+        let (field, said) = self.reasoning.choose(delta);
         if field == Some(Field::ReasoningDetails) {
-            for text in told.filter_map(|detail| detail.text) {
+            for text in reasoning::detail_texts(delta) {
                 self.push_reasoning(text, Field::ReasoningDetails, to);
             }
         } else if let Some((field, text)) = said {
             self.push_reasoning(text, field, to);
         }
-        for detail in details {
-            let is_empty =
-                detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
-            if !is_empty && keeps_reasoning(to) {
-                let field = field.unwrap_or(Field::ReasoningDetails);
-                self.assembly.push_detail(detail, field, to);
-                self.reasoning.note_carried(detail.raw.len());
-            }
-        }
+        self.reasoning.keep_details(delta, field, &mut self.assembly, to);
     }
 
     /// Takes reasoning that was cut out of a text, escaped, if its field counts.
@@ -346,43 +332,14 @@ impl Content {
         }
         let is_blank = text.is_blank();
         self.note_progress(text.decoded_len(), is_blank, to);
-        match self.reasoning.watched(text.raw()) {
-            Some(thought) => self.push_watched(&thought, field, to),
-            None if keeps_reasoning(to) => self.assembly.push_thinking(text, is_blank, field, to),
-            None => {}
-        }
+        self.reasoning.push(text, is_blank, field, &mut self.assembly, to);
     }
 
-    /// Takes reasoning that was looked at.
-    fn push_watched(&mut self, text: &str, field: Field, to: &mut Output<'_>) {
-        let raw = escaped(text);
-        if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty())
-            && keeps_reasoning(to)
-        {
-            self.assembly.push_thinking(text, text.is_blank(), field, to);
-        }
-    }
-
-    /// Something else comes, or the answer is over: what was held back is reasoning, but for calls. There are none
-    /// unless the answer says nothing else (`alone`).
+    /// Something else comes, or the answer is over. Gives the calls at the end of the reasoning, of which there are
+    /// none unless the answer says nothing else (`alone`).
     fn end_reasoning(&mut self, alone: bool, to: &mut Output<'_>) -> Vec<Piece> {
-        if !self.reasoning.is_watched() {
-            return Vec::new();
-        }
         let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
-        // White space that came behind it parts no thought in two.
-        let blank = self.assembly.take_blank();
-        let mut calls = Vec::new();
-        for piece in self.reasoning.end_watch(&to.context.tools, end) {
-            match (piece, self.reasoning.field()) {
-                (Piece::Text(text), Some(field)) => self.push_watched(&text, field, to),
-                // There is no field where nothing but white space came.
-                (Piece::Text(_), None) => {}
-                (call, _) => calls.push(call),
-            }
-        }
-        self.assembly.put_back(blank);
-        calls
+        self.reasoning.end_watch(end, &mut self.assembly, to)
     }
 
     /// Takes the calls of a delta.
@@ -434,14 +391,7 @@ impl Content {
             Arguments::Text(text) => self.note_progress(text.decoded_len(), text.is_blank(), to),
             Arguments::Json(raw) => self.note_progress(raw.len(), false, to),
         }
-        if let Some(signature) = entry.signature
-            && keeps_reasoning(to)
-        {
-            let placed = signature::placed(signature.place, &signature.text.decode());
-            self.reasoning.note_carried(placed.len());
-            let field = self.reasoning.field().unwrap_or(Field::ReasoningContent);
-            self.assembly.carry_signature(index, placed, field, to);
-        }
+        self.reasoning.keep_signature(index, entry, &mut self.assembly, to);
         Ok(())
     }
 
@@ -452,17 +402,4 @@ impl Content {
         self.bytes = self.bytes.saturating_add(bytes as u64);
         to.report.progress = self.pieces;
     }
-}
-
-/// Whether reasoning is shown, or must come back.
-fn keeps_reasoning(to: &Output<'_>) -> bool {
-    to.context.thinking != Display::Hidden || to.context.reasoning_returns
-}
-
-/// A text of an answer that was cut off, escaped, without the call at its end that was cut off with it.
-fn without_half_call(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
-    let decoded = text.decode();
-    let start = half_call::start(&decoded, &to.context.tools)?;
-    to.warn("tool_call_cut_off");
-    Some(escaped(decoded.get(..start)?.trim_end()))
 }

@@ -3,7 +3,8 @@
 //! Servers that parse calls give a whole answer's text as it is where the last call has no end (vLLM, SGLang,
 //! llama.cpp). In their streams, the beginning of that call is a call. Neither can be run, so neither is shown.
 
-use crate::json::Reader;
+use crate::answer::Output;
+use crate::json::{Reader, Str, escaped};
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 use crate::text::words;
 
@@ -60,9 +61,17 @@ const BEFORE_NAMES: [&str; 24] = [
     "\t",
 ];
 
+/// A text of an answer that was cut off, escaped, without the call at its end that was cut off with it.
+pub(super) fn cut_from(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
+    let decoded = text.decode();
+    let start = start(&decoded, &to.context.tools)?;
+    to.warn("tool_call_cut_off");
+    Some(escaped(decoded.get(..start)?.trim_end()))
+}
+
 /// Where the calls at the end of a text begin, if the last of them has no end. A text that tells of calls is none: the
 /// markup begins a line or is of control tokens, stands in no block of code, and names a tool of the request.
-pub(super) fn start(text: &str, tools: &Tools) -> Option<usize> {
+fn start(text: &str, tools: &Tools) -> Option<usize> {
     if tools.is_empty() {
         return None;
     }

@@ -11,11 +11,13 @@
 
 use super::echo::Echo;
 use super::text_filter::Watch;
-use crate::carry::signature::Field;
+use crate::answer::Output;
+use crate::assemble::Assembly;
+use crate::carry::signature::{self, Field};
 use crate::dialect::text_calls::{AnswerEnd, Piece};
-use crate::json::Str;
-use crate::model::request_context::{RequestContext, Tools};
-use crate::protocols::chat::wire::Delta;
+use crate::json::{Str, escaped};
+use crate::model::request_context::{Display, RequestContext};
+use crate::protocols::chat::wire::{Delta, ToolCall};
 use crate::text::words;
 
 /// What is known of the reasoning in one answer.
@@ -55,6 +57,12 @@ pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field
     present.clone().find(|(_, text)| !text.is_blank()).or_else(|| present.next())
 }
 
+/// The texts of the items in a delta.
+pub(super) fn detail_texts<'a>(delta: &Delta<'a>) -> impl Iterator<Item = Str<'a>> {
+    let details = delta.reasoning_details.iter().filter(|detail| !detail.block);
+    details.filter_map(|detail| detail.text)
+}
+
 /// The tags of marked text, and as many servers escape them.
 const MARKED: [(&str, &str); 2] =
     [("<thought>", "</thought>"), ("\\u003cthought\\u003e", "\\u003c/thought\\u003e")];
@@ -80,6 +88,23 @@ impl Reasoning {
         self.field
     }
 
+    /// The field of the reasoning in a delta, and the reasoning, lists aside.
+    #[inline]
+    pub(super) fn choose<'a>(
+        &mut self,
+        delta: &Delta<'a>,
+    ) -> (Option<Field>, Option<(Field, Str<'a>)>) {
+        let said = said(delta, self.field);
+        self.has_come |= said.is_some_and(|(_, text)| !text.is_empty());
+        if self.field.is_none() {
+            let has_details = detail_texts(delta).next().is_some();
+            let details = has_details.then_some(Field::ReasoningDetails);
+            let spoken = said.filter(|(_, text)| !text.is_blank());
+            self.field = details.or_else(|| spoken.map(|(field, _)| field));
+        }
+        (self.field.or_else(|| said.map(|(field, _)| field)), said)
+    }
+
     /// Notes the field that counts, unless one is known.
     pub(super) fn note_field(&mut self, field: Option<Field>) {
         self.field = self.field.or(field);
@@ -88,11 +113,6 @@ impl Reasoning {
     /// Whether text of this field counts, which it does if it is the first.
     pub(super) fn counts(&mut self, field: Field) -> bool {
         *self.field.get_or_insert(field) == field
-    }
-
-    /// Some has come, perhaps white space alone.
-    pub(super) fn note(&mut self, has_come: bool) {
-        self.has_come |= has_come;
     }
 
     /// Whether text behind it may begin with line breaks of a template.
@@ -125,18 +145,84 @@ impl Reasoning {
         self.watch.is_some()
     }
 
-    /// What of a piece is certainly no call, unescaped; nothing where nobody watches.
-    pub(super) fn watched(&mut self, raw: &str) -> Option<String> {
-        Some(self.watch.as_mut()?.push(raw))
+    /// Takes a piece that repeats nothing; where it is watched, what of it is certainly no call.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        text: Str<'_>,
+        is_blank: bool,
+        field: Field,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) {
+        match &mut self.watch {
+            Some(watch) => push_watched(&watch.push(text.raw()), field, assembly, to),
+            None if is_kept(to) => assembly.push_thinking(text, is_blank, field, to),
+            None => {}
+        }
     }
 
-    /// Watches no longer. Gives what was held back: text, or calls.
-    pub(super) fn end_watch(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
-        self.watch.take().map_or_else(Vec::new, |watch| watch.finish(tools, end))
+    /// Watches no longer: what was held back is reasoning, but for the calls that this gives.
+    pub(super) fn end_watch(
+        &mut self,
+        end: AnswerEnd,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) -> Vec<Piece> {
+        let Some(watch) = self.watch.take() else { return Vec::new() };
+        // White space that came behind it parts no thought in two.
+        let blank = assembly.take_blank();
+        let mut calls = Vec::new();
+        for piece in watch.finish(&to.context.tools, end) {
+            match (piece, self.field) {
+                (Piece::Text(text), Some(field)) => push_watched(&text, field, assembly, to),
+                // There is no field where nothing but white space came.
+                (Piece::Text(_), None) => {}
+                (call, _) => calls.push(call),
+            }
+        }
+        assembly.put_back(blank);
+        calls
+    }
+
+    /// Keeps the items of a delta that the upstream wants back.
+    pub(super) fn keep_details(
+        &mut self,
+        delta: &Delta<'_>,
+        field: Option<Field>,
+        assembly: &mut Assembly,
+        to: &Output<'_>,
+    ) {
+        for detail in delta.reasoning_details.iter() {
+            let is_empty =
+                detail.text.is_none() && detail.data.is_none() && detail.signature.is_none();
+            if !is_empty && is_kept(to) {
+                assembly.push_detail(detail, field.unwrap_or(Field::ReasoningDetails), to);
+                self.note_carried(detail.raw.len());
+            }
+        }
+    }
+
+    /// Keeps the signature of the call at `index`, if it has one.
+    pub(super) fn keep_signature(
+        &mut self,
+        index: usize,
+        call: &ToolCall<'_>,
+        assembly: &mut Assembly,
+        to: &Output<'_>,
+    ) {
+        if let Some(signature) = call.signature
+            && is_kept(to)
+        {
+            let placed = signature::placed(signature.place, &signature.text.decode());
+            self.note_carried(placed.len());
+            let field = self.field.unwrap_or(Field::ReasoningContent);
+            assembly.carry_signature(index, placed, field, to);
+        }
     }
 
     /// Notes bytes that a signature will carry.
-    pub(super) fn note_carried(&mut self, bytes: usize) {
+    fn note_carried(&mut self, bytes: usize) {
         self.carried_bytes = self.carried_bytes.saturating_add(bytes);
     }
 
@@ -145,4 +231,19 @@ impl Reasoning {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
         watched.saturating_add(self.carried_bytes)
     }
+}
+
+/// Takes reasoning that was looked at.
+fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Output<'_>) {
+    let raw = escaped(text);
+    if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty())
+        && is_kept(to)
+    {
+        assembly.push_thinking(text, text.is_blank(), field, to);
+    }
+}
+
+/// Whether reasoning is shown, or must come back.
+fn is_kept(to: &Output<'_>) -> bool {
+    to.context.thinking != Display::Hidden || to.context.reasoning_returns
 }
