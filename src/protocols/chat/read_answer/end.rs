@@ -6,10 +6,16 @@ use crate::answer::Output;
 use crate::error::Error;
 use crate::model::counts::{Counts, Estimate};
 use crate::model::event::Stop;
-use crate::model::request_context::RequestContext;
+use crate::model::request_context::{RequestContext, Withheld};
 use crate::model::stop_reason::{self, Facts};
 use crate::observe::warning::Warning;
 use crate::tokens::tokens_of;
+
+/// What the client reads where a model only calls tools that a guard withheld.
+const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
+                        anywhere. Say what to do next.]";
+/// In place of an answer that consists of a call, where the client forbids calls.
+const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
 /// All that was said in an answer.
 #[derive(Clone, Copy, Debug)]
@@ -19,6 +25,17 @@ pub(super) struct End<'a> {
 }
 
 impl End<'_> {
+    /// The text of Creole's own for an answer whose calls a guard withheld or the client forbids, where the model says
+    /// nothing else, or no more than what it would do: the client needs an end, and a person a reason.
+    pub(super) fn own_text(self, to: &Output<'_>) -> Option<&'static str> {
+        let withheld = &to.context.withheld;
+        let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
+        let assembly = self.content.assembly();
+        let needs = assembly.calls().left_out().by_guard && (!assembly.has_said() || stops_midway);
+        let text = if *withheld == Withheld::Forbidden { FORBIDDEN } else { WITHHELD };
+        needs.then_some(text)
+    }
+
     /// Why the model stopped.
     ///
     /// # Errors

@@ -1,7 +1,11 @@
 //! The state machine of an answer: chunks in, blocks out.
+//!
+//! [`Machine`] decides when the message begins, which parts of a chunk are of the answer and in which order they go
+//! to its content, and when the answer is over.
 
 use super::choices::{Choices, Verdict};
 use super::content::Content;
+use super::early_failure;
 use super::end::End;
 use super::outcome::Outcome;
 use super::snapshots::{self, Snapshots};
@@ -9,20 +13,13 @@ use crate::answer::output::failure;
 use crate::answer::{AnswerState, Ending, Output, Phase};
 use crate::carry::signature::Field;
 use crate::error::{Error, Rejection};
-use crate::json::Str;
 use crate::model::event::Event;
 use crate::model::limits;
-use crate::model::request_context::{RequestContext, Withheld};
+use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
-use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part, Role};
+use crate::protocols::chat::wire::{Choice, Chunk, Delta, Role};
 use crate::text::names::NameSet;
 use crate::upstream_error as error;
-
-/// What the client reads where a model only calls tools that a guard withheld.
-const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
-                        anywhere. Say what to do next.]";
-/// In place of an answer that consists of a call, where the client forbids calls.
-const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
 /// The state of one answer.
 #[derive(Debug)]
@@ -135,7 +132,7 @@ impl Machine {
                 choice.answers() && choice.finish_reason.is_some_and(|word| !word.is_blank())
             };
             let is_answer = chunk.choices.iter().any(is_finished);
-            if !is_answer || self.early_failure(chunk, to).is_some() {
+            if !is_answer || early_failure::of(chunk, self.has_started, to.context).is_some() {
                 return self.fail(raw, to);
             }
             to.warn("upstream_event_dropped");
@@ -197,7 +194,8 @@ impl Machine {
             return Ok(());
         }
         let is_cut = self.content.text().is_cut();
-        if let Some(failure) = self.early_failure(chunk, to).filter(|_| !is_cut) {
+        let early = early_failure::of(chunk, self.has_started, to.context);
+        if let Some(failure) = early.filter(|_| !is_cut) {
             return Err(failure);
         }
         // What only names a role begins no message, so that an error behind it is still told with its status. Nor does
@@ -255,22 +253,6 @@ impl Machine {
             }
         }
         Ok(has_messages)
-    }
-
-    /// The failure that a chunk ends with, where the client has seen nothing yet or where the chunk's
-    /// text is the upstream's word for it.
-    fn early_failure(&self, chunk: &Chunk<'_>, to: &Output<'_>) -> Option<Error> {
-        chunk.choices.iter().find_map(|choice| {
-            let word = choice.finish_reason?.decode();
-            let failure = failure(&word, to.context)?;
-            if stop_reason::is_told_in_text(&word)
-                && let Some(Part::Text(text)) = choice.delta.as_ref()?.content.iter().next()
-                && !text.is_blank()
-            {
-                return Some(error::from_object(&text.decode(), to.context));
-            }
-            (!self.has_started).then_some(failure)
-        })
     }
 
     /// Notes whether a chunk says that the answer is over.
@@ -357,7 +339,13 @@ impl Machine {
             to.warn("choice_dropped");
         }
         self.content.note_reasoning_field(said.field);
-        self.say(snapshots.news(&said, cumulative), to)?;
+        let (reasoning, texts) = snapshots.news(&said, cumulative);
+        if let Some(reasoning) = reasoning {
+            // White space alone, which says nothing of its field, may come first.
+            let field = self.content.reasoning_field().unwrap_or(Field::ReasoningContent);
+            self.content.push_reasoning(reasoning, field, to);
+        }
+        self.take_delta(self.choices.text().unwrap_or_default(), &texts, to)?;
         for (choice, message) in snapshots::messages(chunk, cumulative) {
             if self.choices.is_other(choice) {
                 continue;
@@ -368,23 +356,6 @@ impl Machine {
         }
         self.snapshots = snapshots;
         Ok(())
-    }
-
-    /// Takes reasoning, text and refusal, escaped.
-    fn say(&mut self, raws: [&str; 3], to: &mut Output<'_>) -> Result<(), Error> {
-        let [reasoning, text, refusal] =
-            raws.map(|raw| Str::inside(raw).filter(|text| !text.is_empty()));
-        if let Some(reasoning) = reasoning {
-            // White space alone, which says nothing of its field, may come first.
-            let field = self.content.reasoning_field().unwrap_or(Field::ReasoningContent);
-            self.content.push_reasoning(reasoning, field, to);
-        }
-        let mut delta = Delta { refusal, ..Delta::default() };
-        if let Some(text) = text {
-            delta.content.push(Part::Text(text));
-        }
-        let choice = self.choices.text().unwrap_or_default();
-        self.take_delta(choice, &delta, to)
     }
 
     /// The upstream's answer is over: sends the rest and how it ended.
@@ -406,7 +377,9 @@ impl Machine {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.set_finish_reason(None);
         }
-        self.tell_of_withheld(to);
+        if let Some(text) = self.end().own_text(to) {
+            self.content.send_own_text(text, to);
+        }
         let assembly = self.content.assembly();
         if !assembly.has_said() && assembly.calls().left_out().invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
@@ -420,18 +393,6 @@ impl Machine {
 
     fn end(&self) -> End<'_> {
         End { content: &self.content, outcome: &self.outcome }
-    }
-
-    /// Tells that a tool is withheld, where the model must not call and says nothing else, or no more than what it
-    /// would do: the client needs an end, and a person a reason.
-    fn tell_of_withheld(&mut self, to: &mut Output<'_>) {
-        let withheld = &to.context.withheld;
-        let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
-        let assembly = self.content.assembly();
-        if assembly.calls().left_out().by_guard && (!assembly.has_said() || stops_midway) {
-            let forbidden = *withheld == Withheld::Forbidden;
-            self.content.send_own_text(if forbidden { FORBIDDEN } else { WITHHELD }, to);
-        }
     }
 
     /// Whether the message has begun.

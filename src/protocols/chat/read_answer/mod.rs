@@ -11,11 +11,12 @@
 //! | chunks to content | `choices`; `snapshots`: messages in place of deltas; `text` and `reasoning`, with `echo` |
 //! | text that is more than text | `half_call`; `text_filter` with `inline_think` |
 //! | fragments to calls | `calls`; `fragment`: which call a fragment belongs to, by what is `known` of them |
-//! | how it ends | `outcome`, `finish`, `end` |
+//! | how it ends | `outcome`, `finish`, `end`; `early_failure` |
 
 mod calls;
 mod choices;
 mod content;
+mod early_failure;
 mod echo;
 mod end;
 mod finish;

@@ -83,14 +83,22 @@ impl Snapshots {
         said
     }
 
-    /// What is new in reasoning, text and refusal, escaped.
-    pub(super) fn news<'s>(&mut self, said: &'s ChunkTexts, cumulative: bool) -> [&'s str; 3] {
+    /// What is new in reasoning, and in text and refusal as a delta.
+    pub(super) fn news<'s>(
+        &mut self,
+        said: &'s ChunkTexts,
+        cumulative: bool,
+    ) -> (Option<Str<'s>>, Delta<'s>) {
         let take = if cumulative { Growing::replace } else { Growing::push };
-        [
-            take(&mut self.reasoning, &said.thought),
-            take(&mut self.text, &said.text),
-            take(&mut self.refusal, &said.refusal),
-        ]
+        let filled = |raw| Str::inside(raw).filter(|text| !text.is_empty());
+        let reasoning = filled(take(&mut self.reasoning, &said.thought));
+        let text = filled(take(&mut self.text, &said.text));
+        let refusal = filled(take(&mut self.refusal, &said.refusal));
+        let mut delta = Delta { refusal, ..Delta::default() };
+        if let Some(text) = text {
+            delta.content.push(Part::Text(text));
+        }
+        (reasoning, delta)
     }
 
     /// Whether the calls of messages are taken; they are not where deltas have brought calls. `has_calls`: there are
