@@ -7,10 +7,10 @@
 //! | the default of the flag | `keys!` in [`profile`](super::profile) |
 //! | the preset that `profile` names | the rows here |
 //! | `profile_overrides` | [`Profile::effective`] |
-//! | what the upstream refused of late | `exchange/memory.rs`: it is left out of the request |
+//! | what the upstream refused of late | `exchange/memory.rs` keeps it; `Refused::narrow` changes the profile |
 //!
 //! A variable or an option of the host that names a preset stands in place of the preset and of the overrides
-//! (`config/variables.rs`).
+//! (`src/config/variables.rs`).
 
 use super::profile::{
     Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile, ReasoningField,

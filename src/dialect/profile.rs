@@ -1,7 +1,7 @@
 //! What differs between upstreams: one documented flag for each difference.
 //!
 //! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
-//! tolerantly has no flag (see `stream`).
+//! tolerantly has no flag (see `protocols/chat/read_answer`).
 
 mod words;
 

@@ -50,7 +50,7 @@ use crate::protocols::Refused;
 /// | [`handle_request_head`](Self::handle_request_head) | [`poll_reply`](Self::poll_reply), if it says that the request is answered |
 /// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_reply`](Self::poll_reply) if there is no call |
 /// | [`handle_call_head`](Self::handle_call_head) | [`poll_timeout`](Self::poll_timeout) |
-/// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again); [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_cancel`](Self::poll_cancel); [`poll_timeout`](Self::poll_timeout) |
+/// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again); [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
 ///
 /// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed.
 /// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first

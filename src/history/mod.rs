@@ -1,6 +1,7 @@
 //! The history as turns, repaired: what every protocol means by it, before any one's form.
 //!
-//! Messages become turns in this order, each step in a file named for it:
+//! Messages become turns by passes in this order, each in a file named for it. Before the first, `spoilt_inputs` brings
+//! back inputs of calls that clients lost.
 //!
 //! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Words stand in place of images
 //!    and files that the model does not take (`omitted`). Thinking goes back to the model that thought (`thinking`),
@@ -10,7 +11,8 @@
 //! 3. `neighbours`: neighbours of one side become one turn.
 //! 4. `pairs`: every call gets its one result, and results stand in the order of their calls.
 //!
-//! Who writes the turns adds what depends on the rest of the request: notes of guards, calls in words (`rebuild`), and
+//! For an upstream of Messages only the last three run, over what the relay has read. Who writes the turns adds what
+//! depends on the rest of the request: notes of guards, calls in words (`rebuild`), and
 //! the words before a conversation without a beginning (`beginning`).
 
 pub(crate) mod attached;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::{is_test, none, read, with_ending};
 
 /// A longer file does too much: split it.
-const LINES_MAX: usize = 520;
+const LINES_MAX: usize = 450;
 
 /// Tests are lists of cases, which nobody reads from the top to the end.
 const TEST_LINES_MAX: usize = 600;

@@ -81,7 +81,7 @@ impl<'a> Chunk<'a> {
         let (mut other_usage, mut finish_reason) = (None, None);
         let (mut complains, mut succeeded, mut refused) = (false, false, false);
         let mut numbered = false;
-        let mut room = Allowance::new();
+        let mut allowance = Allowance::new();
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
@@ -89,7 +89,7 @@ impl<'a> Chunk<'a> {
                 "model" => chunk.model = filled(reader)?,
                 "type" => chunk.kind = reader.string_or_skip()?,
                 "service_tier" => chunk.service_tier = filled(reader)?,
-                "choices" => Choice::read_all(&mut chunk.choices, reader, &mut room)?,
+                "choices" => Choice::read_all(&mut chunk.choices, reader, &mut allowance)?,
                 "usage" => chunk.usage = Usage::read(reader)?,
                 "finish_reason" => finish_reason = finish(reader)?,
                 "x_groq" => {
@@ -138,7 +138,7 @@ impl<'a> Chunk<'a> {
             }
         }
         reader.end()?;
-        chunk.exceeded = room.exceeded;
+        chunk.exceeded = allowance.exceeded;
         chunk.well |= succeeded;
         chunk.complains = complains && !succeeded;
         chunk.failed |= chunk.complains && refused;
@@ -175,25 +175,25 @@ impl<'a> Choice<'a> {
     fn read_all(
         choices: &mut Few<Self>,
         reader: &mut Reader<'a>,
-        room: &mut Allowance,
+        allowance: &mut Allowance,
     ) -> Result<(), Error> {
         *choices = Few::default();
         // Some servers send a single choice without the list around it.
         if reader.kind()? == ValueKind::Object {
             reader.begin_object()?;
-            return choices.add().read(reader, room);
+            return choices.add().read(reader, allowance);
         }
         if !reader.array_or_skip()? {
             return Ok(());
         }
         while reader.next_element()? {
-            if room.exceeded.is_some() {
+            if allowance.exceeded.is_some() {
                 reader.skip()?;
             } else if reader.object_or_skip()? {
                 let is_first = choices.is_empty();
                 let choice = choices.add();
-                choice.read(reader, room)?;
-                if !is_first && (choice.is_silent() || !room.take(List::Choices)) {
+                choice.read(reader, allowance)?;
+                if !is_first && (choice.is_silent() || !allowance.take(List::Choices)) {
                     choices.pop();
                 }
             }
@@ -217,15 +217,15 @@ impl<'a> Choice<'a> {
     }
 
     /// Reads the members of an object that was entered.
-    fn read(&mut self, reader: &mut Reader<'a>, room: &mut Allowance) -> Result<(), Error> {
+    fn read(&mut self, reader: &mut Reader<'a>, allowance: &mut Allowance) -> Result<(), Error> {
         let choice = self;
         let (mut matched, mut completion, mut messages) = (None, None, None);
         let mut dropped = false;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "index" => choice.index = number(reader)?.unwrap_or(0),
-                "delta" => Delta::read(&mut choice.delta, reader, room)?,
-                "message" => Delta::read(&mut choice.message, reader, room)?,
+                "delta" => Delta::read(&mut choice.delta, reader, allowance)?,
+                "message" => Delta::read(&mut choice.message, reader, allowance)?,
                 "messages" => messages = Some(reader.skip()?),
                 "text" => completion = text(reader)?,
                 "finish_reason" => choice.finish_reason = finish(reader)?,
@@ -246,7 +246,7 @@ impl<'a> Choice<'a> {
         if let (Some(raw), None, None, None) =
             (messages, &choice.message, &choice.delta, completion)
         {
-            choice.message = Delta::read_messages(raw, room)?;
+            choice.message = Delta::read_messages(raw, allowance)?;
         }
         if dropped {
             let delta = match &mut choice.message {

@@ -52,22 +52,22 @@ impl<'a> Part<'a> {
 pub(crate) fn read_content<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
-    room: &mut Allowance,
+    allowance: &mut Allowance,
 ) -> Result<bool, Error> {
     if reader.kind()? != ValueKind::Array {
-        return read_item(reader, parts, room);
+        return read_item(reader, parts, allowance);
     }
     let mut dropped = false;
     reader.begin_array()?;
     while reader.next_element()? {
-        dropped |= read_item(reader, parts, room)?;
+        dropped |= read_item(reader, parts, allowance)?;
     }
     Ok(dropped)
 }
 
 /// Keeps a part.
-fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, room: &mut Allowance) {
-    if room.take(List::Parts) {
+fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, allowance: &mut Allowance) {
+    if allowance.take(List::Parts) {
         parts.push(part);
     }
 }
@@ -75,23 +75,23 @@ fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, room: &mut Allowance) {
 fn read_item<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
-    room: &mut Allowance,
+    allowance: &mut Allowance,
 ) -> Result<bool, Error> {
     match reader.kind()? {
         ValueKind::String => {
             if let Some(text) = text(reader)? {
-                keep(Part::Text(text), parts, room);
+                keep(Part::Text(text), parts, allowance);
             }
             Ok(false)
         }
-        ValueKind::Object => read_part(reader, parts, room),
+        ValueKind::Object => read_part(reader, parts, allowance),
         // Some servers write a token that looks so without its quotes. But `false` is what others write where
         // there is no content.
         kind => {
             let raw = reader.skip()?;
             let is_token = kind == ValueKind::Number || raw == "true";
             if is_token {
-                keep(Part::Text(Str::plain(raw)), parts, room);
+                keep(Part::Text(Str::plain(raw)), parts, allowance);
             }
             Ok(!is_token && says(raw))
         }
@@ -108,7 +108,7 @@ fn says(raw: &str) -> bool {
 fn read_part<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
-    room: &mut Allowance,
+    allowance: &mut Allowance,
 ) -> Result<bool, Error> {
     let (mut kind, mut plain, mut content, mut refusal) = (None, None, None, None);
     let (mut others, mut lost) = (false, false);
@@ -134,22 +134,22 @@ fn read_part<'a>(
     match kind.map(|kind| kind.raw()) {
         None | Some("text" | "output_text" | "input_text" | "markdown") => {
             if let Some(text) = plain {
-                keep(Part::Text(text), parts, room);
+                keep(Part::Text(text), parts, allowance);
             }
             return Ok(plain.is_none() && (kind.is_none() && others || lost));
         }
         Some(kind @ ("thinking" | "reasoning")) => {
             let part = if kind == "thinking" { Part::Thinking } else { Part::Reasoning };
             if let Some(raw) = thinking {
-                read_thinking(raw, part, parts, room)?;
+                read_thinking(raw, part, parts, allowance)?;
             }
             if let Some(text) = plain {
-                keep(part(text), parts, room);
+                keep(part(text), parts, allowance);
             }
         }
         Some("refusal") => {
             if let Some(text) = refusal {
-                keep(Part::Refusal(text), parts, room);
+                keep(Part::Refusal(text), parts, allowance);
             }
         }
         Some(_) => return Ok(true),
@@ -164,15 +164,15 @@ pub(crate) fn read_thinking<'a>(
     raw: &'a str,
     part: fn(Str<'a>) -> Part<'a>,
     parts: &mut Few<Part<'a>>,
-    room: &mut Allowance,
+    allowance: &mut Allowance,
 ) -> Result<(), Error> {
     let reader = &mut Reader::of(raw);
     if reader.kind()? != ValueKind::Array {
-        return read_thought(reader, part, parts, room);
+        return read_thought(reader, part, parts, allowance);
     }
     reader.begin_array()?;
     while reader.next_element()? {
-        read_thought(reader, part, parts, room)?;
+        read_thought(reader, part, parts, allowance)?;
     }
     Ok(())
 }
@@ -182,7 +182,7 @@ fn read_thought<'a>(
     reader: &mut Reader<'a>,
     part: fn(Str<'a>) -> Part<'a>,
     parts: &mut Few<Part<'a>>,
-    room: &mut Allowance,
+    allowance: &mut Allowance,
 ) -> Result<(), Error> {
     let mut said = None;
     if reader.kind()? == ValueKind::String {
@@ -191,7 +191,9 @@ fn read_thought<'a>(
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "text" | "thinking" => said = text(reader)?.or(said),
-                "reasoningContent" | "reasoningText" => read_thought(reader, part, parts, room)?,
+                "reasoningContent" | "reasoningText" => {
+                    read_thought(reader, part, parts, allowance)?
+                }
                 _ => {
                     reader.skip()?;
                 }
@@ -199,7 +201,7 @@ fn read_thought<'a>(
         }
     }
     if let Some(text) = said {
-        keep(part(text), parts, room);
+        keep(part(text), parts, allowance);
     }
     Ok(())
 }

@@ -52,7 +52,7 @@ impl<'a> Delta<'a> {
     pub(crate) fn read(
         slot: &mut Option<Self>,
         reader: &mut Reader<'a>,
-        room: &mut Allowance,
+        allowance: &mut Allowance,
     ) -> Result<(), Error> {
         *slot = None;
         if reader.kind()? == ValueKind::String {
@@ -80,11 +80,11 @@ impl<'a> Delta<'a> {
                     thoughts = thoughts.or(something(reader)?);
                 }
                 "reasoning_details" => {
-                    Detail::read_all(reader, false, &mut delta.reasoning_details, room)?;
+                    Detail::read_all(reader, false, &mut delta.reasoning_details, allowance)?;
                 }
                 "reasoning_opaque" if reader.kind()? == ValueKind::String => {
                     let detail = Detail::opaque(reader)?;
-                    if room.take(List::Details) {
+                    if allowance.take(List::Details) {
                         delta.reasoning_details.push(detail);
                     }
                 }
@@ -97,7 +97,7 @@ impl<'a> Delta<'a> {
                 "content" => {
                     // Of equal names the last one counts, here as in any list.
                     delta.content = Few::default();
-                    delta.content_dropped |= read_content(reader, &mut delta.content, room)?;
+                    delta.content_dropped |= read_content(reader, &mut delta.content, allowance)?;
                 }
                 "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
                 "text" => plain = text(reader)?,
@@ -109,10 +109,10 @@ impl<'a> Delta<'a> {
                     if reader.kind()? == ValueKind::Array {
                         reader.begin_array()?;
                         while reader.next_element()? {
-                            delta.read_call(reader, room)?;
+                            delta.read_call(reader, allowance)?;
                         }
                     } else {
-                        delta.read_call(reader, room)?;
+                        delta.read_call(reader, allowance)?;
                     }
                 }
                 "function_call" if reader.kind()? == ValueKind::Object => {
@@ -129,11 +129,11 @@ impl<'a> Delta<'a> {
             delta.content.push(Part::Text(text));
         }
         if let Some(raw) = thoughts.or(blocks) {
-            delta.content_dropped |= !delta.think(raw, room)? && thoughts.is_some();
+            delta.content_dropped |= !delta.think(raw, allowance)? && thoughts.is_some();
         }
         if let Some(raw) = blocks {
             let reader = &mut Reader::of(raw);
-            Detail::read_all(reader, true, &mut delta.reasoning_details, room)?;
+            Detail::read_all(reader, true, &mut delta.reasoning_details, allowance)?;
         }
         delta.content_dropped |= refused.is_some();
         if delta.role == Some(Role::Tool) && !delta.content.is_empty() {
@@ -144,14 +144,18 @@ impl<'a> Delta<'a> {
     }
 
     /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each delta with it.
-    fn read_call(&mut self, reader: &mut Reader<'a>, room: &mut Allowance) -> Result<(), Error> {
-        if reader.kind()? != ValueKind::Object || room.exceeded.is_some() {
+    fn read_call(
+        &mut self,
+        reader: &mut Reader<'a>,
+        allowance: &mut Allowance,
+    ) -> Result<(), Error> {
+        if reader.kind()? != ValueKind::Object || allowance.exceeded.is_some() {
             self.content_dropped |= says_something(reader.skip()?);
             return Ok(());
         }
         let call = self.tool_calls.add();
         call.read(reader)?;
-        if call.is_empty() || !room.take(List::Calls) {
+        if call.is_empty() || !allowance.take(List::Calls) {
             self.tool_calls.pop();
         }
         Ok(())
@@ -160,7 +164,10 @@ impl<'a> Delta<'a> {
     /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the
     /// model said, thoughts among it, and the calls of the last one, because those before it were run.
     #[inline(never)]
-    pub(crate) fn read_messages(raw: &'a str, room: &mut Allowance) -> Result<Option<Self>, Error> {
+    pub(crate) fn read_messages(
+        raw: &'a str,
+        allowance: &mut Allowance,
+    ) -> Result<Option<Self>, Error> {
         let reader = &mut Reader::of(raw);
         let mut last: Option<Self> = None;
         if reader.kind()? != ValueKind::Array {
@@ -169,7 +176,7 @@ impl<'a> Delta<'a> {
         reader.begin_array()?;
         while reader.next_element()? {
             let mut message = None;
-            Self::read(&mut message, reader, room)?;
+            Self::read(&mut message, reader, allowance)?;
             let mut message = message.unwrap_or_default();
             if message.role.is_some_and(|role| role != Role::Assistant) {
                 message = Self { content_dropped: true, ..Self::default() };
@@ -187,9 +194,9 @@ impl<'a> Delta<'a> {
 
     /// Puts a list of texts of reasoning, or a part with one, before the content; says whether there are any.
     #[inline(never)]
-    fn think(&mut self, raw: &'a str, room: &mut Allowance) -> Result<bool, Error> {
+    fn think(&mut self, raw: &'a str, allowance: &mut Allowance) -> Result<bool, Error> {
         let mut parts = Few::default();
-        read_thinking(raw, Part::Reasoning, &mut parts, room)?;
+        read_thinking(raw, Part::Reasoning, &mut parts, allowance)?;
         let says = !parts.is_empty();
         self.content.iter().for_each(|part| parts.push(*part));
         self.content = parts;

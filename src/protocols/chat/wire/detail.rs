@@ -12,13 +12,16 @@ impl<'a> Detail<'a> {
         reader: &mut Reader<'a>,
         blocks: bool,
         details: &mut Few<Self>,
-        room: &mut Allowance,
+        allowance: &mut Allowance,
     ) -> Result<(), Error> {
         let mut take = |reader: &mut Reader<'a>| {
             if let Some(mut detail) = Self::read(reader)? {
                 let kind = detail.kind.map_or("", |kind| kind.raw());
                 detail.block = blocks && matches!(kind, "thinking" | "redacted_thinking");
-                if detail.block == blocks && detail.says_something() && room.take(List::Details) {
+                if detail.block == blocks
+                    && detail.says_something()
+                    && allowance.take(List::Details)
+                {
                     details.push(detail);
                 }
             }

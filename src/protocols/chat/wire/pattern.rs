@@ -7,7 +7,7 @@ use crate::json::{Reader, Str, offset_in};
 
 use crate::protocols::chat::wire::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
 
-/// A longer chunk is not kept: each stream has room of its own for one.
+/// A longer chunk is not kept: each stream has allowance of its own for one.
 const LENGTH_MAX: usize = 1024;
 
 /// After so many chunks in a row that did not repeat the one before them, no more are kept: some servers
