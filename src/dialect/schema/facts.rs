@@ -37,7 +37,6 @@ impl Member<'_> {
 pub(super) struct Facts<'a> {
     /// The schema, as it came.
     pub(super) schema: &'a str,
-    pub(super) members: Vec<Member<'a>>,
     pub(super) typed: bool,
     /// The list of types, as it came; empty where there is none.
     pub(super) types: &'a str,
@@ -95,12 +94,15 @@ impl<'a> Facts<'a> {
             return Self::default();
         }
         let mut facts = Self { schema, object: true, ..Self::default() };
-        for (key, value) in json::members(schema) {
-            let member = Member { key, keyword: key.decode(), value };
+        for member in facts.members() {
             facts.take(&member);
-            facts.members.push(member);
         }
         facts
+    }
+
+    /// The members, as they came. They are read again each time: a list of them would be many times as large.
+    pub(super) fn members(&self) -> impl Iterator<Item = Member<'a>> + use<'a> {
+        json::members(self.schema).map(|(key, value)| Member { key, keyword: key.decode(), value })
     }
 
     /// Takes what a member says.
@@ -155,8 +157,8 @@ impl<'a> Facts<'a> {
     }
 
     /// The members that are written where they stand, whatever the dialect.
-    pub(super) fn members_in_place(&self) -> impl Iterator<Item = &Member<'a>> {
-        self.members.iter().filter(|member| {
+    pub(super) fn members_in_place(&self) -> impl Iterator<Item = Member<'a>> {
+        self.members().filter(|member| {
             let is_second =
                 member.keyword == "items" && self.prefix_items && member.kind() == ValueKind::Array;
             !(is_second || self.merges && is_merged(&member.keyword))

@@ -44,7 +44,7 @@ impl Dialect for Mistral {
                 _ => false,
             };
             if !is_refused {
-                self.member(member, json);
+                self.member(&member, json);
             }
         }
         if facts.array && !facts.items {
@@ -81,7 +81,7 @@ pub(super) fn object<D: Dialect>(
             keyword if replaces && is_no_root(keyword) => {}
             // One of several, at most.
             "type" if root => drop(json.kind("object")),
-            _ => write(dialect, member, &facts, json),
+            _ => write(dialect, &member, &facts, json),
         }
     }
     if facts.array && !facts.items {

@@ -102,7 +102,7 @@ impl Gemini {
         }
         for member in facts.members_in_place().filter(|member| !(root && member.keyword == "type"))
         {
-            self.member_of(member, &facts, json, root);
+            self.member_of(&member, &facts, json, root);
         }
         self.missing_properties(&facts, parts, json, root);
         finish(json, &facts);

@@ -211,7 +211,7 @@ impl Flavour<'_> {
         } else {
             write(self, json);
         }
-        for member in facts.members.iter().filter(|member| types::is_note(member.key.raw())) {
+        for member in facts.members().filter(|member| types::is_note(member.key.raw())) {
             json.key_str(member.key).raw(member.value);
         }
         if place.is_top() {
@@ -249,7 +249,7 @@ impl Flavour<'_> {
             json.kind("object");
         }
         let mut defines = place.is_top();
-        for member in &facts.members {
+        for member in facts.members() {
             let value = member.value;
             match member.keyword.as_ref() {
                 "type" if function => drop(json.kind("object")),
@@ -269,7 +269,7 @@ impl Flavour<'_> {
                 "enum" if function => {}
                 "enum" => values::write(value, facts, json),
                 "type" => json_type(value, facts, json),
-                _ => self.member(member, json),
+                _ => self.member(&member, json),
             }
             if member.keyword == "properties" && !(facts.typed || function) {
                 json.kind("object");

@@ -40,7 +40,7 @@ impl Dialect for LlamaCpp {
         facts
             .members_in_place()
             .filter(|it| !refuses(it))
-            .for_each(|member| self.member(member, json));
+            .for_each(|member| self.member(&member, json));
         if facts.merges && !(facts.typed || root) {
             json.kind("object");
         }
