@@ -9,7 +9,6 @@ use std::fmt::Debug;
 use super::output::{INVALID_RESPONSE, Output};
 use super::reader::{AnswerReader, AnswerState};
 use super::writer::Phase;
-use crate::config::Protocol;
 use crate::error::Error;
 use crate::json::Reader;
 use crate::model::request_context::RequestContext;
@@ -68,6 +67,15 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
     fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
+/// What the objects of an answer are, where a reader knows them for those of another protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ObjectKind {
+    /// Chunks of Chat Completions.
+    Chunks,
+    /// Events or a message of the Messages API.
+    Messages,
+}
+
 /// What became of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
@@ -79,11 +87,11 @@ pub(crate) enum Taken {
     /// It is no object that can be read.
     Unread,
     /// It belongs to another protocol, and nothing was done with it.
-    Other(Protocol),
+    Other(ObjectKind),
 }
 
-/// Makes the reader of a protocol.
-pub(crate) type Make = fn(Protocol, &Output<'_>) -> Box<dyn ObjectReader>;
+/// Makes the reader of such objects.
+pub(crate) type Make = fn(ObjectKind, &Output<'_>) -> Box<dyn ObjectReader>;
 
 /// Reads an answer in JSON.
 #[derive(Debug)]
@@ -256,8 +264,8 @@ impl Objects {
         to: &mut Output<'_>,
     ) -> Result<Option<bool>, Error> {
         let mut taken = self.reader.handle_object(called, text, to)?;
-        if let Taken::Other(protocol) = taken {
-            self.reader = (self.make)(protocol, to);
+        if let Taken::Other(kind) = taken {
+            self.reader = (self.make)(kind, to);
             taken = self.reader.handle_object(called, text, to)?;
         }
         Ok(says(taken))
@@ -268,8 +276,8 @@ impl Objects {
         let mut taken = self.reader.handle_body(body, to)?;
         // A message may look like an answer of the other protocol to a reader that looks at it from outside.
         for _ in 0..2 {
-            let Taken::Other(protocol) = taken else { break };
-            self.reader = (self.make)(protocol, to);
+            let Taken::Other(kind) = taken else { break };
+            self.reader = (self.make)(kind, to);
             taken = self.reader.handle_body(body, to)?;
         }
         Ok(says(taken).is_some())

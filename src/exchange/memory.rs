@@ -134,7 +134,7 @@ impl Exchange {
             (_, Refused::Space(space)) if !space.is_of(context.input_tokens) => false,
             _ => !rejection.is_passing,
         };
-        let is_kept = self.refusals.is_some() && self.speaks_chat();
+        let is_kept = self.refusals.is_some() && self.protocol().remembers_refusals();
         let scope =
             (is_lasting && is_kept).then(|| RefusalScope::of(&self.report.upstream, context));
         scope.filter(|scope| scope.model.len() <= MODEL_BYTES_MAX)

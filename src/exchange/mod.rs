@@ -39,7 +39,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
-use crate::protocols::Refused;
+use crate::protocols::{self, Refused, UpstreamProtocol};
 
 /// One request of a client and its response, for which upstreams are called in one or more rounds.
 ///
@@ -286,9 +286,8 @@ impl Exchange {
         let Some(round) = self.state.round() else { return false };
         match (self.output.promised(), round.answer()) {
             (_, None) => false,
-            // An upstream that speaks Messages sends its own `message_start`.
             (None, Some(answer)) => {
-                !round.is_collecting() && answer.is_stream() && self.speaks_chat()
+                !round.is_collecting() && answer.is_stream() && self.protocol().begins_in_silence()
             }
             (Some(body), Some(_)) => body == Body::Events,
         }
@@ -309,7 +308,8 @@ impl Exchange {
         self.config.upstreams.get(&self.report.upstream)
     }
 
-    fn speaks_chat(&self) -> bool {
-        self.upstream().is_some_and(|upstream| upstream.protocol == Protocol::Openai)
+    /// The protocol of the upstream that has the request.
+    fn protocol(&self) -> &'static dyn UpstreamProtocol {
+        protocols::of(self.upstream().map_or(Protocol::Openai, |upstream| upstream.protocol))
     }
 }

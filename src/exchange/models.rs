@@ -4,8 +4,8 @@
 //! names: clients ask while they start.
 
 use super::Exchange;
-use crate::config::{Config, Protocol};
-use crate::protocols::messages::models;
+use crate::config::Config;
+use crate::protocols::{self, messages::models};
 
 /// How long an upstream may take for its whole list: Claude Code gives up after three seconds.
 pub(super) const LIST_TIMEOUT_MS: u64 = 2_500;
@@ -22,8 +22,7 @@ impl Exchange {
     /// Whether a client wants the upstream's own answer: it speaks the upstream's protocol.
     pub(super) fn wants_own_list(&self, has_version: bool) -> bool {
         let upstream = self.config.first_upstream();
-        let speaks_messages = upstream.is_some_and(|it| it.protocol == Protocol::Anthropic);
-        speaks_messages == has_version
+        upstream.is_some_and(|it| protocols::of(it.protocol).lists_in_messages()) == has_version
     }
 }
 

@@ -1,7 +1,8 @@
 //! Where a request goes that is not ours and passes untouched, and what changes in its head.
 
 use crate::config::{Config, Upstream};
-use crate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header, own_credential};
+use crate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header};
+use crate::protocols;
 use crate::text::words;
 
 /// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
@@ -109,7 +110,7 @@ impl PassedHead {
         remove.extend(["host", headers::HOPS].map(str::to_owned));
         remove.extend(OVERRIDES.map(str::to_owned));
         let mut set = vec![(headers::HOPS.to_owned(), headers::next_hop(&hops))];
-        let own = own_credential(&upstream.key, upstream.protocol);
+        let own = protocols::of(upstream.protocol).own_credential(&upstream.key);
         set.extend(own.map(|(name, value)| (name.to_owned(), value)));
         headers::set_own(&upstream.headers, &mut set);
         remove.extend(set.iter().map(|(name, _)| name.clone()));

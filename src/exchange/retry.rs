@@ -149,10 +149,7 @@ impl Exchange {
                 Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body(),
                 _ => true,
             };
-            let is_sent = match self.speaks_chat() {
-                true => refused.may_be_in(context),
-                false => refused.is_of_messages(),
-            };
+            let is_sent = self.protocol().may_refuse(refused, context);
             can_be && is_sent && self.is_new(refused)
         };
         rejection.reasons.iter().find_map(|reason| {
@@ -192,10 +189,9 @@ impl Exchange {
 
     /// Whether there are calls, which can be told in words: all of them have their one result.
     fn can_rebuild(&self, context: &RequestContext) -> bool {
-        // A conversation for an upstream that speaks Messages is not rebuilt in words.
         let repairs = self
             .upstream()
             .is_some_and(|upstream| self.config.guards(upstream).pairing == Pairing::Repair);
-        repairs && self.speaks_chat() && context.counts.has_calls()
+        repairs && self.protocol().rebuilds_calls() && context.counts.has_calls()
     }
 }

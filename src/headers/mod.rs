@@ -7,7 +7,7 @@
 pub(crate) mod time;
 
 use crate::Millis;
-use crate::config::{CREDENTIAL_BYTES_MAX, Key, Protocol, UpstreamHeader};
+use crate::config::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::text::words;
 
@@ -156,7 +156,7 @@ pub fn to_messages_upstream(
     authorization(client, key)?;
     let credentials = match key {
         Key::None => Vec::new(),
-        Key::Secret(_) => own_credential(key, Protocol::Anthropic).into_iter().collect(),
+        Key::Secret(_) => api_key(key).into_iter().collect(),
         Key::Client => {
             let given = |name| {
                 let value = client.value(name)?;
@@ -175,22 +175,22 @@ pub fn to_messages_upstream(
     Ok(headers)
 }
 
-/// The header with a secret of the gateway's own, which replaces what a client sent; nothing where the
-/// client's is used.
+/// The header of Chat Completions with a secret of the gateway's own; nothing where the client's is used.
 #[must_use]
-pub(crate) fn own_credential(key: &Key, protocol: Protocol) -> Option<(&'static str, String)> {
+pub(crate) fn bearer(key: &Key) -> Option<(&'static str, String)> {
     let Key::Secret(secret) = key else { return None };
     let secret = secret.trim();
-    Some(match protocol {
-        Protocol::Openai => {
-            let token = secret.strip_prefix("Bearer ").map_or(secret, str::trim_start);
-            ("authorization", ["Bearer ", token].concat())
-        }
-        Protocol::Anthropic if secret.starts_with("Bearer ") => {
-            ("authorization", secret.to_owned())
-        }
-        Protocol::Anthropic => ("x-api-key", secret.to_owned()),
-    })
+    let token = secret.strip_prefix("Bearer ").map_or(secret, str::trim_start);
+    Some(("authorization", ["Bearer ", token].concat()))
+}
+
+/// The header of Messages with a secret of the gateway's own; nothing where the client's is used.
+#[must_use]
+pub(crate) fn api_key(key: &Key) -> Option<(&'static str, String)> {
+    let Key::Secret(secret) = key else { return None };
+    let secret = secret.trim();
+    let name = if secret.starts_with("Bearer ") { "authorization" } else { "x-api-key" };
+    Some((name, secret.to_owned()))
 }
 
 /// The credentials in headers for an upstream, as far as they differ from ordinary words. `own` are the operator's.
@@ -243,7 +243,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
     if *key == Key::None {
         return Ok(None);
     }
-    if let Some((_, value)) = own_credential(key, Protocol::Openai) {
+    if let Some((_, value)) = bearer(key) {
         return if is_credential(&value) {
             Ok(Some(value))
         } else {

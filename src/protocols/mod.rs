@@ -8,7 +8,7 @@ mod client;
 pub(crate) mod messages;
 mod upstream;
 
-use crate::answer::json::{JsonAnswer, ObjectReader};
+use crate::answer::json::{JsonAnswer, ObjectKind, ObjectReader};
 use crate::answer::{Answer, AnswerReader, Output, Rules};
 use crate::config::{Config, CountTokens, Protocol, Settings, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
@@ -123,9 +123,9 @@ fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn A
 }
 
 /// The reader for an upstream that turns out to speak another protocol.
-fn object_reader(protocol: Protocol, to: &Output<'_>) -> Box<dyn ObjectReader> {
-    match protocol {
-        Protocol::Openai => Box::new(ChatReader::new(to.context, to.context.ids_used.clone())),
-        Protocol::Anthropic => Box::new(MessagesRelay::new(to.context.stream)),
+fn object_reader(kind: ObjectKind, to: &Output<'_>) -> Box<dyn ObjectReader> {
+    match kind {
+        ObjectKind::Chunks => Box::new(ChatReader::new(to.context, to.context.ids_used.clone())),
+        ObjectKind::Messages => Box::new(MessagesRelay::new(to.context.stream)),
     }
 }

@@ -4,7 +4,7 @@ use super::client::ClientRequest;
 use crate::answer::AnswerReader;
 use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
-use crate::headers::Header;
+use crate::headers::{self, Header};
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::upstream_error::refused::Refused;
@@ -18,7 +18,15 @@ pub(crate) trait UpstreamProtocol: Sync {
     ///
     /// # Errors
     /// There is no credential to send.
-    fn headers(&self, client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error>;
+    fn headers(&self, client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
+        headers::to_upstream(client, key, stream)
+    }
+
+    /// The header with a secret of the gateway's own, which replaces what a client sent; nothing where the client's is
+    /// used.
+    fn own_credential(&self, key: &Key) -> Option<(&'static str, String)> {
+        headers::bearer(key)
+    }
 
     /// Writes a request without what the upstream refused.
     ///
@@ -42,6 +50,31 @@ pub(crate) trait UpstreamProtocol: Sync {
 
     /// Writes the request that has an upstream count tokens; nothing where it cannot count those.
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
+
+    /// Whether a request with this context can have what is refused. Where it has not, an error that names it means
+    /// something else.
+    fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool;
+
+    /// Whether calls and results can be written as words, where the upstream refuses how they are paired.
+    fn rebuilds_calls(&self) -> bool {
+        false
+    }
+
+    /// Whether a later request is written without what was refused of an earlier one.
+    fn remembers_refusals(&self) -> bool {
+        false
+    }
+
+    /// Whether a message may begin while nothing of it is known, so that pings can follow. Where its beginning is the
+    /// upstream's own, the client must wait for that.
+    fn begins_in_silence(&self) -> bool {
+        true
+    }
+
+    /// Whether the upstream's list of models is one of the Messages API.
+    fn lists_in_messages(&self) -> bool {
+        false
+    }
 
     /// Starts to read an answer.
     fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader>;

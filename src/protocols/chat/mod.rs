@@ -8,9 +8,8 @@ mod write_request;
 use super::client::{ClientRequest, Purpose};
 use super::upstream::{CountRequest, Translated, UpstreamProtocol};
 use crate::answer::AnswerReader;
-use crate::config::{Key, Settings, Upstream};
+use crate::config::{Settings, Upstream};
 use crate::error::Error;
-use crate::headers::{self, Header};
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::upstream_error::refused::Refused;
@@ -22,10 +21,6 @@ pub(crate) struct Chat;
 impl UpstreamProtocol for Chat {
     fn endpoint(&self) -> &'static str {
         "chat/completions"
-    }
-
-    fn headers(&self, client: &[Header], key: &Key, stream: bool) -> Result<Vec<Header>, Error> {
-        headers::to_upstream(client, key, stream)
     }
 
     fn write_request(
@@ -47,6 +42,18 @@ impl UpstreamProtocol for Chat {
 
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
         count::write_count(client)
+    }
+
+    fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool {
+        refused.may_be_in(context)
+    }
+
+    fn rebuilds_calls(&self) -> bool {
+        true
+    }
+
+    fn remembers_refusals(&self) -> bool {
+        true
     }
 
     fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {

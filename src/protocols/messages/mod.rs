@@ -32,6 +32,10 @@ impl UpstreamProtocol for Messages {
         headers::to_messages_upstream(client, key, stream)
     }
 
+    fn own_credential(&self, key: &Key) -> Option<(&'static str, String)> {
+        headers::api_key(key)
+    }
+
     fn write_request(
         &self,
         client: &ClientRequest<'_>,
@@ -67,6 +71,18 @@ impl UpstreamProtocol for Messages {
         let Translated::Send { upstream, body, mut context } = translated else { return None };
         context.stream = false;
         Some(CountRequest { upstream, body, beside: 0, may_be_older: false, context })
+    }
+
+    fn may_refuse(&self, refused: &Refused, _context: &RequestContext) -> bool {
+        refused.is_of_messages()
+    }
+
+    fn begins_in_silence(&self) -> bool {
+        false
+    }
+
+    fn lists_in_messages(&self) -> bool {
+        true
     }
 
     fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {

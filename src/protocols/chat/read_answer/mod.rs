@@ -31,9 +31,8 @@ mod snapshots;
 mod text;
 mod text_filter;
 
-use crate::answer::json::{ObjectReader, Taken};
+use crate::answer::json::{ObjectKind, ObjectReader, Taken};
 use crate::answer::{AnswerState, Output};
-use crate::config::Protocol;
 use crate::error::Error;
 use crate::json::{self, DEPTH_LIMIT};
 use crate::model::request_context::RequestContext;
@@ -81,7 +80,7 @@ impl ObjectReader for ChatReader {
         let is_chunk = chunk.error || !chunk.choices.is_empty();
         let is_first = !self.machine.has_started() || to.report.chunks == 0;
         if is_first && !is_chunk && sse::begins_message(name) {
-            return Ok(Taken::Other(Protocol::Anthropic));
+            return Ok(Taken::Other(ObjectKind::Messages));
         }
         let says = chunk.says_something();
         if !is_chunk && !says && !chunk.well && object != "{}" && !words::has(object, "\"choices\"")
@@ -102,7 +101,7 @@ impl ObjectReader for ChatReader {
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
         let Ok(chunk) = Chunk::read(body, to.rules.depth_max) else { return Ok(Taken::Unread) };
         if is_message(&chunk, body) {
-            return Ok(Taken::Other(Protocol::Anthropic));
+            return Ok(Taken::Other(ObjectKind::Messages));
         }
         match unwrapped(body, &chunk) {
             Some((inside, chunk)) => self.machine.handle_whole(&chunk, inside, to)?,

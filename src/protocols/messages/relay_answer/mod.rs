@@ -26,9 +26,8 @@ mod start_text;
 mod stream;
 mod whole;
 
-use crate::answer::json::{ObjectReader, Taken};
+use crate::answer::json::{ObjectKind, ObjectReader, Taken};
 use crate::answer::{AnswerState, Ending, Output};
-use crate::config::Protocol;
 use crate::error::Error;
 use crate::json::{Reader, ValueKind};
 use crate::sse::{self, Called};
@@ -69,7 +68,7 @@ impl ObjectReader for MessagesRelay {
         let is_error = is_error(object);
         if !self.has_begun {
             if is_error || has_choices(object) || !(sse::begins_message(name) || name == "ping") {
-                return Ok(Taken::Other(Protocol::Openai));
+                return Ok(Taken::Other(ObjectKind::Chunks));
             }
             if name == "ping" {
                 return Ok(Taken::Yes { says: true });
@@ -96,7 +95,7 @@ impl ObjectReader for MessagesRelay {
             return Ok(Taken::Unread);
         }
         if !is_message(body) {
-            return Ok(Taken::Other(Protocol::Openai));
+            return Ok(Taken::Other(ObjectKind::Chunks));
         }
         match has(body, "type") {
             true => whole::write(body, to)?,
