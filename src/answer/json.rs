@@ -364,9 +364,9 @@ impl Objects {
 }
 
 fn says(taken: Taken) -> Option<bool> {
-    debug_assert!(!matches!(taken, Taken::Other(_)), "a reader must take what is its own");
     match taken {
         Taken::Yes { says } => Some(says),
+        // What neither reader takes for its own cannot be read.
         Taken::Unread | Taken::Other(_) => None,
     }
 }

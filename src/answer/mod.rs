@@ -75,7 +75,7 @@ impl Answer {
 
     /// The message begins with the first sign of an answer: the host cannot begin it in silence.
     pub fn begin_early(&mut self) {
-        self.reader.state_mut().begin_early();
+        self.rules.begins_early = true;
     }
 
     /// Whether the client gets events (or one message).

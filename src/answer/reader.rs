@@ -49,9 +49,6 @@ pub trait AnswerState: Debug + Send + Sync {
     /// Begins the message, though nothing of the answer is known yet.
     fn begin(&mut self, _to: &mut Output<'_>) {}
 
-    /// The message is to begin with the first sign of an answer: the host cannot begin it in silence.
-    fn begin_early(&mut self) {}
-
     /// Whether the answer can be over, now that its connection is.
     fn is_complete(&self) -> bool;
 

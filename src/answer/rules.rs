@@ -13,6 +13,8 @@ pub struct Rules {
     pub(crate) depth_max: u32,
     pub(crate) waiting_bytes_max: usize,
     pub(crate) response_bytes_max: usize,
+    /// The message begins with the first choice, even if that only names a role.
+    pub(crate) begins_early: bool,
 }
 
 impl Rules {
@@ -28,6 +30,7 @@ impl Rules {
             depth_max: settings.depth_max,
             waiting_bytes_max: settings.waiting_bytes_max,
             response_bytes_max: settings.response_bytes_max,
+            begins_early: false,
         }
     }
 }

@@ -300,6 +300,9 @@ impl Rejection {
                 }
                 // What is in the history comes again with each request, unless the client leaves it out.
                 Reason::Documents => format!("This model does not support PDF input ({message})"),
+                Reason::Images | Reason::OneImage if self.reasons.contains(&Reason::Documents) => {
+                    return None;
+                }
                 Reason::Images | Reason::OneImage => format!("Could not process image ({message})"),
                 Reason::Complaint(complaint) => format!("{complaint} ({message})"),
                 _ => return None,

@@ -276,8 +276,13 @@ impl Exchange {
     /// complete, and blocks and calls that wait for their turn. A host counts them towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let held = self.state.round().map_or(0, round::Round::held_bytes);
-        held.saturating_add(self.client.body.len())
+        self.answer_bytes().saturating_add(self.client.body.len())
+    }
+
+    /// Bytes of the upstream's answer that are kept in memory, and of which the next call may translate all at once.
+    #[must_use]
+    pub fn answer_bytes(&self) -> usize {
+        self.state.round().map_or(0, round::Round::held_bytes)
     }
 
     /// Pings are events, so the client must have been promised events, or be promised them with the first

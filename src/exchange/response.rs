@@ -126,7 +126,7 @@ impl Exchange {
         let Err(mut error) = result else { return Some(Ok(())) };
         let Some(round) = self.state.take_round() else { return Some(Err(error)) };
         if has_refused && error.rejection().is_some_and(Rejection::has_no_path) {
-            self.name_path(&mut error, round.refusal_status());
+            self.name_path(&mut error);
         }
         let taken = match round.refused_context() {
             Some(context) => self.take_refusal(context, error),
@@ -150,9 +150,10 @@ impl Exchange {
     }
 
     /// Adds the path that the upstream does not serve.
-    fn name_path(&self, error: &mut Error, status: Option<u16>) {
+    fn name_path(&self, error: &mut Error) {
         let Some(upstream) = self.upstream() else { return };
-        let (path, status) = (self.upstream_path(upstream), status.unwrap_or_default());
+        let (path, status) =
+            (self.upstream_path(upstream), self.report.upstream_status.unwrap_or_default());
         error.message = format!(
             "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {}: {}",
             upstream.name, error.message
@@ -193,6 +194,9 @@ impl Exchange {
         if failure == Failure::Undecodable && status.is_some_and(|status| status >= 400) {
             // The status says more.
             self.handle_call_end(End::Complete, now);
+            if self.state.is_due() {
+                return;
+            }
         }
         if self.is_ended() {
             return;

@@ -144,7 +144,7 @@ impl Exchange {
         }
         let is_new = |refused: &Refused| {
             let can_be = match refused {
-                Refused::Calls(_) => self.can_rebuild(context),
+                Refused::Calls(_) => self.keeps_body() && self.can_rebuild(context),
                 // Where a later request is all that can be without it, it may have other images or schemas.
                 Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body(),
                 _ => true,

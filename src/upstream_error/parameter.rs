@@ -51,10 +51,9 @@ pub(super) fn refused_parameter(message: &str, parameter: Option<&str>) -> Optio
     named.or_else(|| refused_by(&format!("{}: {message}", parameter?.to_ascii_lowercase())))
 }
 
-fn refused_by(message: &str) -> Option<Reason> {
-    // What pydantic quotes of the request
-    let message =
-        words::split_once(message, "[type=").map_or(message, |(error_body, _)| error_body);
+fn refused_by(whole: &str) -> Option<Reason> {
+    // Behind it, pydantic quotes the request.
+    let message = words::split_once(whole, "[type=").map_or(whole, |(error_body, _)| error_body);
     let text = without_quotes(message);
     let is_path = |path: &str| {
         words::places(&text, path)
@@ -87,7 +86,7 @@ fn refused_by(message: &str) -> Option<Reason> {
     let is_refused = PARAMETER.has(Part::Refusal, &text);
     match refused {
         Reason::Effort { .. } if is_refused || EFFORT.has(Part::Refusal, &text) => {
-            let names_value = !efforts(message).is_empty();
+            let names_value = !efforts(whole).is_empty();
             Some(Reason::Effort { taken: efforts(taken), names_value })
         }
         // A limit that is too high has the same words.

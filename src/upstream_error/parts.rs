@@ -39,15 +39,16 @@ pub(super) fn reasons(
     // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
     let is_silent = context.refusable.silent_calls;
     reasons.extend(content.clone().filter(|_| is_silent));
-    if is_of_lack && context.refusable.documents && NO_DOCUMENTS.says(text) {
-        reasons.push(Reason::Documents);
-    }
     if is_of_lack && context.refusable.images {
         if NO_IMAGES.says(text) {
             reasons.push(Reason::Images);
         } else if images::is_one_image(message, parameter, context) {
             reasons.push(Reason::OneImage);
         }
+    }
+    // After images: a model that takes no images may name the documents that it takes.
+    if is_of_lack && context.refusable.documents && NO_DOCUMENTS.says(text) {
+        reasons.push(Reason::Documents);
     }
     if is_of_lack && context.refusable.schema && RESPONSE_FORMAT.says(text) {
         reasons.push(Reason::ResponseFormat);

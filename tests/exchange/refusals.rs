@@ -95,3 +95,55 @@ fn a_message_with_calls_alone_is_sent_as_the_upstream_takes_it() {
         assert_eq!(host.ask(&request("m", json!({})), NOW).asked.len(), 1, "{message}");
     }
 }
+
+/// What is wrong with the packing of an answer is known only after its refusal was read.
+#[test]
+fn a_refusal_that_cannot_be_unpacked_to_its_end_leads_to_another_request() {
+    let can = HostCan { ask_again: true, ..HostCan::default() };
+    let mut exchange = Exchange::new(drive::config("{}"), SEED, can);
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let body = request("m", json!({})).to_string();
+    exchange.request(body.as_bytes(), NOW).unwrap();
+    exchange.handle_call_head(400, &[], NOW);
+    exchange.handle_call_body(
+        br#"{"error": {"message": "Unsupported parameter: 'temperature'"}}"#,
+        NOW,
+    );
+    exchange.handle_failure(Failure::Undecodable, NOW);
+    let again = exchange.poll_call(NOW).expect("another request");
+    assert!(!String::from_utf8(again.body).unwrap().contains("temperature"));
+}
+
+#[test]
+fn documents_stay_where_the_upstream_takes_no_images() {
+    let message = "This model supports text and pdf input, but does not support image input";
+    let refuses = |sent: &Value| sent.to_string().contains("image_url").then_some(message);
+    let config =
+        drive::config(r#"{"upstreams": {"a": {"profile_overrides": {"file_parts": true}}}}"#);
+    let host = Host { config, ..Host::new(true, &refuses) };
+    let source = |kind: &str| json!({"type": "base64", "media_type": kind, "data": "iVBORw0KGgoAAAANSUhEUg=="});
+    let content = json!([
+        {"type": "image", "source": source("image/png")},
+        {"type": "document", "source": source("application/pdf")},
+        {"type": "text", "text": "what?"},
+    ]);
+    let got =
+        host.ask(&request("m", json!({"messages": [{"role": "user", "content": content}]})), NOW);
+    assert_eq!((got.status(), got.asked.len()), ((200, None), 2));
+    assert!(got.asked[1].to_string().contains("application/pdf"), "{:?}", got.asked[1]);
+}
+
+#[test]
+fn an_effort_that_is_refused_by_its_value_is_not_left_out_of_other_requests() {
+    let message = "1 validation error for Request\nreasoning_effort\n  Value error, reasoning_effort is not supported [type=value_error, input_value='xhigh', input_type=str]";
+    let refuses = |sent: &Value| (sent["reasoning_effort"] == "xhigh").then_some(message);
+    let config = drive::config(r#"{"upstreams": {"a": {"profile": "openai"}}}"#);
+    let host = Host { config, ..Host::new(true, &refuses) };
+    let with = |effort: &str| {
+        request("m", json!({"output_config": {"effort": effort}, "thinking": {"type": "adaptive"}}))
+    };
+    let got = host.ask(&with("max"), NOW);
+    assert_eq!(got.status(), (200, None), "{:?}", got.asked);
+    let got = host.ask(&with("high"), NOW);
+    assert_eq!(got.asked[0]["reasoning_effort"], "high", "{:?}", got.asked);
+}

@@ -203,3 +203,14 @@ fn what_a_message_says_of_itself_at_its_end_stands_at_the_end_of_a_stream() {
     let text = String::from_utf8(streamed.body).unwrap();
     assert!(!text.contains("safeguard_results") && !text.contains("context_management"), "{text}");
 }
+
+#[test]
+fn a_message_with_the_empty_choices_of_a_gateways_form_is_a_message() {
+    for choices in [json!(null), json!([]), json!([null])] {
+        let mut given = message();
+        given["choices"] = choices.clone();
+        let (whole, folded) = answers(&given.to_string());
+        assert_eq!(whole, given.to_string(), "{choices}");
+        assert_eq!(folded["content"], message()["content"], "{choices}");
+    }
+}

@@ -30,8 +30,6 @@ pub(super) struct Machine {
     snapshots: Snapshots,
     /// The message has begun.
     has_started: bool,
-    /// A chunk that only names a role begins the message, too.
-    begins_early: bool,
     /// A choice has come, though it may have said nothing.
     has_choice: bool,
     /// The content that comes is the result of a tool, by the last role.
@@ -47,7 +45,6 @@ impl Machine {
             outcome: Outcome::default(),
             snapshots: Snapshots::default(),
             has_started: false,
-            begins_early: false,
             has_choice: false,
             in_result: false,
         }
@@ -204,7 +201,7 @@ impl Machine {
         let begins = |choice: &Choice<'_>| match choice.finish_reason {
             _ if choice.says_something() => true,
             Some(word) => !stop_reason::is_unknown(&word.decode()),
-            None => self.begins_early,
+            None => to.rules.begins_early,
         };
         if chunk.choices.iter().any(begins) {
             self.start(to);
@@ -413,10 +410,6 @@ impl AnswerState for Machine {
 
     fn begin(&mut self, to: &mut Output<'_>) {
         self.start(to);
-    }
-
-    fn begin_early(&mut self) {
-        self.begins_early = true;
     }
 
     /// Some gateways tell the counts in place of why the model stopped; and nobody
