@@ -395,12 +395,14 @@ macro_rules! keys {
 macro_rules! word_enum {
     ($(
         $(#[doc = $doc:literal])+
-        $name:ident { $($(#[doc = $word_doc:literal])+ $word:ident = $text:literal,)+ }
+        $name:ident { $(
+            $(#[doc = $word_doc:literal])+ $(#[cfg($built:meta)])? $word:ident = $text:literal,
+        )+ }
     )+) => {$(
         $(#[doc = $doc])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum $name {
-            $($(#[doc = $word_doc])+ $word,)+
+            $($(#[doc = $word_doc])+ $(#[cfg($built)])? $word,)+
         }
 
         impl $name {
@@ -408,20 +410,20 @@ macro_rules! word_enum {
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self {
-                    $(Self::$word => $text,)+
+                    $($(#[cfg($built)])? Self::$word => $text,)+
                 }
             }
         }
 
         impl $crate::setting::Setting for $name {
             const TYPE: $crate::setting::ValueType =
-                $crate::setting::ValueType::Words(&[$(($text, concat!($($word_doc),+))),+]);
+                $crate::setting::ValueType::Words(&[$($(#[cfg($built)])? ($text, concat!($($word_doc),+))),+]);
 
             fn read(
                 reader: &mut $crate::json::Reader<'_>,
             ) -> Result<Self, $crate::json::Error> {
                 match &*reader.string()?.decode() {
-                    $($text => Ok(Self::$word),)+
+                    $($(#[cfg($built)])? $text => Ok(Self::$word),)+
                     found => Err($crate::setting::unknown_word(&[$($text),+], found)),
                 }
             }

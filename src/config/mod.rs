@@ -203,6 +203,9 @@ word_enum! {
         Openai = "openai",
         /// Messages: Creole repairs instead of translating.
         Anthropic = "anthropic",
+        /// Lines of text, which shows what adding a protocol takes.
+        #[cfg(test)]
+        Lines = "lines",
     }
 }
 

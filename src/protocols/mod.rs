@@ -6,6 +6,9 @@
 pub(crate) mod chat;
 mod client;
 pub(crate) mod messages;
+#[cfg(test)]
+#[allow(clippy::arithmetic_side_effects, clippy::panic)]
+mod tests;
 mod upstream;
 
 use crate::answer::json::{JsonAnswer, ObjectKind, ObjectReader};
@@ -30,6 +33,8 @@ pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     match protocol {
         Protocol::Openai => &chat::Chat,
         Protocol::Anthropic => &messages::Messages,
+        #[cfg(test)]
+        Protocol::Lines => &tests::lines::Lines,
     }
 }
 
