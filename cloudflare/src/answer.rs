@@ -43,7 +43,7 @@ pub(crate) enum Answered {
     /// The response for the client.
     Response(Response),
     /// A call is due, with what is held for the exchange.
-    Due(Live, Held),
+    Due(Box<Live>, Held),
 }
 
 /// The upstream's body, and what aborts its request; nothing once it is over. Dropped before its end, it
@@ -99,7 +99,7 @@ impl Answering {
         let head = loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
             if self.live.exchange.is_call_due() {
-                return Answered::Due(self.live, self.held);
+                return Answered::Due(Box::new(self.live), self.held);
             }
             if let Some(head) = self.live.exchange.poll_head() {
                 break head;

@@ -70,7 +70,7 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
         live.hold(&held);
         match answer_of(isolate, live, call, held).await {
             Answered::Response(response) => return response,
-            Answered::Due(due, kept) => (live, held) = (due, kept),
+            Answered::Due(due, kept) => (live, held) = (*due, kept),
         }
     }
 }
