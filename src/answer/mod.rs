@@ -3,7 +3,7 @@
 //! ```text
 //!  pieces ─▶ AnswerReader ─────▶ Event ─────▶ AnswerWriter ─▶ bytes
 //!            of the upstream's                of the client's
-//!            protocol, one a round            protocol, one an exchange
+//!            protocol, one a round            protocol, one an answer
 //! ```
 //!
 //! | file | what it holds |

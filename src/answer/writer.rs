@@ -1,4 +1,4 @@
-//! What writes an answer for the client: one for each exchange, of the client's protocol.
+//! What writes an answer for the client: one for each answer, of the client's protocol.
 
 use std::fmt::Debug;
 

@@ -29,9 +29,7 @@ fn respond<'a>(mut exchange: Exchange, pieces: impl IntoIterator<Item = &'a [u8]
     }
     exchange.handle_call_end(End::Complete, NOW);
     let head = exchange.poll_head().unwrap();
-    let mut rest = Vec::new();
-    exchange.poll_body(&mut rest);
-    body.extend(rest);
+    exchange.poll_body(&mut body);
     Answer { status: head.status, body, report: exchange.report() }
 }
 
