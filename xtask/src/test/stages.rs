@@ -40,9 +40,14 @@ pub(super) enum Work {
 }
 
 impl Stage {
-    /// Whether it runs servers and clients, which a busy machine can make late.
+    /// Whether it runs servers and clients, or measures time, which a busy machine can make late.
     pub(super) fn has_clocks(&self) -> bool {
-        matches!(self.work, Work::Servers(_) | Work::Clients(..) | Work::Own(_))
+        match self.work {
+            Work::Servers(_) | Work::Clients(..) | Work::Own(_) => true,
+            Work::Cargo(arguments) => arguments.contains("creole-cost"),
+            Work::Tests(package) => package == "creole-cost",
+            Work::Build | Work::Sizes => false,
+        }
     }
 
     /// Whether it counts tests. Without any, it has not looked at what it is for.
