@@ -59,8 +59,8 @@ pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
 /// To translate so many bytes takes long enough to be measured.
 pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 512 << 10 } else { 8 << 20 };
 
-/// How often times are compared before they count as different. WebAssembly reads the time of day, which also holds what
-/// other processes took.
+/// How often times are compared before they count as different. WebAssembly reads the time of day, which also holds
+/// what other processes took.
 const RUNS_MAX: usize = if cfg!(target_family = "wasm") { 60 } else { 12 };
 
 /// The nanoseconds that `work` took of the processor.
