@@ -8,7 +8,8 @@ use creole::Config;
 use creole::config::is_variable;
 
 use crate::Failed;
-use crate::cli::{Chosen, Serve};
+use crate::cli::Chosen;
+use crate::cli::serve::Serve;
 
 /// For `serve`: every upstream has an address and its key.
 pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {

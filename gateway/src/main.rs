@@ -1,8 +1,9 @@
 //! `creole`: Anthropic Messages clients on any Chat Completions model, on a laptop or a single machine.
 //!
 //! `creole serve` is the host: it moves bytes between its clients, [`creole::Exchange`] and the
-//! upstreams, and translates nothing itself. The other commands drive the same exchange without a
-//! network, for bug reports and for checking a configuration.
+//! upstreams, and translates nothing itself. `creole demo` puts it in front of a scripted model. The
+//! other commands drive the same exchange without a network, for bug reports and for checking a
+//! configuration.
 //!
 //! Exit codes: 0, done; 1, the result is an error (or the server could not run); 2, the flags, a file
 //! or the configuration cannot be used.
@@ -19,6 +20,7 @@ mod clock;
 mod collect;
 mod configure;
 mod connections;
+mod demo;
 mod first_request;
 mod headers;
 mod inflate;
@@ -31,6 +33,7 @@ mod offline;
 mod pass;
 mod pool;
 mod reach;
+mod ready;
 mod serve;
 mod served;
 mod service;
@@ -58,9 +61,12 @@ pub(crate) enum Failed {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
+        Command::Demo(options) => demo::run(&options).map(|()| true),
         Command::Translate(translate) => offline::translate(&translate),
-        Command::CheckConfig { file: Some(file), .. } => configure::check(&file),
-        Command::CheckConfig { file: None, .. } => configure::print_schema(),
+        Command::CheckConfig(options) => match options.file {
+            Some(file) => configure::check(&file),
+            None => configure::print_schema(),
+        },
     };
     let (reason, code) = match done {
         Ok(true) => return ExitCode::SUCCESS,

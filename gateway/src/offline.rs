@@ -13,7 +13,7 @@ use creole::observe::report::{Outcome, Report};
 use creole::{Call, Config, End, Exchange, Header, HostCan, Pings, Reply, RequestHead};
 
 use crate::Failed;
-use crate::cli::{Answer, Seed, Translate};
+use crate::cli::translate::{Answer, Seed, Translate};
 use crate::configure;
 
 pub(crate) fn translate(what: &Translate) -> Result<bool, Failed> {

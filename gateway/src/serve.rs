@@ -24,7 +24,7 @@ use crate::answer::Body;
 use crate::apart::{Apart, Translations};
 use crate::budget::Budget;
 use crate::callers::Callers;
-use crate::cli::Serve;
+use crate::cli::serve::{Door, Serve};
 use crate::configure;
 use crate::connections::Connections;
 use crate::first_request::HadRequest;
@@ -46,7 +46,15 @@ const TOLD_PAUSE: Duration = Duration::from_secs(10);
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
-    let config = Arc::new(configure::for_serving(options)?);
+    run_with(&options.door, configure::for_serving(options)?, |_| ())
+}
+
+/// Serves until the process is asked to stop. `ready` gets the address, as soon as clients can connect.
+pub(crate) fn run_with(
+    door: &Door,
+    config: Config,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Failed> {
     let log = log::start(config.settings.log)
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     // It accepts connections, and gives the metrics where they have an address of their own.
@@ -54,27 +62,32 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let served = serve(&runtime, options, config);
+    let served = serve(&runtime, door, Arc::new(config), ready);
     log.finish();
     served
 }
 
-fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), Failed> {
-    let (listener, address) = runtime.block_on(listen(&options.listen))?;
+fn serve(
+    runtime: &Runtime,
+    door: &Door,
+    config: Arc<Config>,
+    ready: impl FnOnce(SocketAddr),
+) -> Result<(), Failed> {
+    let (listener, address) = runtime.block_on(listen(&door.listen))?;
     let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
     if let Some(upstream) = own {
         // One request would go round until nothing is left to open a connection with.
         let (name, url) = (&upstream.name, &upstream.url);
         return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
     }
-    if let Some(upstream) = exposed(&config, address, options.allow_anyone) {
+    if let Some(upstream) = exposed(&config, address, door.allow_anyone) {
         return Err(Failed::Usage(format!(
             "--listen {}: whoever reaches it could use the key of upstream {}; give clients keys (client_keys, \
              --client-key-env), or say --allow-anyone",
-            options.listen, upstream.name
+            door.listen, upstream.name
         )));
     }
-    let apart = match &options.metrics {
+    let apart = match &door.metrics {
         Some(address) => Some(runtime.block_on(listen(address))?),
         None => None,
     };
@@ -82,13 +95,13 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     let connections = Connections::of_system(count.get());
     let connector = reach::connector(&connections).map_err(Failed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
-    let seeds = Arc::new(seeds(options.seed)?);
+    let seeds = Arc::new(seeds(door.seed)?);
     let metrics = Arc::new(Metrics::new());
     let refusals = Arc::<Refusals>::default();
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let has_keys = !config.client_keys.is_empty();
-    let callers = Arc::new(Callers::new(address, &options.allow_host, has_keys));
+    let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
     let gateway = |load| Gateway {
         config: Arc::clone(&config),
         client: reach::Client::new(&connector),
@@ -107,12 +120,13 @@ fn serve(runtime: &Runtime, options: &Serve, config: Arc<Config>) -> Result<(), 
     let ended = runtime.block_on(async {
         let stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
         announce(address, &config);
+        ready(address);
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
-            let callers = Arc::new(Callers::of_metrics(address, &options.allow_host));
+            let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
             tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), callers));
         }
-        accept(listener, &workers, &connections, stop, options.shutdown_timeout).await;
+        accept(listener, &workers, &connections, stop, door.shutdown_timeout).await;
         Ok(())
     });
     workers.finish();

@@ -1,5 +1,5 @@
-//! The demo model: a small Chat Completions server, the default upstream of `cargo xtask run` and of
-//! the tests.
+//! The demo model: a small Chat Completions server, the upstream of `creole demo`, of `cargo xtask run` and of the
+//! tests.
 //!
 //! It has no model inside. What it answers follows from the request alone, so that the same bytes in
 //! give the same bytes out: text that quotes the question, calls of the tools that were given with
@@ -72,7 +72,7 @@ pub async fn serve(listener: TcpListener, options: Options) -> io::Result<()> {
     server::serve(listener, Arc::new(Model::new(options))).await
 }
 
-/// A server on its own thread, for tests that are not asynchronous. It stops when it is dropped.
+/// A server on its own thread, for callers that are not asynchronous. It stops when it is dropped.
 #[derive(Debug)]
 pub struct Demo {
     address: SocketAddr,
@@ -87,7 +87,14 @@ impl Demo {
     /// # Errors
     /// No port or no thread can be had.
     pub fn start(options: Options) -> io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+        Self::start_on(std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?, options)
+    }
+
+    /// Starts a server on `listener`.
+    ///
+    /// # Errors
+    /// The listener fails, or no thread can be had.
+    pub fn start_on(listener: std::net::TcpListener, options: Options) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let runtime =

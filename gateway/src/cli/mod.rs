@@ -1,0 +1,48 @@
+//! The command line: a file for each command.
+
+pub(crate) mod check_config;
+pub(crate) mod demo;
+pub(crate) mod serve;
+pub(crate) mod translate;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use creole::dialect::presets::PRESETS;
+
+use check_config::CheckConfig;
+use demo::Demo;
+use serve::Serve;
+use translate::Translate;
+
+/// Anthropic Messages clients on any Chat Completions model.
+#[derive(Debug, Parser)]
+#[command(name = "creole", version)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve the Messages API in front of an upstream
+    Serve(Serve),
+    /// Serve the Messages API in front of a scripted model, to try Creole without a model server
+    Demo(Demo),
+    /// Print what would be sent, reading from standard input
+    #[command(subcommand)]
+    Translate(Translate),
+    /// Check a configuration file
+    CheckConfig(CheckConfig),
+}
+
+/// What all commands that translate take.
+#[derive(Debug, Args)]
+pub(crate) struct Chosen {
+    // The names are those that the configuration takes.
+    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
+    pub(crate) profile: Option<String>,
+    /// Configuration, one JSON document
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+}

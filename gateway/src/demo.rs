@@ -1,0 +1,50 @@
+//! `creole demo`: the gateway in front of the demo model, in one process.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+
+use creole::Config;
+use creole_demo::{Demo, Options};
+
+use crate::Failed;
+use crate::cli::demo::Demo as Flags;
+use crate::cli::serve::Door;
+use crate::ready::{self, Ready};
+use crate::serve;
+
+/// Nobody waits for the end of an answer that no model gives.
+const SHUTDOWN_SECONDS: u64 = 2;
+
+/// The name that the demo model lists. It answers to every name.
+const MODEL: &str = "demo";
+
+/// What the demo model says for the first request: words that arrive one by one.
+const PROMPT: &str = "demo:slow 150 demo:say Hello, one word after another.";
+
+pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
+    let on = &flags.model_listen;
+    let failed = |error| Failed::Run(format!("cannot listen on {on}: {error}"));
+    let listener = TcpListener::bind(on).map_err(failed)?;
+    // What a client sends is on no page of `/demo/requests`.
+    let options = Options { requests_max: 0, ..Options::default() };
+    let model = Demo::start_on(listener, options).map_err(failed)?;
+    let mut config = Config::default();
+    config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
+    let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
+    serve::run_with(&door, config, |address| announce(address, &model.url()))
+}
+
+fn announce(address: SocketAddr, model: &str) {
+    let ready = Ready { address, key: "demo", model: MODEL, prompt: PROMPT };
+    let curl = ready.curl();
+    let claude = ready.claude_code();
+    let task =
+        r#"-p 'demo:tool Bash demo:input {"command": "echo hello", "description": "Say hello"}'"#;
+    let text = format!(
+        "\nCreole answers at http://{address}, in front of the demo model at {model}/v1.\nIt contains no model: \
+         words in a prompt say what it answers.\n\nTry it in a second terminal:\n\n{curl}\n\nClaude Code, in an \
+         empty folder:\n\n{claude} \\\n    --allowedTools Bash {task}\n\nCtrl-C stops it.\n\n"
+    );
+    // Nobody may be reading.
+    let _ = ready::print(&mut io::stdout(), &text);
+}
