@@ -7,6 +7,7 @@
 pub mod answer;
 pub(crate) mod assemble;
 pub mod carry;
+pub(crate) mod content;
 pub mod dialect;
 pub(crate) mod guards;
 pub mod headers;

@@ -17,30 +17,20 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    /// Whether there are calls, be it ones that the client does not get.
-    pub(super) fn has_calls(&self) -> bool {
-        !self.known.is_empty()
-    }
-
     /// Whether a call came in another form than `function_call`.
     pub(super) fn has_structured(&self) -> bool {
         self.known.iter().any(|call| !call.is_legacy())
     }
 
     /// Another `tool_calls` list begins.
-    pub(super) fn begin_list(&mut self) {
+    pub(super) fn begin_list(&mut self, assembly: &Assembly) {
         self.named_in_list.clear();
+        self.note_others(assembly);
     }
 
-    /// Adds a call of which no fragments come.
-    pub(super) fn add(
-        &mut self,
-        call: Call,
-        assembly: &mut Assembly,
-        to: &mut Output<'_>,
-    ) -> Result<usize, Error> {
-        self.known.push(Known::default());
-        assembly.add_call(call, to)
+    /// Notes calls of which no fragments come: they stood in a text.
+    fn note_others(&mut self, assembly: &Assembly) {
+        self.known.resize(assembly.calls().all().len(), Known::default());
     }
 
     /// Takes a call, or a fragment of one. Gives the position of the call that all of it belongs to, if the client
@@ -52,6 +42,7 @@ impl Fragments {
         assembly: &mut Assembly,
         to: &mut Output<'_>,
     ) -> Result<Option<usize>, Error> {
+        self.note_others(assembly);
         let calls = Candidates::new(assembly.calls().all(), &self.known);
         let found = match is_whole {
             true => None,

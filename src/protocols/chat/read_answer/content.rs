@@ -1,20 +1,15 @@
-//! The content of an answer: text, reasoning and calls, through their filters to blocks.
-//!
-//! [`Content`] decides in which order they go on to the blocks, and counts them. What is known of each is in `text`,
-//! `reasoning` and `calls`.
+//! The content of an answer in Chat Completions: which fields of a delta are text, reasoning and calls.
+
+use std::ops::{Deref, DerefMut};
 
 use super::calls::Fragments;
 use super::fragment::Fragment;
-use super::half_call;
-use super::reasoning::{self, Reasoning};
-use super::text::Text;
+use super::reasoning;
 use crate::answer::Output;
-use crate::assemble::call::Call;
-use crate::assemble::{Assembly, BrokenOff};
 use crate::carry::signature::Field;
-use crate::dialect::text_calls::{AnswerEnd, Piece};
+use crate::content;
 use crate::error::Error;
-use crate::json::{Str, escaped};
+use crate::json::Str;
 use crate::model::request_context::RequestContext;
 use crate::protocols::chat::wire::{Arguments, Delta, Part, ToolCall};
 use crate::text::names::NameSet;
@@ -22,147 +17,33 @@ use crate::text::names::NameSet;
 /// What has come of the content of one answer.
 #[derive(Debug)]
 pub(super) struct Content {
-    text: Text,
-    reasoning: Reasoning,
-    assembly: Assembly,
+    common: content::Content,
     calls: Fragments,
-    /// The answer came as one JSON text.
-    whole: bool,
-    /// The choice of a whole answer that is taken was cut off.
-    ends_early: bool,
-    /// What is known of the answer's end.
-    end: BrokenOff,
-    /// Pieces of content.
-    pieces: u64,
-    /// Pieces of content that have more than white space in them.
-    telling_pieces: u64,
-    /// Bytes of the answer, for an estimate of its tokens.
-    bytes: u64,
+    /// The last text was marked as reasoning ([`Field::Marked`]).
+    in_marked: bool,
+}
+
+impl Deref for Content {
+    type Target = content::Content;
+
+    fn deref(&self) -> &content::Content {
+        &self.common
+    }
+}
+
+impl DerefMut for Content {
+    fn deref_mut(&mut self) -> &mut content::Content {
+        &mut self.common
+    }
 }
 
 impl Content {
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
-            text: Text::new(context),
-            reasoning: Reasoning::new(context),
-            assembly: Assembly::new(ids_used),
+            common: content::Content::new(context, ids_used),
             calls: Fragments::default(),
-            whole: false,
-            ends_early: false,
-            end: BrokenOff::default(),
-            pieces: 0,
-            telling_pieces: 0,
-            bytes: 0,
+            in_marked: false,
         }
-    }
-
-    pub(super) fn set_whole(&mut self) {
-        self.whole = true;
-        self.assembly.set_whole();
-    }
-
-    /// Whether the answer came as one JSON text.
-    #[inline]
-    pub(super) fn is_whole(&self) -> bool {
-        self.whole
-    }
-
-    /// Whether the choice that is taken was cut off.
-    pub(super) fn set_ends_early(&mut self, ends_early: bool) {
-        self.ends_early = ends_early && self.whole;
-    }
-
-    /// Notes what is known of the answer's end.
-    pub(super) fn set_end(&mut self, end: BrokenOff) {
-        self.end = end;
-    }
-
-    pub(super) fn text(&self) -> &Text {
-        &self.text
-    }
-
-    pub(super) fn assembly(&self) -> &Assembly {
-        &self.assembly
-    }
-
-    /// The field of the reasoning that counts, once one has said something.
-    pub(super) fn reasoning_field(&self) -> Option<Field> {
-        self.reasoning.field()
-    }
-
-    /// Notes the field of the reasoning that counts, unless one is known.
-    pub(super) fn note_reasoning_field(&mut self, field: Option<Field>) {
-        self.reasoning.note_field(field);
-    }
-
-    /// Pieces of content.
-    pub(super) fn pieces(&self) -> u64 {
-        self.pieces
-    }
-
-    /// Pieces of content that have more than white space in them.
-    pub(super) fn telling_pieces(&self) -> u64 {
-        self.telling_pieces
-    }
-
-    /// Bytes of the answer.
-    pub(super) fn bytes(&self) -> u64 {
-        self.bytes
-    }
-
-    /// Whether there are calls, be it ones that the client does not get.
-    pub(super) fn has_calls(&self) -> bool {
-        self.calls.has_calls()
-    }
-
-    /// Whether there is more than reasoning.
-    pub(super) fn answers(&self) -> bool {
-        self.text.has_come() || self.has_calls() || !self.text.refusal().is_empty()
-    }
-
-    /// Whether a call is not complete that should be, by what the upstream said of its end.
-    pub(super) fn has_half_call(&self) -> bool {
-        !self.text.is_cut() && !self.end.is_cut_off && self.assembly.has_half_call()
-    }
-
-    /// Bytes that wait here, with what each block costs.
-    pub(super) fn waiting_bytes(&self) -> usize {
-        let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
-        self.assembly.waiting_bytes().saturating_add(filtered)
-    }
-
-    /// Bytes that are kept in memory.
-    pub(super) fn held_bytes(&self) -> usize {
-        let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
-        self.assembly.held_bytes().saturating_add(filtered)
-    }
-
-    /// Sends what can be sent.
-    pub(super) fn pump(&mut self, to: &mut Output<'_>) {
-        self.assembly.pump(false, self.end, to);
-    }
-
-    /// Sends a text of Creole's own as a block.
-    pub(super) fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
-        self.assembly.send_own_text(text, to);
-    }
-
-    /// The answer is over: sends all that waits.
-    pub(super) fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
-        let is_cut_off = self.end.is_cut_off;
-        let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
-        let pieces = self.text.finish(&to.context.tools, end);
-        self.take_pieces(pieces, to)?;
-        // If it says nothing else, it calls what its reasoning ends with: some models call a tool before they end
-        // their reasoning, and servers take the call for a part of it.
-        let calls = self.end_reasoning(!self.text.is_cut() && !is_cut_off, to);
-        self.take_pieces(calls, to)?;
-        if self.text.is_cut() {
-            // What the model said after a stop sequence of the client, it did not say.
-            self.end = BrokenOff::default();
-        }
-        self.assembly.finish(self.end, to);
-        Ok(())
     }
 
     /// Takes the content of a choice in several parts. Parts of one kind are one text, as they are to the client: each
@@ -174,7 +55,7 @@ impl Content {
     ) -> Result<(), Error> {
         let mut parts = delta.content.iter().peekable();
         while let Some(part) = parts.next() {
-            if self.text.is_cut() {
+            if self.text().is_cut() {
                 return Ok(());
             }
             let mut joined = String::new();
@@ -204,14 +85,14 @@ impl Content {
         match part {
             Part::Text(text) if is_thought => {
                 let (thought, text) = reasoning::marked(text.raw());
-                self.reasoning.enter_marked();
+                self.in_marked = true;
                 self.push_raw_reasoning(thought, Field::Marked, to);
                 self.take_raw_text(text, to)
             }
-            Part::Text(text) if self.reasoning.leave_marked() => {
+            Part::Text(text) if std::mem::take(&mut self.in_marked) => {
                 self.take_raw_text(reasoning::without_end(text.raw()), to)
             }
-            Part::Text(text) if !self.whole && self.text.repeats(text.raw()) => Ok(()),
+            Part::Text(text) if !self.is_whole() && self.text_mut().repeats(text.raw()) => Ok(()),
             Part::Text(text) => self.take_text(text, to),
             Part::Thinking(text) => self.take_part_of_reasoning(text, Field::Parts, to),
             Part::Reasoning(text) => self.take_part_of_reasoning(text, Field::Marked, to),
@@ -225,87 +106,15 @@ impl Content {
         field: Field,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        if self.reasoning.counts(field) {
+        if self.reasoning_mut().counts(field) {
             self.push_reasoning(text, field, to);
         }
         Ok(())
     }
 
-    pub(super) fn take_refusal(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
-        self.text.keep_refusal(&text.decode());
-        self.take_text(text, to)
-    }
-
-    /// Takes text that was cut out of one, escaped.
-    pub(super) fn take_raw_text(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
-        match Str::inside(raw) {
-            Some(text) if !raw.is_empty() => self.take_text(text, to),
-            _ => Ok(()),
-        }
-    }
-
-    fn take_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
-        self.note_progress(text.decoded_len(), text.is_blank(), to);
-        let text = self.text.begin(text, self.reasoning.is_before_text());
-        if !self.ends_early {
-            return self.filter_text(text, to);
-        }
-        let whole = half_call::cut_from(text, to);
-        self.filter_text(whole.as_deref().and_then(Str::inside).unwrap_or(text), to)
-    }
-
-    #[inline(always)]
-    fn filter_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
-        match self.text.filtered(text.raw(), self.whole) {
-            Some(pieces) => self.take_pieces(pieces, to),
-            None => {
-                self.push_text(text.raw(), || text.is_blank(), to);
-                Ok(())
-            }
-        }
-    }
-
-    /// Takes what a filter made of the text.
-    fn take_pieces(&mut self, pieces: Vec<Piece>, to: &mut Output<'_>) -> Result<(), Error> {
-        for piece in pieces {
-            match piece {
-                Piece::Text(text) => {
-                    self.push_text(&escaped(&text), || text.trim().is_empty(), to);
-                }
-                Piece::Thinking(field, text) => {
-                    self.push_raw_reasoning(&escaped(&text), field, to);
-                }
-                Piece::Stop(sequence) => {
-                    self.text.cut(sequence);
-                    return Ok(());
-                }
-                Piece::Call { id, name, input } => {
-                    self.end_reasoning(false, to);
-                    let call = Call::named(id, name);
-                    let index = self.calls.add(call, &mut self.assembly, to)?;
-                    self.note_progress(input.len(), false, to);
-                    self.assembly.extend_call(index, |call, _| call.receive_json(&input, true));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Takes more text, escaped.
-    fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, to: &mut Output<'_>) {
-        if raw.is_empty() {
-            return;
-        }
-        // White space says nothing. Nearly no answer is watched, and all of them come here for each chunk.
-        if self.reasoning.is_watched() && !is_blank() {
-            self.end_reasoning(false, to);
-        }
-        self.assembly.push_text(raw, is_blank, to);
-    }
-
     /// Takes the reasoning of a delta.
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, to: &mut Output<'_>) {
-        let (field, said) = self.reasoning.choose(delta);
+        let (field, said) = reasoning::choose(delta, self.reasoning_mut());
         if field == Some(Field::ReasoningDetails) {
             for text in reasoning::detail_texts(delta) {
                 self.push_reasoning(text, Field::ReasoningDetails, to);
@@ -313,33 +122,8 @@ impl Content {
         } else if let Some((field, text)) = said {
             self.push_reasoning(text, field, to);
         }
-        self.reasoning.keep_details(delta, field, &mut self.assembly, to);
-    }
-
-    /// Takes reasoning that was cut out of a text, escaped, if its field counts.
-    fn push_raw_reasoning(&mut self, raw: &str, field: Field, to: &mut Output<'_>) {
-        if self.reasoning.counts(field)
-            && let Some(text) = Str::inside(raw)
-            && !raw.is_empty()
-        {
-            self.push_reasoning(text, field, to);
-        }
-    }
-
-    pub(super) fn push_reasoning(&mut self, text: Str<'_>, field: Field, to: &mut Output<'_>) {
-        if self.reasoning.repeats(text.raw(), to.context.profile.dedupe_reasoning) {
-            return;
-        }
-        let is_blank = text.is_blank();
-        self.note_progress(text.decoded_len(), is_blank, to);
-        self.reasoning.push(text, is_blank, field, &mut self.assembly, to);
-    }
-
-    /// Something else comes, or the answer is over. Gives the calls at the end of the reasoning, of which there are
-    /// none unless the answer says nothing else (`alone`).
-    fn end_reasoning(&mut self, alone: bool, to: &mut Output<'_>) -> Vec<Piece> {
-        let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
-        self.reasoning.end_watch(end, &mut self.assembly, to)
+        let (reasoning, blocks) = self.reasoning_and_blocks();
+        reasoning::keep_details(delta, field, reasoning, blocks, to);
     }
 
     /// Takes the calls of a delta.
@@ -349,7 +133,7 @@ impl Content {
         delta: &Delta<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        self.calls.begin_list();
+        self.calls.begin_list(self.common.assembly());
         for call in delta.tool_calls.iter() {
             self.take_call(choice, call, false, to)?;
         }
@@ -372,18 +156,13 @@ impl Content {
         if entry.is_empty() {
             return Ok(());
         }
-        if self.reasoning.is_watched() {
-            self.end_reasoning(false, to);
-        }
-        if self.text.is_filtered() {
-            let pieces = self.text.release();
-            self.take_pieces(pieces, to)?;
-        }
-        if self.text.is_cut() {
+        if !self.begin_call(to)? {
             return Ok(());
         }
         let fragment = Fragment::new(choice, entry, legacy);
-        let Some(index) = self.calls.take(&fragment, self.whole, &mut self.assembly, to)? else {
+        let is_whole = self.is_whole();
+        let blocks = self.common.assembly_mut();
+        let Some(index) = self.calls.take(&fragment, is_whole, blocks, to)? else {
             return Ok(());
         };
         match entry.arguments {
@@ -391,15 +170,8 @@ impl Content {
             Arguments::Text(text) => self.note_progress(text.decoded_len(), text.is_blank(), to),
             Arguments::Json(raw) => self.note_progress(raw.len(), false, to),
         }
-        self.reasoning.keep_signature(index, entry, &mut self.assembly, to);
+        let (reasoning, blocks) = self.reasoning_and_blocks();
+        reasoning::keep_signature(index, entry, reasoning, blocks, to);
         Ok(())
-    }
-
-    /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
-    fn note_progress(&mut self, bytes: usize, is_blank: bool, to: &mut Output<'_>) {
-        self.pieces = self.pieces.saturating_add(1);
-        self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
-        self.bytes = self.bytes.saturating_add(bytes as u64);
-        to.report.progress = self.pieces;
     }
 }

@@ -6,12 +6,12 @@
 use super::choices::{Choices, Verdict};
 use super::content::Content;
 use super::early_failure;
-use super::end::End;
 use super::outcome::Outcome;
 use super::snapshots::{self, Snapshots};
 use crate::answer::output::failure;
 use crate::answer::{AnswerState, Ending, Output, Phase};
 use crate::carry::signature::Field;
+use crate::content::End;
 use crate::error::{Error, Rejection};
 use crate::model::event::Event;
 use crate::model::limits;
@@ -335,7 +335,7 @@ impl Machine {
         for _ in 0..said.dropped {
             to.warn("choice_dropped");
         }
-        self.content.note_reasoning_field(said.field);
+        self.content.reasoning_mut().note_field(said.field);
         let (reasoning, texts) = snapshots.news(&said, cumulative);
         if let Some(reasoning) = reasoning {
             // White space alone, which says nothing of its field, may come first.
@@ -374,22 +374,29 @@ impl Machine {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.set_finish_reason(None);
         }
-        if let Some(text) = self.end().own_text(to) {
+        if let Some(text) = self.end(to.context).own_text(to) {
             self.content.send_own_text(text, to);
         }
         let assembly = self.content.assembly();
         if !assembly.has_said() && assembly.calls().left_out().invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
-        let reason = self.end().reason(to)?;
+        let reason = self.end(to.context).reason(to)?;
         // Where nothing was said, only now: there is an answer.
         self.start(to);
-        self.end().write(reason, to);
+        self.end(to.context).write(reason, to);
         Ok(())
     }
 
-    fn end(&self) -> End<'_> {
-        End { content: &self.content, outcome: &self.outcome }
+    fn end<'a>(&'a self, context: &'a RequestContext) -> End<'a> {
+        End {
+            content: &self.content,
+            finish_reason: self.outcome.finish_reason(),
+            stop_sequence: self.outcome.stop_sequence(),
+            model: self.outcome.model_for(context),
+            usage: self.outcome.usage(),
+            service_tier: self.outcome.service_tier(),
+        }
     }
 
     /// Whether the message has begun.

@@ -8,28 +8,21 @@
 //!
 //! | step | files, of which `machine` is the state of an answer |
 //! |---|---|
-//! | chunks to content | `choices`; `snapshots`: messages in place of deltas; `text` and `reasoning`, with `echo` |
-//! | text that is more than text | `half_call`; `text_filter` with `inline_think` |
+//! | chunks to content | `choices`; `snapshots`: messages in place of deltas; `content`, with `reasoning` for its fields |
 //! | fragments to calls | `calls`; `fragment`: which call a fragment belongs to, by what is `known` of them |
-//! | how it ends | `outcome`, `finish`, `end`; `early_failure` |
+//! | how it ends | `outcome`, `finish`; `early_failure` |
 
 mod calls;
 mod choices;
 mod content;
 mod early_failure;
-mod echo;
-mod end;
 mod finish;
 mod fragment;
-mod half_call;
-mod inline_think;
 mod known;
 mod machine;
 mod outcome;
 mod reasoning;
 mod snapshots;
-mod text;
-mod text_filter;
 
 use crate::answer::json::{ObjectKind, ObjectReader, Taken};
 use crate::answer::{AnswerState, Output};

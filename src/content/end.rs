@@ -1,13 +1,13 @@
-//! How an answer in Chat Completions ends: why the model stopped, and what it counted.
+//! How an answer ends: why the model stopped, and what it counted.
 
-use super::content::Content;
-use super::outcome::Outcome;
+use super::Content;
 use crate::answer::Output;
 use crate::error::Error;
 use crate::model::counts::{Counts, Estimate};
 use crate::model::event::Stop;
 use crate::model::request_context::{RequestContext, Withheld};
 use crate::model::stop_reason::{self, Facts};
+use crate::model::usage::Usage;
 use crate::observe::warning::Warning;
 use crate::tokens::tokens_of;
 
@@ -19,15 +19,22 @@ const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]"
 
 /// All that was said in an answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct End<'a> {
-    pub(super) content: &'a Content,
-    pub(super) outcome: &'a Outcome,
+pub(crate) struct End<'a> {
+    pub(crate) content: &'a Content,
+    /// The upstream's word for why it stopped.
+    pub(crate) finish_reason: Option<&'a str>,
+    /// The text at which the upstream stopped.
+    pub(crate) stop_sequence: Option<&'a str>,
+    /// The name of the model for the client.
+    pub(crate) model: &'a str,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) service_tier: Option<&'static str>,
 }
 
 impl End<'_> {
     /// The text of Creole's own for an answer whose calls a guard withheld or the client forbids, where the model says
     /// nothing else, or no more than what it would do: the client needs an end, and a person a reason.
-    pub(super) fn own_text(self, to: &Output<'_>) -> Option<&'static str> {
+    pub(crate) fn own_text(self, to: &Output<'_>) -> Option<&'static str> {
         let withheld = &to.context.withheld;
         let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
         let assembly = self.content.assembly();
@@ -40,19 +47,19 @@ impl End<'_> {
     ///
     /// # Errors
     /// It failed without saying anything.
-    pub(super) fn reason(self, to: &Output<'_>) -> Result<&'static str, Error> {
+    pub(crate) fn reason(self, to: &Output<'_>) -> Result<&'static str, Error> {
         stop_reason::of(Facts {
-            finish_reason: self.outcome.finish_reason(),
+            finish_reason: self.finish_reason,
             refused: !self.content.text().refusal().trim().is_empty(),
             has_tool_use: to.report.tool_calls > 0,
             has_block: self.content.assembly().has_block(),
-            at_stop_sequence: self.stop_sequence(to.context).is_some(),
+            at_stop_sequence: self.sequence(to.context).is_some(),
         })
     }
 
     /// Sends how the message ended.
-    pub(super) fn write(self, reason: &'static str, to: &mut Output<'_>) {
-        if self.outcome.finish_reason().is_some_and(stop_reason::is_unknown) {
+    pub(crate) fn write(self, reason: &'static str, to: &mut Output<'_>) {
+        if self.finish_reason.is_some_and(stop_reason::is_unknown) {
             to.warn("finish_reason_unknown");
         }
         if reason == "end_turn" && !self.content.has_calls() {
@@ -60,26 +67,26 @@ impl End<'_> {
         }
         let output = tokens_of(self.content.bytes());
         let estimate = Estimate { input: to.context.input_tokens, output };
-        let counts = Counts::of_nonzero(self.outcome.usage(), estimate);
+        let counts = Counts::of_nonzero(self.usage, estimate);
         if counts.estimated {
             to.warn("usage_estimated");
         }
-        let sequence = self.stop_sequence(to.context).filter(|_| reason == "stop_sequence");
+        let sequence = self.sequence(to.context).filter(|_| reason == "stop_sequence");
         let stop = Stop {
             reason,
             sequence,
             explanation: self.content.text().refusal(),
-            model: self.outcome.model_for(to.context),
+            model: self.model,
             counts,
-            service_tier: self.outcome.service_tier(),
+            service_tier: self.service_tier,
         };
         to.stop(&stop, self.content.assembly().has_block());
     }
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
-    fn stop_sequence(self, context: &RequestContext) -> Option<&str> {
+    fn sequence(self, context: &RequestContext) -> Option<&str> {
         let sequences = &context.stop_sequences;
-        let sequence = match (self.content.text().cut_at(), self.outcome.stop_sequence()) {
+        let sequence = match (self.content.text().cut_at(), self.stop_sequence) {
             (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),
             (None, None) => None,
@@ -95,7 +102,7 @@ impl End<'_> {
         let assembly = self.content.assembly();
         let explained = assembly.has_said() || to.warnings.iter().any(is_dropped);
         let has_thought = assembly.has_block() || self.content.reasoning_field().is_some();
-        if self.outcome.finish_reason().is_some_and(stop_reason::says_call) {
+        if self.finish_reason.is_some_and(stop_reason::says_call) {
             to.warn("tool_call_missing");
         } else if !explained && has_thought {
             to.warn("answer_only_reasoning");

@@ -22,7 +22,7 @@ fn without_breaks(mut raw: &str) -> &str {
 
 /// What is known of the text of one answer.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(crate) struct Text {
     /// Looks for what is more than text.
     filter: Option<Box<TextFilter>>,
     /// The text was cut at this sequence of the client.
@@ -38,36 +38,36 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn new(context: &RequestContext) -> Self {
+    pub(crate) fn new(context: &RequestContext) -> Self {
         Self { filter: TextFilter::new(context).map(Box::new), ..Self::default() }
     }
 
     /// Whether it was cut; whatever follows is not part of the answer.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.cut_at.is_some()
     }
 
     /// The client's stop sequence at which it was cut.
-    pub(super) fn cut_at(&self) -> Option<usize> {
+    pub(crate) fn cut_at(&self) -> Option<usize> {
         self.cut_at
     }
 
     /// The text is cut at this sequence of the client.
-    pub(super) fn cut(&mut self, sequence: usize) {
+    pub(crate) fn cut(&mut self, sequence: usize) {
         self.cut_at = Some(sequence);
     }
 
-    pub(super) fn has_come(&self) -> bool {
+    pub(crate) fn has_come(&self) -> bool {
         self.has_come
     }
 
     /// What the model said as it refused.
-    pub(super) fn refusal(&self) -> &str {
+    pub(crate) fn refusal(&self) -> &str {
         &self.refusal
     }
 
     /// Keeps the beginning of a refusal.
-    pub(super) fn keep_refusal(&mut self, text: &str) {
+    pub(crate) fn keep_refusal(&mut self, text: &str) {
         for letter in text.chars() {
             if self.refusal.len().saturating_add(letter.len_utf8()) > REFUSAL_BYTES_MAX {
                 break;
@@ -77,14 +77,14 @@ impl Text {
     }
 
     /// Whether a delta brings all of it once more.
-    pub(super) fn repeats(&mut self, raw: &str) -> bool {
+    pub(crate) fn repeats(&mut self, raw: &str) -> bool {
         self.echo.repeats(raw)
     }
 
     /// Takes more of the text. Behind reasoning, templates write line breaks, and some servers take them for the
     /// beginning of the text. `after_reasoning`: some has come.
     #[inline]
-    pub(super) fn begin<'t>(&mut self, text: Str<'t>, after_reasoning: bool) -> Str<'t> {
+    pub(crate) fn begin<'t>(&mut self, text: Str<'t>, after_reasoning: bool) -> Str<'t> {
         self.has_come = true;
         if self.has_begun {
             return text;
@@ -100,23 +100,23 @@ impl Text {
 
     /// What the filter makes of a text; nothing where there is no filter. `is_whole`: it is all of the text.
     #[inline]
-    pub(super) fn filtered(&mut self, raw: &str, is_whole: bool) -> Option<Vec<Piece>> {
+    pub(crate) fn filtered(&mut self, raw: &str, is_whole: bool) -> Option<Vec<Piece>> {
         Some(self.filter.as_mut()?.push(raw, is_whole))
     }
 
     /// Whether something may be held back.
     #[inline]
-    pub(super) fn is_filtered(&self) -> bool {
+    pub(crate) fn is_filtered(&self) -> bool {
         self.filter.is_some()
     }
 
     /// A call comes: what was held back as it could become one is text after all.
-    pub(super) fn release(&mut self) -> Vec<Piece> {
+    pub(crate) fn release(&mut self) -> Vec<Piece> {
         self.filter.as_mut().map_or_else(Vec::new, |filter| filter.release())
     }
 
     /// The text of the answer is over: whatever was held back is decided.
-    pub(super) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
+    pub(crate) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         match self.filter.take().filter(|_| !self.is_cut()) {
             Some(mut filter) => filter.finish(tools, end),
             None => Vec::new(),
@@ -124,7 +124,7 @@ impl Text {
     }
 
     /// Bytes that are held back, as more than text may begin with them.
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(crate) fn held_bytes(&self) -> usize {
         self.filter.as_ref().map_or(0, |filter| filter.held_bytes())
     }
 }

@@ -1,0 +1,323 @@
+//! The content of an answer on its way to blocks: what of its text and reasoning is more than that, and how it ends.
+//!
+//! A reader gives what its protocol calls text, reasoning and calls. Some texts need filters first, by the upstream's
+//! profile and by what the client asked for; what they find goes on as what it is.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod` | [`Content`]: in which order everything goes on to the blocks, and counts |
+//! | `text`, `text_filter`, `inline_think`, `echo` | text that is more than text, or comes twice |
+//! | `half_call` | calls at the end of a text, cut off with it |
+//! | `reasoning` | reasoning, in whichever field it comes |
+//! | `end` | why the model stopped, for the client |
+
+mod echo;
+mod end;
+mod half_call;
+mod inline_think;
+mod reasoning;
+mod text;
+mod text_filter;
+
+use crate::answer::Output;
+use crate::assemble::call::Call;
+use crate::assemble::{Assembly, BrokenOff};
+use crate::carry::signature::Field;
+use crate::dialect::text_calls::{AnswerEnd, Piece};
+use crate::error::Error;
+use crate::json::{Str, escaped};
+use crate::model::request_context::RequestContext;
+use crate::text::names::NameSet;
+pub(crate) use end::End;
+pub(crate) use reasoning::{Reasoning, is_kept};
+pub(crate) use text::Text;
+
+/// What has come of the content of one answer.
+#[derive(Debug)]
+pub(crate) struct Content {
+    text: Text,
+    reasoning: Reasoning,
+    assembly: Assembly,
+    /// The answer came as one JSON text.
+    whole: bool,
+    /// The text that is taken is that of a whole answer that was cut off.
+    ends_early: bool,
+    /// What is known of the answer's end.
+    end: BrokenOff,
+    /// Pieces of content.
+    pieces: u64,
+    /// Pieces of content that have more than white space in them.
+    telling_pieces: u64,
+    /// Bytes of the answer, for an estimate of its tokens.
+    bytes: u64,
+}
+
+impl Content {
+    /// `ids_used`: the client's ids of calls in the history.
+    pub(crate) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
+        Self {
+            text: Text::new(context),
+            reasoning: Reasoning::new(context),
+            assembly: Assembly::new(ids_used),
+            whole: false,
+            ends_early: false,
+            end: BrokenOff::default(),
+            pieces: 0,
+            telling_pieces: 0,
+            bytes: 0,
+        }
+    }
+
+    pub(crate) fn set_whole(&mut self) {
+        self.whole = true;
+        self.assembly.set_whole();
+    }
+
+    /// Whether the answer came as one JSON text.
+    #[inline]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.whole
+    }
+
+    /// Whether the text that is taken was cut off.
+    pub(crate) fn set_ends_early(&mut self, ends_early: bool) {
+        self.ends_early = ends_early && self.whole;
+    }
+
+    /// Notes what is known of the answer's end.
+    pub(crate) fn set_end(&mut self, end: BrokenOff) {
+        self.end = end;
+    }
+
+    pub(crate) fn text(&self) -> &Text {
+        &self.text
+    }
+
+    pub(crate) fn text_mut(&mut self) -> &mut Text {
+        &mut self.text
+    }
+
+    pub(crate) fn assembly(&self) -> &Assembly {
+        &self.assembly
+    }
+
+    pub(crate) fn assembly_mut(&mut self) -> &mut Assembly {
+        &mut self.assembly
+    }
+
+    pub(crate) fn reasoning_mut(&mut self) -> &mut Reasoning {
+        &mut self.reasoning
+    }
+
+    /// The reasoning, and the blocks that it goes to.
+    pub(crate) fn reasoning_and_blocks(&mut self) -> (&mut Reasoning, &mut Assembly) {
+        (&mut self.reasoning, &mut self.assembly)
+    }
+
+    /// The field of the reasoning that counts, once one has said something.
+    pub(crate) fn reasoning_field(&self) -> Option<Field> {
+        self.reasoning.field()
+    }
+
+    /// Pieces of content.
+    pub(crate) fn pieces(&self) -> u64 {
+        self.pieces
+    }
+
+    /// Pieces of content that have more than white space in them.
+    pub(crate) fn telling_pieces(&self) -> u64 {
+        self.telling_pieces
+    }
+
+    /// Bytes of the answer.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether there are calls, be it ones that the client does not get.
+    pub(crate) fn has_calls(&self) -> bool {
+        !self.assembly.calls().all().is_empty()
+    }
+
+    /// Whether there is more than reasoning.
+    pub(crate) fn answers(&self) -> bool {
+        self.text.has_come() || self.has_calls() || !self.text.refusal().is_empty()
+    }
+
+    /// Whether a call is not complete that should be, by what the upstream said of its end.
+    pub(crate) fn has_half_call(&self) -> bool {
+        !self.text.is_cut() && !self.end.is_cut_off && self.assembly.has_half_call()
+    }
+
+    /// Bytes that wait here, with what each block costs.
+    pub(crate) fn waiting_bytes(&self) -> usize {
+        let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
+        self.assembly.waiting_bytes().saturating_add(filtered)
+    }
+
+    /// Bytes that are kept in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
+        self.assembly.held_bytes().saturating_add(filtered)
+    }
+
+    /// Sends what can be sent.
+    pub(crate) fn pump(&mut self, to: &mut Output<'_>) {
+        self.assembly.pump(false, self.end, to);
+    }
+
+    /// Sends a text of Creole's own as a block.
+    pub(crate) fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
+        self.assembly.send_own_text(text, to);
+    }
+
+    /// The answer is over: sends all that waits.
+    pub(crate) fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        let is_cut_off = self.end.is_cut_off;
+        let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
+        let pieces = self.text.finish(&to.context.tools, end);
+        self.take_pieces(pieces, to)?;
+        // If it says nothing else, it calls what its reasoning ends with: some models call a tool before they end
+        // their reasoning, and servers take the call for a part of it.
+        let calls = self.end_reasoning(!self.text.is_cut() && !is_cut_off, to);
+        self.take_pieces(calls, to)?;
+        if self.text.is_cut() {
+            // What the model said after a stop sequence of the client, it did not say.
+            self.end = BrokenOff::default();
+        }
+        self.assembly.finish(self.end, to);
+        Ok(())
+    }
+
+    /// Takes more of what the model says as it refuses.
+    pub(crate) fn take_refusal(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        self.text.keep_refusal(&text.decode());
+        self.take_text(text, to)
+    }
+
+    /// Takes text that was cut out of one, escaped.
+    pub(crate) fn take_raw_text(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
+        match Str::inside(raw) {
+            Some(text) if !raw.is_empty() => self.take_text(text, to),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes more text.
+    #[inline]
+    pub(crate) fn take_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        self.note_progress(text.decoded_len(), text.is_blank(), to);
+        let text = self.text.begin(text, self.reasoning.is_before_text());
+        if !self.ends_early {
+            return self.filter_text(text, to);
+        }
+        let whole = half_call::cut_from(text, to);
+        self.filter_text(whole.as_deref().and_then(Str::inside).unwrap_or(text), to)
+    }
+
+    #[inline(always)]
+    fn filter_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        match self.text.filtered(text.raw(), self.whole) {
+            Some(pieces) => self.take_pieces(pieces, to),
+            None => {
+                self.push_text(text.raw(), || text.is_blank(), to);
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes what a filter made of the text.
+    fn take_pieces(&mut self, pieces: Vec<Piece>, to: &mut Output<'_>) -> Result<(), Error> {
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => {
+                    self.push_text(&escaped(&text), || text.trim().is_empty(), to);
+                }
+                Piece::Thinking(field, text) => {
+                    self.push_raw_reasoning(&escaped(&text), field, to);
+                }
+                Piece::Stop(sequence) => {
+                    self.text.cut(sequence);
+                    return Ok(());
+                }
+                Piece::Call { id, name, input } => {
+                    self.end_reasoning(false, to);
+                    let call = Call::named(id, name);
+                    let index = self.assembly.add_call(call, to)?;
+                    self.note_progress(input.len(), false, to);
+                    self.assembly.extend_call(index, |call, _| call.receive_json(&input, true));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes more text, escaped.
+    fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, to: &mut Output<'_>) {
+        if raw.is_empty() {
+            return;
+        }
+        // White space says nothing. Nearly no answer is watched, and all of them come here for each chunk.
+        if self.reasoning.is_watched() && !is_blank() {
+            self.end_reasoning(false, to);
+        }
+        self.assembly.push_text(raw, is_blank, to);
+    }
+
+    /// Takes reasoning that was cut out of a text, escaped, if its field counts.
+    pub(crate) fn push_raw_reasoning(&mut self, raw: &str, field: Field, to: &mut Output<'_>) {
+        if self.reasoning.counts(field)
+            && let Some(text) = Str::inside(raw)
+            && !raw.is_empty()
+        {
+            self.push_reasoning(text, field, to);
+        }
+    }
+
+    /// Takes more reasoning.
+    pub(crate) fn push_reasoning(&mut self, text: Str<'_>, field: Field, to: &mut Output<'_>) {
+        if self.reasoning.repeats(text.raw(), to.context.profile.dedupe_reasoning) {
+            return;
+        }
+        let is_blank = text.is_blank();
+        self.note_progress(text.decoded_len(), is_blank, to);
+        self.reasoning.push(text, is_blank, field, &mut self.assembly, to);
+    }
+
+    /// Something else comes, or the answer is over. Gives the calls at the end of the reasoning, of which there are
+    /// none unless the answer says nothing else (`alone`).
+    fn end_reasoning(&mut self, alone: bool, to: &mut Output<'_>) -> Vec<Piece> {
+        let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
+        self.reasoning.end_watch(end, &mut self.assembly, to)
+    }
+
+    /// A call comes: whatever was held back before it is decided. Says whether the call is of the answer, as nothing is
+    /// behind a stop sequence of the client.
+    ///
+    /// # Errors
+    /// There are too many calls.
+    pub(crate) fn begin_call(&mut self, to: &mut Output<'_>) -> Result<bool, Error> {
+        if self.reasoning.is_watched() {
+            self.end_reasoning(false, to);
+        }
+        self.release_text(to)?;
+        Ok(!self.text.is_cut())
+    }
+
+    /// Something other than text comes: what was held back of the text is no more than that.
+    fn release_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        if self.text.is_filtered() {
+            let pieces = self.text.release();
+            self.take_pieces(pieces, to)?;
+        }
+        Ok(())
+    }
+
+    /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
+    pub(crate) fn note_progress(&mut self, bytes: usize, is_blank: bool, to: &mut Output<'_>) {
+        self.pieces = self.pieces.saturating_add(1);
+        self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));
+        self.bytes = self.bytes.saturating_add(bytes as u64);
+        to.report.progress = self.pieces;
+    }
+}

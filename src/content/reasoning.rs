@@ -1,0 +1,146 @@
+//! Reasoning of the upstream, in whichever field it comes, before it becomes thinking blocks.
+//!
+//! Some servers send the same text in two fields. So the first field that says something is the one
+//! that counts, for the whole answer.
+//!
+//! Where the profile names a syntax of calls, reasoning is looked at for them, too: what it ends with is a call if
+//! the answer says nothing else ([`Watch`]).
+
+use super::echo::Echo;
+use super::text_filter::Watch;
+use crate::answer::Output;
+use crate::assemble::Assembly;
+use crate::carry::signature::Field;
+use crate::dialect::text_calls::{AnswerEnd, Piece};
+use crate::json::{Str, escaped};
+use crate::model::request_context::{Display, RequestContext};
+
+/// What is known of the reasoning in one answer.
+#[derive(Debug, Default)]
+pub(crate) struct Reasoning {
+    /// The field that it came in first; the same text may come in others too.
+    field: Option<Field>,
+    /// Some has come, though it be white space: transformers' server sends the thought that a template leaves empty.
+    has_come: bool,
+    /// What came of it.
+    echo: Echo,
+    /// The last piece, where a profile says that pieces come twice.
+    last: String,
+    /// Bytes of records and of calls' signatures.
+    carried_bytes: usize,
+    /// Looks for calls that the model wrote before it ended its reasoning, until it says something.
+    watch: Option<Box<Watch>>,
+}
+
+impl Reasoning {
+    pub(crate) fn new(context: &RequestContext) -> Self {
+        Self { watch: Watch::new(context).map(Box::new), ..Self::default() }
+    }
+
+    /// The field that counts, once one has said something.
+    pub(crate) fn field(&self) -> Option<Field> {
+        self.field
+    }
+
+    /// Some has come, though it be white space.
+    #[inline]
+    pub(crate) fn note_come(&mut self) {
+        self.has_come = true;
+    }
+
+    /// Notes the field that counts, unless one is known.
+    pub(crate) fn note_field(&mut self, field: Option<Field>) {
+        self.field = self.field.or(field);
+    }
+
+    /// Whether text of this field counts, which it does if it is the first.
+    pub(crate) fn counts(&mut self, field: Field) -> bool {
+        *self.field.get_or_insert(field) == field
+    }
+
+    /// Whether text behind it may begin with line breaks of a template.
+    pub(crate) fn is_before_text(&self) -> bool {
+        self.field.is_some() || self.has_come
+    }
+
+    /// Whether a piece brings what has come once more. `twice`: each piece comes twice.
+    pub(crate) fn repeats(&mut self, raw: &str, twice: bool) -> bool {
+        if twice {
+            if self.last == raw {
+                return true;
+            }
+            raw.clone_into(&mut self.last);
+        }
+        self.echo.repeats(raw)
+    }
+
+    pub(crate) fn is_watched(&self) -> bool {
+        self.watch.is_some()
+    }
+
+    /// Takes a piece that repeats nothing; where it is watched, what of it is certainly no call.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        text: Str<'_>,
+        is_blank: bool,
+        field: Field,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) {
+        match &mut self.watch {
+            Some(watch) => push_watched(&watch.push(text.raw()), field, assembly, to),
+            None if is_kept(to) => assembly.push_thinking(text, is_blank, field, to),
+            None => {}
+        }
+    }
+
+    /// Watches no longer: what was held back is reasoning, but for the calls that this gives.
+    pub(crate) fn end_watch(
+        &mut self,
+        end: AnswerEnd,
+        assembly: &mut Assembly,
+        to: &mut Output<'_>,
+    ) -> Vec<Piece> {
+        let Some(watch) = self.watch.take() else { return Vec::new() };
+        // White space that came behind it parts no thought in two.
+        let blank = assembly.take_blank();
+        let mut calls = Vec::new();
+        for piece in watch.finish(&to.context.tools, end) {
+            match (piece, self.field) {
+                (Piece::Text(text), Some(field)) => push_watched(&text, field, assembly, to),
+                // There is no field where nothing but white space came.
+                (Piece::Text(_), None) => {}
+                (call, _) => calls.push(call),
+            }
+        }
+        assembly.put_back(blank);
+        calls
+    }
+
+    /// Notes bytes that a signature will carry.
+    pub(crate) fn note_carried(&mut self, bytes: usize) {
+        self.carried_bytes = self.carried_bytes.saturating_add(bytes);
+    }
+
+    /// Bytes that are held back, the texts of blocks aside: a call may begin with them, or signatures will carry them.
+    pub(crate) fn held_bytes(&self) -> usize {
+        let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
+        watched.saturating_add(self.carried_bytes)
+    }
+}
+
+/// Takes reasoning that was looked at.
+fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Output<'_>) {
+    let raw = escaped(text);
+    if let Some(text) = Str::inside(&raw).filter(|text| !text.is_empty())
+        && is_kept(to)
+    {
+        assembly.push_thinking(text, text.is_blank(), field, to);
+    }
+}
+
+/// Whether reasoning is shown, or must come back.
+pub(crate) fn is_kept(to: &Output<'_>) -> bool {
+    to.context.thinking != Display::Hidden || to.context.reasoning_returns
+}
