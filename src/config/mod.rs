@@ -35,6 +35,10 @@ pub struct Config {
     pub settings: Settings,
 }
 
+/// What stands before the names of models in the list that Claude Code gets: it shows no id without `claude` or
+/// `anthropic` in it. No server has names that begin so.
+pub const CLAUDE_CODE_ALIAS: &str = "claude-creole/";
+
 const BYTES: Bounds = Bounds::AtLeast(1024, "bytes");
 const MILLISECONDS: Bounds = Bounds::AtLeast(10, "ms");
 
@@ -340,7 +344,7 @@ impl Config {
             Some(name) => self.upstreams.get(name)?,
         };
         let model = match target.map(|target| target.model.as_str()) {
-            None | Some("") => self.models.unmarked(model),
+            None | Some("") => self.models.plain(model),
             Some(model) => model,
         };
         Some((upstream, model))
@@ -359,10 +363,16 @@ impl ModelMap {
         self.exact.keys()
     }
 
+    /// The entries with a `*`: what stands before it, and what they lead to.
+    pub(crate) fn wildcards(&self) -> impl Iterator<Item = (&str, &Target)> {
+        let prefixes = self.prefixes.iter().map(|(prefix, target)| (prefix.as_str(), target));
+        prefixes.chain(self.any.as_ref().map(|target| ("", target)))
+    }
+
     /// The entry that stands for `model`, for metrics.
     #[must_use]
     pub fn entry<'a>(&self, model: &'a str) -> ModelEntry<'a> {
-        let model = self.unmarked(model);
+        let model = self.plain(model);
         match self.prefix(model) {
             _ if self.exact.contains(model) => ModelEntry::Entry(model.into()),
             Some((prefix, _)) => ModelEntry::Entry(format!("{prefix}*").into()),
@@ -371,24 +381,29 @@ impl ModelMap {
         }
     }
 
-    /// `model` without the mark by which Claude Code and others choose a longer context. They send it in
-    /// some places only, and no entry need have it.
-    fn unmarked<'a>(&self, model: &'a str) -> &'a str {
-        let mut bare = model;
-        while !self.exact.contains(bare)
-            && let Some((before, mark)) =
-                bare.len().checked_sub(4).and_then(|at| bare.split_at_checked(at))
-            && mark.eq_ignore_ascii_case("[1m]")
-            && !before.is_empty()
-        {
-            bare = before;
+    /// `model` without what clients put around a name: the mark by which Claude Code and others choose a longer
+    /// context, which they send in some places only, and [`CLAUDE_CODE_ALIAS`]. An entry of that very name is found
+    /// first.
+    fn plain<'a>(&self, model: &'a str) -> &'a str {
+        let mut plain = model;
+        while !self.exact.contains(plain) {
+            let mark = plain.len().checked_sub(4).and_then(|at| plain.split_at_checked(at));
+            plain = match (mark, plain.strip_prefix(CLAUDE_CODE_ALIAS)) {
+                (Some((before, mark)), _)
+                    if mark.eq_ignore_ascii_case("[1m]") && !before.is_empty() =>
+                {
+                    before
+                }
+                (_, Some(name)) if !name.is_empty() => name,
+                _ => break,
+            };
         }
-        bare
+        plain
     }
 
     /// The target of requests for `model`.
     pub(crate) fn target(&self, model: &str) -> Option<&Target> {
-        let model = self.unmarked(model);
+        let model = self.plain(model);
         self.exact
             .get(model)
             .or_else(|| self.prefix(model).map(|(_, target)| target))

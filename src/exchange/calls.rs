@@ -10,7 +10,7 @@ use crate::Millis;
 use crate::config::Protocol;
 use crate::error::{Error, ErrorKind, Fault};
 use crate::observe::report::{Cause, Outcome};
-use crate::protocols::messages::models;
+use crate::protocols::messages::models::{self, ListFor};
 use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 
@@ -36,8 +36,8 @@ impl Exchange {
         if body.len() > self.config.settings.request_bytes_max {
             return Err(request_too_large());
         }
-        if self.client.path == Path::Models {
-            return Ok(self.list_models(now));
+        if let Path::Models(list_for) = self.client.path {
+            return Ok(self.list_models(list_for, now));
         }
         let Some(text) = text_of(body) else {
             let message = "The request body is not valid JSON: it is not UTF-8";
@@ -153,11 +153,11 @@ impl Exchange {
     }
 
     /// Gives the question for the upstream's models; the list is empty where it cannot be asked.
-    fn list_models(&mut self, now: Millis) -> Option<Call> {
+    fn list_models(&mut self, list_for: ListFor, now: Millis) -> Option<Call> {
         let upstream = self.config.first_upstream();
         let headers = upstream.and_then(|upstream| self.upstream_headers(upstream, false).ok());
         let (Some(upstream), Some(mut headers)) = (upstream, headers) else {
-            self.answer_json(&models::list(&self.config));
+            self.answer_json(&models::list(&self.config, list_for));
             self.end(Outcome::Answered, 200);
             return None;
         };
@@ -166,7 +166,7 @@ impl Exchange {
         // There is no content.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
-        self.begin_round(protocol, Purpose::Models, LIST_TIMEOUT_MS, now);
+        self.begin_round(protocol, Purpose::Models(list_for), LIST_TIMEOUT_MS, now);
         Some(Call { upstream, path, headers, body: Vec::new() })
     }
 }

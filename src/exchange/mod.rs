@@ -39,6 +39,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::{Outcome, Report};
 use crate::observe::warning::Warnings;
+use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, UpstreamProtocol};
 
 /// One request of a client and its response, for which upstreams are called in one or more rounds.
@@ -123,7 +124,7 @@ enum Path {
     #[default]
     Messages,
     CountTokens,
-    Models,
+    Models(ListFor),
 }
 
 const JSON: &str = "application/json";

@@ -5,7 +5,8 @@
 
 use super::Exchange;
 use crate::config::Config;
-use crate::protocols::{self, messages::models};
+use crate::protocols;
+use crate::protocols::messages::models::{self, ListFor};
 
 /// How long an upstream may take for its whole list: Claude Code gives up after three seconds.
 pub(super) const LIST_TIMEOUT_MS: u64 = 2_500;
@@ -27,8 +28,8 @@ impl Exchange {
 }
 
 /// The list for the client: the upstream's, if its answer is one.
-pub(super) fn of_answer(config: &Config, status: u16, body: &[u8]) -> Vec<u8> {
+pub(super) fn of_answer(config: &Config, list_for: ListFor, status: u16, body: &[u8]) -> Vec<u8> {
     let is_given = (200..300).contains(&status);
-    let list = is_given.then(|| models::of_upstream(body)).flatten();
-    list.unwrap_or_else(|| models::list(config))
+    let list = is_given.then(|| models::of_upstream(body, list_for)).flatten();
+    list.unwrap_or_else(|| models::list(config, list_for))
 }

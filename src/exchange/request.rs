@@ -9,7 +9,8 @@ use crate::headers::{self, Header, Headers};
 use crate::json::{Reader, quoted};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Outcome;
-use crate::protocols::{self, messages::models};
+use crate::protocols;
+use crate::protocols::messages::models::{self, ListFor};
 use crate::text::words;
 
 /// Longest name that is taken from a request that is refused: the log has it.
@@ -86,11 +87,12 @@ impl Exchange {
                 if self.wants_own_list(headers.value("anthropic-version").is_some()) {
                     return Ok(RequestHead::PassThrough);
                 }
-                self.client.path = Path::Models;
+                self.client.path = Path::Models(ListFor::of(headers.value("user-agent")));
                 return Ok(RequestHead::Translate);
             }
             "/v1/models" if probe => {
-                return Ok(self.answer_at_once(&models::list(&self.config)));
+                let list_for = ListFor::of(headers.value("user-agent"));
+                return Ok(self.answer_at_once(&models::list(&self.config, list_for)));
             }
             _ if path.starts_with("/v1/models/") && probe => {
                 let id = path.strip_prefix("/v1/models/").unwrap_or_default();
@@ -139,7 +141,7 @@ impl Exchange {
     pub(super) fn upstream_path(&self, upstream: &Upstream) -> String {
         match self.client.path {
             Path::CountTokens => protocols::count_path(&self.config, upstream),
-            Path::Models => Some(format!("{}/models", upstream.base_path)),
+            Path::Models(_) => Some(format!("{}/models", upstream.base_path)),
             Path::Messages => None,
         }
         .unwrap_or_else(|| {

@@ -16,6 +16,7 @@ use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Cause;
 use crate::observe::warning::Warnings;
+use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
@@ -49,7 +50,7 @@ pub(super) enum Purpose {
     /// A count of tokens.
     Count(Count, Box<RequestContext>),
     /// The names of its models.
-    Models,
+    Models(ListFor),
 }
 
 /// One request for an upstream, and its answer.
@@ -85,7 +86,7 @@ enum Collected {
     /// The error of an upstream that refuses the request.
     Refusal(Box<RequestContext>),
     Count(Count),
-    Models,
+    Models(ListFor),
 }
 
 /// What a round gave in the end.
@@ -127,7 +128,8 @@ impl Round {
     pub(super) fn is_list(&self) -> bool {
         matches!(
             self.progress,
-            Progress::Sent(Purpose::Models) | Progress::Collecting { what: Collected::Models, .. }
+            Progress::Sent(Purpose::Models(_))
+                | Progress::Collecting { what: Collected::Models(_), .. }
         )
     }
 
@@ -222,7 +224,7 @@ impl Round {
         };
         let collect = |what| Progress::Collecting { what, status, body: Vec::new() };
         self.progress = match purpose {
-            Purpose::Models => collect(Collected::Models),
+            Purpose::Models(list_for) => collect(Collected::Models(list_for)),
             Purpose::Count(count, _) if count.takes(status) => collect(Collected::Count(count)),
             Purpose::Answer(context) | Purpose::Count(_, context) => {
                 if !has_plain_body(headers) {
@@ -304,7 +306,7 @@ impl Round {
         let max = match what {
             Collected::Refusal(_) => ERROR_BODY_BYTES_MAX,
             Collected::Count(_) => self.config.settings.response_bytes_max,
-            Collected::Models => LIST_BYTES_MAX,
+            Collected::Models(_) => LIST_BYTES_MAX,
         };
         max.saturating_sub(body.len())
     }
@@ -321,16 +323,16 @@ impl Round {
     pub(super) fn without_upstream(&self) -> Option<Ended> {
         match &self.progress {
             Progress::Sent(Purpose::Count(count, _)) => Some(Ended::count(*count, None)),
-            Progress::Sent(Purpose::Models) => Some(self.list(0, &[])),
-            Progress::Collecting { what: Collected::Models, status, body } => {
-                Some(self.list(*status, body))
+            Progress::Sent(Purpose::Models(list_for)) => Some(self.list(*list_for, 0, &[])),
+            Progress::Collecting { what: Collected::Models(list_for), status, body } => {
+                Some(self.list(*list_for, *status, body))
             }
             _ => None,
         }
     }
 
-    fn list(&self, status: u16, body: &[u8]) -> Ended {
-        let body = models::of_answer(&self.config, status, body);
+    fn list(&self, list_for: ListFor, status: u16, body: &[u8]) -> Ended {
+        let body = models::of_answer(&self.config, list_for, status, body);
         Ended::Json { body, is_estimate: false }
     }
 
@@ -352,7 +354,7 @@ impl Round {
                     Some(error) => (Err(error), Some(Cause::UpstreamRefused)),
                     None => return Ended::count(count, count::readable(status, &body)),
                 },
-                Collected::Models => return self.list(status, &body),
+                Collected::Models(list_for) => return self.list(list_for, status, &body),
             },
             Progress::Undecided { mut answer, seen } => {
                 let result = match end {

@@ -65,6 +65,41 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
     assert_eq!(refused(begin(mapped, &[version]).1).head.status, 200);
 }
 
+#[test]
+fn claude_code_can_choose_each_model_that_is_listed() {
+    let agent = [("anthropic-version", "2023-06-01"), ("user-agent", "claude-code/2.1.332")];
+    let first = |body: &[u8]| -> Value {
+        serde_json::from_slice::<Value>(body).unwrap()["data"][0]["id"].clone()
+    };
+    let host = HostCan { list_models: true, ..can(Pings::Sent) };
+    for (config, expected) in [
+        (r#"{"upstreams":{"default":{"key":"none"}}}"#, "claude-creole/qwen"),
+        (r#"{"models":{"*":{"model":"llama"}}}"#, "claude-creole/llama"),
+        (r#"{"models":{"claude-*":{"model":"llama"}}}"#, "claude-llama"),
+    ] {
+        let mut exchange = Exchange::new(drive::config(config), SEED, host);
+        let body = match exchange.decide("GET", "/v1/models?limit=1000", &headers(&agent)) {
+            Decision::Translate => {
+                exchange.request(b"", NOW).unwrap();
+                let list = [&br#"{"data":[{"id":"qwen"}]}"#[..]];
+                drive::respond(exchange, 200, &[], list.into_iter(), End::Complete).body
+            }
+            answered => refused(answered).body,
+        };
+        assert_eq!(first(&body), expected);
+        let mut exchange = Exchange::new(drive::config(config), SEED, host);
+        assert_eq!(
+            exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")])),
+            Decision::Translate
+        );
+        let asked = json!({"model": expected, "max_tokens": 9,
+            "messages": [{"role": "user", "content": "Hi"}]});
+        let sent = exchange.request(asked.to_string().as_bytes(), NOW).unwrap();
+        let sent: Value = serde_json::from_slice(&sent.body).unwrap();
+        assert_eq!(sent["model"], expected.rsplit(['/', '-']).next().unwrap());
+    }
+}
+
 /// An upstream that was asked for its models and has sent its head.
 fn listing() -> Exchange {
     let config = drive::config(r#"{"upstreams":{"default":{"url":"http://u","key":"none"}}}"#);

@@ -1,10 +1,14 @@
 //! `/v1/models` in the shape of the Messages API, from the model map.
 //!
 //! With a map the upstream is not asked: its names are not those that clients may use, and Claude Code waits
-//! three seconds at most and shows only ids with `claude` in them, which are aliases in the map. Without one, every
-//! name goes up as it is, and the list is the upstream's.
+//! three seconds at most. Without one, every name goes up as it is, and the list is the upstream's.
+//!
+//! Claude Code shows only ids that have `claude` or `anthropic` in them. So it gets every other name with
+//! [`CLAUDE_CODE_ALIAS`] before it, and shows the name itself.
 
-use crate::config::Config;
+use std::borrow::Cow;
+
+use crate::config::{CLAUDE_CODE_ALIAS, Config, Upstream};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::json::{self, Reader, Writer};
 use crate::text::names::NameSet;
@@ -19,11 +23,51 @@ const ID_BYTES_MAX: usize = 256;
 /// Names of the context window's size: vLLM, `OpenRouter`.
 const SIZES: [&str; 2] = ["max_model_len", "context_length"];
 
-/// An upstream's list, `{"data": [{"id": …}]}`; nothing where it is none. Names that stand twice are listed once.
+/// How `user-agent` begins where Claude Code asks for the list. It asks for messages under another name.
+const CLAUDE_CODE: &str = "claude-code/";
+
+/// Who gets a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListFor {
+    /// Names as they are.
+    Anyone,
+    /// Ids that it shows.
+    ClaudeCode,
+}
+
+impl ListFor {
+    /// By the client's `user-agent`.
+    #[must_use]
+    pub(crate) fn of(user_agent: Option<&str>) -> Self {
+        match user_agent {
+            Some(agent) if agent.starts_with(CLAUDE_CODE) => Self::ClaudeCode,
+            _ => Self::Anyone,
+        }
+    }
+
+    fn id(self, name: &str) -> Cow<'_, str> {
+        let is_shown = || words::has_any(&name.to_ascii_lowercase(), &["claude", "anthropic"]);
+        match self {
+            Self::ClaudeCode if !is_shown() => [CLAUDE_CODE_ALIAS, name].concat().into(),
+            _ => name.into(),
+        }
+    }
+}
+
+/// A model of a list.
+struct Listed<'n> {
+    name: Cow<'n, str>,
+    /// The tokens of its window and of its answers; 0 where they are not known.
+    sizes: (u64, u64),
+}
+
+/// An upstream's list, `{"data": [{"id": …}]}` or, at Together, the bare array; nothing where it is none. Names that
+/// stand twice are listed once.
 #[must_use]
-pub(crate) fn of_upstream(body: &[u8]) -> Option<Vec<u8>> {
-    let body = json::member(std::str::from_utf8(body).ok()?, "data")?;
-    let mut reader = Reader::of(body);
+pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
+    let body = std::str::from_utf8(body).ok()?;
+    let is_bare = body.trim_start().starts_with('[');
+    let mut reader = Reader::of(if is_bare { body } else { json::member(body, "data")? });
     let mut models = Vec::new();
     let mut known = NameSet::default();
     reader.begin_array().ok()?;
@@ -35,38 +79,51 @@ pub(crate) fn of_upstream(body: &[u8]) -> Option<Vec<u8>> {
             continue;
         }
         let size = SIZES.iter().find_map(|name| json::member(model, name)?.parse().ok());
-        models.push((id, size.unwrap_or_default()));
+        models.push(Listed { name: id.into(), sizes: (size.unwrap_or_default(), 0) });
         if models.len() >= MODELS_MAX {
             break;
         }
     }
-    Some(page(models.iter().map(|(id, size)| (id.as_str(), (*size, 0)))))
+    Some(page(&models, list_for))
 }
 
-/// Every name that stands in the model map in full, on one page.
+/// The names of the model map, on one page: those that stand there in full, and for each entry with a `*` the model
+/// that it leads to, by a name that this entry takes.
 #[must_use]
-pub(crate) fn list(config: &Config) -> Vec<u8> {
-    page(config.models.names().map(|id| (id, sizes(config, id))))
+pub(crate) fn list(config: &Config, list_for: ListFor) -> Vec<u8> {
+    let mut names: Vec<Cow<'_, str>> = config.models.names().map(Cow::from).collect();
+    for (prefix, target) in config.models.wildcards() {
+        let leads_there = |name: &str| {
+            let is_target = |(upstream, model): (&Upstream, &str)| {
+                model == target.model && [&upstream.name, ""].contains(&&*target.upstream)
+            };
+            config.route(name).is_some_and(is_target)
+        };
+        let model = Cow::from(&*target.model);
+        let name = [Cow::from([prefix, &model].concat()), model];
+        let name =
+            name.into_iter().rev().find(|name| !target.model.is_empty() && leads_there(name));
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    let models: Vec<_> =
+        names.into_iter().map(|name| Listed { sizes: sizes(config, &name), name }).collect();
+    page(&models, list_for)
 }
 
-/// Names, each with the tokens of its window and its answers; 0 where they are not known.
-fn page<'n>(models: impl Iterator<Item = (&'n str, (u64, u64))>) -> Vec<u8> {
+fn page(models: &[Listed<'_>], list_for: ListFor) -> Vec<u8> {
     let mut body = Vec::new();
     let mut json = Writer::new(&mut body);
-    let (mut first, mut last) = (None, None);
     json.begin_object();
     json.key("data").begin_array();
-    for (id, sizes) in models {
-        write(&mut json, id, sizes);
-        first = first.or(Some(id));
-        last = Some(id);
+    for model in models {
+        write(&mut json, &list_for.id(&model.name), &model.name, model.sizes);
     }
     json.end_array();
     json.key("has_more").bool(false);
-    for (key, id) in [("first_id", first), ("last_id", last)] {
+    for (key, model) in [("first_id", models.first()), ("last_id", models.last())] {
         json.key(key);
-        match id {
-            Some(id) => json.text(id),
+        match model {
+            Some(model) => json.text(&list_for.id(&model.name)),
             None => json.null(),
         };
     }
@@ -86,7 +143,7 @@ pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
         return Err(not_found(&id));
     }
     let mut body = Vec::new();
-    write(&mut Writer::new(&mut body), &id, sizes(config, &id));
+    write(&mut Writer::new(&mut body), &id, &id, sizes(config, &id));
     Ok(body)
 }
 
@@ -105,11 +162,11 @@ fn sizes(config: &Config, id: &str) -> (u64, u64) {
     (input, if output == 0 { limit } else { output })
 }
 
-fn write(json: &mut Writer<'_>, id: &str, (input, output): (u64, u64)) {
+fn write(json: &mut Writer<'_>, id: &str, name: &str, (input, output): (u64, u64)) {
     json.begin_object();
     json.kind("model");
     json.key("id").text(id);
-    json.key("display_name").text(id);
+    json.key("display_name").text(name);
     json.key("created_at").text("1970-01-01T00:00:00Z");
     json.key("lifecycle").text("active");
     json.key("line").null();

@@ -10,7 +10,8 @@ const MAP: &str = r#"{"models":{"claude-x":{"model":"m"},"a\"b":{"model":"n"}}}"
 
 #[test]
 fn the_list_has_the_names_of_the_map_in_its_order() {
-    let body: serde_json::Value = serde_json::from_slice(&list(&config(MAP))).unwrap();
+    let body: serde_json::Value =
+        serde_json::from_slice(&list(&config(MAP), ListFor::Anyone)).unwrap();
     assert_eq!(body["has_more"], false);
     assert_eq!(body["first_id"], "claude-x");
     assert_eq!(body["last_id"], "a\"b");
@@ -46,7 +47,7 @@ fn sizes_are_told_where_they_are_known() {
 #[test]
 fn an_empty_map_has_an_empty_list() {
     assert_eq!(
-        String::from_utf8(list(&Config::default())).unwrap(),
+        String::from_utf8(list(&Config::default(), ListFor::Anyone)).unwrap(),
         r#"{"data":[],"has_more":false,"first_id":null,"last_id":null}"#
     );
 }
@@ -54,7 +55,8 @@ fn an_empty_map_has_an_empty_list() {
 #[test]
 fn the_list_of_an_upstream_is_told_in_the_shape_of_the_messages_api() {
     let told = |body: &str| -> Option<serde_json::Value> {
-        of_upstream(body.as_bytes()).map(|list| serde_json::from_slice(&list).unwrap())
+        of_upstream(body.as_bytes(), ListFor::Anyone)
+            .map(|list| serde_json::from_slice(&list).unwrap())
     };
     let list = told(
         r#"{"object":"list","data":[{"id":"qwen","object":"model","created":1,"max_model_len":4096},
@@ -68,9 +70,10 @@ fn the_list_of_an_upstream_is_told_in_the_shape_of_the_messages_api() {
     assert_eq!(list["data"][0]["max_input_tokens"], 4096);
     assert_eq!(list["data"][1]["max_input_tokens"], serde_json::Value::Null);
     assert_eq!((&list["data"][0]["type"], &list["has_more"]), (&"model".into(), &false.into()));
-    for body in ["", "[]", "{}", r#"{"data":{}}"#, r#"{"data":[{"id":"a"}"#, "<html>", "null"] {
+    for body in ["", "[", "{}", r#"{"data":{}}"#, r#"{"data":[{"id":"a"}"#, "<html>", "null"] {
         assert_eq!(told(body), None, "{body}");
     }
+    assert_eq!(told(r#" [{"id":"together"}]"#).unwrap()["first_id"], "together");
     let many = format!("{{\"data\":[{}]}}", vec![r#"{"id":"a"}"#; 5000].join(","));
     assert_eq!(told(&many).unwrap()["data"].as_array().unwrap().len(), 1);
     let many: Vec<String> = (0..5000).map(|number| format!(r#"{{"id":"{number}"}}"#)).collect();
@@ -112,5 +115,81 @@ fn an_escaped_id_is_read() {
         let body = one(&Config::default(), path).unwrap();
         let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         assert_eq!(body["id"], id);
+    }
+}
+
+/// The ids of a list, each with its name.
+fn ids(list: &[u8]) -> Vec<(String, String)> {
+    let list: serde_json::Value = serde_json::from_slice(list).unwrap();
+    let text = |value: &serde_json::Value| value.as_str().unwrap().to_owned();
+    let models = list["data"].as_array().unwrap();
+    models.iter().map(|model| (text(&model["id"]), text(&model["display_name"]))).collect()
+}
+
+#[test]
+fn an_entry_with_a_star_lists_a_name_that_leads_to_its_model() {
+    let listed = |map: &str| -> Vec<String> {
+        let config = config(&format!(r#"{{"upstreams":{{"a":{{}},"b":{{}}}},"models":{map}}}"#));
+        ids(&list(&config, ListFor::Anyone)).into_iter().map(|(id, _)| id).collect()
+    };
+    assert_eq!(listed(r#"{"*":{"upstream":"a","model":"qwen3"}}"#), ["qwen3"]);
+    assert_eq!(listed(r#"{"claude-*":{"upstream":"a","model":"qwen3"}}"#), ["claude-qwen3"]);
+    // Each entry lists its own model, by a name that no other entry takes.
+    assert_eq!(
+        listed(
+            r#"{"claude-*":{"upstream":"a","model":"big"},"claude-haiku-*":{"upstream":"b","model":"small"},
+                "*":{"upstream":"b","model":"big"}}"#
+        ),
+        ["claude-haiku-small", "claude-big", "big"]
+    );
+    assert_eq!(
+        listed(r#"{"qwen3":{"upstream":"a"},"*":{"upstream":"a","model":"qwen3"}}"#),
+        ["qwen3"]
+    );
+    // A name that another entry takes would lead elsewhere.
+    assert_eq!(
+        listed(r#"{"qwen3":{"upstream":"a","model":"x"},"*":{"upstream":"a","model":"qwen3"}}"#),
+        ["qwen3"]
+    );
+    // Any name: none is the one.
+    assert!(listed(r#"{"*":{"upstream":"a"},"x-*":{"upstream":"a"}}"#).is_empty());
+}
+
+#[test]
+fn claude_code_gets_ids_that_it_shows_and_they_lead_to_the_models() {
+    let upstreams = br#"{"data":[{"id":"qwen3:30b"},{"id":"anthropic/x"},{"id":"my-Claude"}]}"#;
+    let shown = ids(&of_upstream(upstreams, ListFor::ClaudeCode).unwrap());
+    assert_eq!(
+        shown,
+        [
+            ("claude-creole/qwen3:30b", "qwen3:30b"),
+            ("anthropic/x", "anthropic/x"),
+            ("my-Claude", "my-Claude")
+        ]
+        .map(|(id, name)| (id.to_owned(), name.to_owned()))
+    );
+    let default = Config::default();
+    for (id, model) in [
+        ("claude-creole/qwen3:30b", "qwen3:30b"),
+        ("claude-creole/qwen3:30b[1m]", "qwen3:30b"),
+        ("claude-creole/", "claude-creole/"),
+        ("anthropic/x", "anthropic/x"),
+    ] {
+        assert_eq!(default.route(id).unwrap().1, model);
+    }
+    let map = config(r#"{"models":{"m":{"model":"n"},"claude-creole/x":{"model":"y"}}}"#);
+    let list = ids(&list(&map, ListFor::ClaudeCode));
+    assert_eq!(list[0], ("claude-creole/m".to_owned(), "m".to_owned()));
+    assert_eq!(map.route("claude-creole/m").unwrap().1, "n");
+    // An entry of that very name is its own.
+    assert_eq!(map.route("claude-creole/x").unwrap().1, "y");
+    assert_eq!(map.route("claude-creole/z"), None);
+}
+
+#[test]
+fn claude_code_is_known_by_the_name_under_which_it_asks_for_the_list() {
+    assert_eq!(ListFor::of(Some("claude-code/2.1.332")), ListFor::ClaudeCode);
+    for other in [None, Some("claude-cli/2.1.332 (external, cli)"), Some("Anthropic/JS 0.95.0")] {
+        assert_eq!(ListFor::of(other), ListFor::Anyone);
     }
 }
