@@ -14,6 +14,7 @@ use crate::model::Request;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::protocols::chat::wire::Chunk;
+use crate::protocols::messages::write_error;
 use crate::protocols::{Refused, Space, Translated};
 use crate::{protocols, upstream_error as error};
 
@@ -124,7 +125,7 @@ fn check_error(error: &Error) {
     assert!(!error.message.trim().is_empty(), "{error}");
     assert!(error.message.len() < 16 << 10, "{} bytes", error.message.len());
     let mut body = Vec::new();
-    error.write(&mut body, "req_1");
+    write_error::body(error, "req_1", &mut body);
     assert!(is_json(&String::from_utf8_lossy(&body), 8), "{error}");
 }
 

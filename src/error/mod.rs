@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use crate::json::{self, Writer};
+use crate::json;
 pub use rejection::Parameter;
 pub(crate) use rejection::{
     ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason, Rejection, cut, of_status,
@@ -306,21 +306,6 @@ impl Error {
             _ => None,
         }
     }
-
-    /// The error body of the Messages API, and the data of its `error` event.
-    pub fn write(&self, out: &mut Vec<u8>, request_id: &str) {
-        let mut json = Writer::new(out);
-        json.begin_object().kind("error");
-        json.key("error").begin_object();
-        json.kind(self.kind.word());
-        json.key("message").text(&self.message);
-        if let Some(code) = &self.code {
-            json.key("details").begin_object().key("error_code").text(code).end_object();
-        }
-        json.end_object();
-        json.key("request_id").text(request_id);
-        json.end_object();
-    }
 }
 
 impl Deref for Error {
@@ -361,20 +346,3 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_body_has_the_shape_of_the_messages_api() {
-        let mut out = Vec::new();
-        Error::invalid("thread: say \"no\"")
-            .with_code("thread_unsupported_request")
-            .write(&mut out, "req_1");
-        assert_eq!(
-            String::from_utf8(out).unwrap(),
-            r#"{"type":"error","error":{"type":"invalid_request_error","message":"thread: say \"no\"","details":{"error_code":"thread_unsupported_request"}},"request_id":"req_1"}"#
-        );
-    }
-}

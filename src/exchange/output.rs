@@ -9,7 +9,7 @@ use crate::Millis;
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::headers::{self, Header};
 use crate::observe::report::{Cause, Outcome};
-use crate::text::words;
+use crate::protocols::messages::write_error;
 use crate::upstream_error;
 
 /// Status, headers and bytes for the client, until the host takes them.
@@ -210,8 +210,10 @@ impl Exchange {
             if started { self.begin_stream() } else { self.begin_error(error) }
         }
         match self.output.promised() {
-            Some(Body::Events) => self.write_error_event(error),
-            _ => error.write(&mut self.output.body, &self.report.request_id),
+            Some(Body::Events) => {
+                write_error::event(error, &self.report.request_id, &mut self.output.body);
+            }
+            _ => write_error::body(error, &self.report.request_id, &mut self.output.body),
         }
     }
 
@@ -226,7 +228,7 @@ impl Exchange {
         self.end(Outcome::Failed(error.kind, error.fault()), error.status);
         self.begin_error(error);
         let before = self.output.body.len();
-        error.write(&mut self.output.body, &self.report.request_id);
+        write_error::body(error, &self.report.request_id, &mut self.output.body);
         self.count_bytes(self.output.body.len().saturating_sub(before));
     }
 
@@ -251,7 +253,7 @@ impl Exchange {
     pub(super) fn tell_nothing_came(&mut self) {
         let error = Error::answer_empty();
         self.begin_error(&error);
-        error.write(&mut self.output.body, &self.report.request_id);
+        write_error::body(&error, &self.report.request_id, &mut self.output.body);
     }
 
     pub(super) fn ping(&mut self, now: Millis) {
@@ -280,23 +282,5 @@ impl Exchange {
     /// So many bytes more go to the client.
     fn count_bytes(&mut self, bytes: usize) {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
-    }
-
-    /// An event has no status: opencode, pi, openclaw and others know by its words alone whether it pays to ask again.
-    fn write_error_event(&mut self, error: &Error) {
-        let words = match error.kind {
-            // The real API's.
-            ErrorKind::Api if error.should_retry != Some(false) => "Internal server error",
-            ErrorKind::Timeout => "Stream timed out",
-            _ => "",
-        };
-        let mut error = error.clone();
-        if !words::begins(&error.message, words) {
-            error.message = [words, ": ", &error.message].concat();
-        }
-        let out = &mut self.output.body;
-        out.extend_from_slice(b"event: error\ndata: ");
-        error.write(out, &self.report.request_id);
-        out.extend_from_slice(b"\n\n");
     }
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::Cause;
+use crate::protocols::messages::write_error;
 
 /// Status and headers for the client. Names are in lower case; `content-length` is the host's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ impl Reply {
     /// An error that no exchange knows of.
     pub(super) fn of(error: &Error, request_id: String) -> Self {
         let mut body = Vec::new();
-        error.write(&mut body, &request_id);
+        write_error::body(error, &request_id, &mut body);
         let mut head = Head { status: error.status, headers: Vec::new() };
         head.add("content-type", JSON.to_owned());
         head.add("request-id", request_id);

@@ -5,6 +5,7 @@ pub(crate) mod models;
 mod relay;
 pub(crate) mod relay_answer;
 pub(crate) mod write_answer;
+pub(crate) mod write_error;
 
 use super::client::{ClientRequest, Purpose};
 use super::upstream::{CountRequest, Translated, UpstreamProtocol};
