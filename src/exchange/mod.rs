@@ -20,6 +20,7 @@ mod state;
 mod unreachable;
 mod watchdog;
 
+use std::fmt;
 use std::sync::Arc;
 
 pub use base::with_version;
@@ -90,7 +91,6 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// let message = String::from_utf8(out).unwrap();
 /// assert!(message.contains(r#""content":[{"type":"text","text":"Hello"}]"#));
 /// ```
-#[derive(Debug)]
 pub struct Exchange {
     config: Arc<Config>,
     ids: Ids,
@@ -109,8 +109,21 @@ pub struct Exchange {
     retries: usize,
 }
 
+// Prompts, answers and credentials are left out: whoever logs an exchange must not log them.
+impl fmt::Debug for Exchange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Exchange")
+            .field("request_id", &self.report.request_id)
+            .field("path", &self.client.path)
+            .field("upstream", &self.report.upstream)
+            .field("outcome", &self.report.outcome)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
 /// What is kept of the request.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Client {
     path: Path,
     headers: Vec<Header>,

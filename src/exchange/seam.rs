@@ -1,5 +1,7 @@
 //! What goes through the seam between an [`Exchange`](super::Exchange) and its host.
 
+use std::fmt;
+
 use super::JSON;
 use super::unreachable::Unreachable;
 use crate::error::{Error, ErrorKind, Fault};
@@ -67,7 +69,7 @@ pub enum RequestHead {
 }
 
 /// A request for an upstream.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Call {
     /// The upstream's name in the configuration.
     pub upstream: String,
@@ -77,6 +79,17 @@ pub struct Call {
     pub headers: Vec<Header>,
     /// The body.
     pub body: Vec<u8>,
+}
+
+// The headers have credentials, the body a prompt.
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("upstream", &self.upstream)
+            .field("path", &self.path)
+            .field("body_bytes", &self.body.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Call {

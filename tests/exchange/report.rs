@@ -230,3 +230,22 @@ fn reasoning_that_no_signature_can_hold_is_told() {
     assert_eq!(told(100_000), None);
     assert_eq!(told(200_000).as_deref(), Some("signature_too_long"));
 }
+
+#[test]
+fn an_exchange_that_is_printed_shows_no_prompt_and_no_credential() {
+    let body = json!({
+        "model": "m", "max_tokens": 9,
+        "messages": [{"role": "user", "content": "canary-prompt"}],
+    });
+    let mut exchange =
+        Exchange::new(drive::config("{}"), SEED, HostCan { ask_again: true, ..can(Pings::Sent) });
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "canary-key")]));
+    let call = exchange.request(body.to_string().as_bytes(), NOW).unwrap();
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.handle_call_body(b"{\"choices\":[{\"message\":{\"content\":\"canary-answer", NOW);
+    for printed in [format!("{exchange:?}"), format!("{call:?}")] {
+        assert!(!printed.contains("canary"), "{printed}");
+        assert!(printed.contains("upstream"), "{printed}");
+    }
+    assert!(String::from_utf8(call.body).unwrap().contains("canary-prompt"));
+}
