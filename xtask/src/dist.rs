@@ -3,9 +3,12 @@
 //! ```text
 //! dist/creole.wasm, creole.component.wasm, …   as `cargo xtask build` leaves them
 //! dist/oci/                                     the filter as an OCI image layout, made without a daemon
+//! dist/crates/                                  the crates as a registry gets them
 //! dist/sbom.cdx.json                            what is in the artefacts: CycloneDX 1.6
 //! dist/SHA256SUMS                               of all files, for `sha256sum --check`
 //! ```
+
+mod crates;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -39,6 +42,7 @@ pub(crate) fn all() -> Result<()> {
         Ok(())
     })?;
     step("writing dist/oci", || image(&fs::read(build::path(&build::FILTER))?, &dist.join("oci")))?;
+    step("packing the crates", || crates::packages(&dist.join("crates")).map(drop))?;
     let sbom = sbom(&workspace::metadata()?)?;
     fs::write(dist.join("sbom.cdx.json"), format!("{sbom:#}\n"))?;
     let sums = sums(&dist)?;
