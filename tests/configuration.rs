@@ -170,6 +170,7 @@ fn every_example_is_read_and_obeys_the_schema() {
         "kimi",
         "mistral",
         "openrouter",
+        "lmstudio",
     ] {
         assert!(names.contains(&name), "{name}");
     }
@@ -231,6 +232,7 @@ fn dialect(example: &str) -> &str {
     match example {
         "kimi" => "moonshot",
         "sglang" | "several" => "vllm",
+        "lmstudio" => "llama.cpp",
         other => other,
     }
 }

@@ -9,7 +9,7 @@ use super::{
     Address, Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream,
     Upstream,
 };
-use crate::dialect::presets::PRESETS;
+use crate::dialect::presets::{PRESETS, Server};
 use crate::dialect::profile::Profile;
 use crate::json::{Error, Reader, Writer, quoted};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
@@ -65,8 +65,8 @@ keys! {
         url: Option<String> = None;
         /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.
         cluster: Option<String> = None;
-        /// What stands before `/chat/completions`.
-        base_path: String = "/v1".to_owned();
+        /// What stands before `/chat/completions`. Absent: that of the profile's vendor, `/v1` for most.
+        base_path: Option<String> = None;
         /// What it speaks.
         protocol: Protocol = Protocol::Openai;
         /// What kind of server it is.
@@ -84,15 +84,31 @@ keys! {
     }
 }
 
-/// The profile of a preset, by whose name it stands in the document.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Preset(Profile);
+/// A preset, by whose name a profile stands in the document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Preset(pub(super) &'static str);
+
+impl Default for Preset {
+    fn default() -> Self {
+        Self("default")
+    }
+}
 
 impl Preset {
     /// # Errors
     /// There is no such preset.
-    pub(super) fn named(name: &str) -> Result<Profile, Error> {
-        Profile::preset(name).ok_or_else(|| unknown_word(PRESETS, name))
+    pub(super) fn named(name: &str) -> Result<Self, Error> {
+        let known = PRESETS.iter().find(|known| **known == name);
+        known.map(|known| Self(known)).ok_or_else(|| unknown_word(PRESETS, name))
+    }
+
+    pub(super) fn profile(self) -> Profile {
+        Profile::preset(self.0).unwrap_or_default()
+    }
+
+    /// What stands before the endpoints of such a server.
+    pub(super) fn base_path(self) -> &'static str {
+        Server::of_preset(self.0).map_or("/v1", |server| server.base_path)
     }
 }
 
@@ -100,14 +116,11 @@ impl Setting for Preset {
     const TYPE: ValueType = ValueType::Names(PRESETS);
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        Self::named(&reader.string()?.decode()).map(Self)
+        Self::named(&reader.string()?.decode())
     }
 
     fn write(&self, json: &mut Writer<'_>) {
-        let is_it = |name: &&&str| Profile::preset(name).as_ref() == Some(&self.0);
-        if let Some(name) = PRESETS.iter().find(is_it) {
-            json.text(name);
-        }
+        json.text(self.0);
     }
 }
 
@@ -202,8 +215,7 @@ impl UpstreamDocument {
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
-        let Preset(preset) = self.profile;
-        let profile = Profile::effective(preset, self.profile_overrides)
+        let profile = Profile::effective(self.profile.profile(), self.profile_overrides)
             .map_err(|error| error.in_key(&path("profile_overrides")))?;
         let mut guards = None;
         if let Some(own) = self.guards {
@@ -214,7 +226,8 @@ impl UpstreamDocument {
         let key = key_of(self.key, secret).or_else(|reason| refuse(path("key.secret"), reason))?;
         let headers = own_headers(self.headers, secret)
             .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
-        let base_path = self.base_path.trim_end_matches('/');
+        let base_path = self.base_path.as_deref().unwrap_or_else(|| self.profile.base_path());
+        let base_path = base_path.trim_end_matches('/');
         check_base_path(base_path).or_else(|reason| refuse(path("base_path"), reason))?;
         let cluster = self.cluster.unwrap_or_default();
         if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -231,6 +244,7 @@ impl UpstreamDocument {
             cluster,
             base_path: base_path.to_owned(),
             protocol: self.protocol,
+            preset: self.profile.0,
             profile,
             key,
             headers,

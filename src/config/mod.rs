@@ -262,6 +262,8 @@ pub struct Upstream {
     pub base_path: String,
     /// The protocol that it speaks.
     pub protocol: Protocol,
+    /// The preset that its profile began as.
+    pub preset: &'static str,
     /// Its kind of server.
     pub profile: Profile,
     /// The credential that it gets.
@@ -305,6 +307,7 @@ impl Upstream {
             cluster: String::new(),
             base_path: "/v1".to_owned(),
             protocol: Protocol::Openai,
+            preset: "default",
             profile: Profile::default(),
             key: Key::Client,
             headers: Vec::new(),

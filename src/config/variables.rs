@@ -6,13 +6,18 @@
 use super::address::{Address, check_base_path};
 use super::credentials::secret_of;
 use super::document::Preset;
-use super::{Config, Key, Upstream};
+use super::{Config, Key, Target, Upstream};
+use crate::dialect::presets::Server;
+use crate::setting::Named;
 
 const CONFIG: &str = "CREOLE_CONFIG";
 const URL: &str = "UPSTREAM_URL";
 const KEY: &str = "UPSTREAM_KEY";
 const CLIENT_KEY: &str = "CLIENT_KEY";
 const PROFILE: &str = "CREOLE_PROFILE";
+
+/// The names of small models, which Claude Code and others ask for titles and summaries.
+const SMALL: [&str; 3] = ["claude-haiku-*", "claude-3-haiku-*", "claude-3-5-haiku-*"];
 
 impl Config {
     /// The configuration of a host that has variables and secrets: `CREOLE_CONFIG` is the document,
@@ -44,14 +49,15 @@ impl Config {
             Some(text) => Self::from_json(&text, given).map_err(|error| error.to_string())?,
             None => Self::default(),
         };
+        if let Some(name) = given(PROFILE) {
+            config.set_profile(&name, PROFILE)?;
+        }
+        // Behind the profile, whose base path it may replace.
         if let Some(url) = url {
             config.set_url(&url, URL)?;
         }
         if let Some(key) = given(KEY) {
             config.only_upstream(KEY)?.key = Key::own(key).map_err(|reason| at(KEY, &reason))?;
-        }
-        if let Some(name) = given(PROFILE) {
-            config.set_profile(&name, PROFILE)?;
         }
         if let Some(key) = given(CLIENT_KEY) {
             config.client_keys.add(CLIENT_KEY, &key).map_err(|reason| at(CLIENT_KEY, &reason))?;
@@ -96,9 +102,48 @@ impl Config {
     /// # Errors
     /// There are several upstreams, or there is no such preset.
     pub fn set_profile(&mut self, name: &str, source: &str) -> Result<(), String> {
-        let profile = Preset::named(name).map_err(|error| at(source, &error.reason()))?;
-        self.only_upstream(source)?.profile = profile;
+        let preset = Preset::named(name).map_err(|error| at(source, &error.reason()))?;
+        let upstream = self.only_upstream(source)?;
+        if upstream.base_path == Preset(upstream.preset).base_path() {
+            preset.base_path().clone_into(&mut upstream.base_path);
+        }
+        upstream.preset = preset.0;
+        upstream.profile = preset.profile();
         Ok(())
+    }
+
+    /// Gives each upstream without an address the usual one of its preset, for hosts that connect by themselves.
+    pub fn fill_urls(&mut self) {
+        for upstream in self.upstreams.values_mut().filter(|upstream| upstream.url.is_empty()) {
+            if let Some(server) = Server::of_preset(upstream.preset) {
+                server.url.clone_into(&mut upstream.url);
+            }
+        }
+    }
+
+    /// Sends every name that a client asks for to one model of the only upstream, and the names of small models
+    /// (`claude-haiku-…`) to another. Without `model`, all other names go there as they are. A map of the document's
+    /// is replaced.
+    ///
+    /// # Errors
+    /// There are several upstreams.
+    pub fn serve_models(
+        &mut self,
+        model: Option<&str>,
+        small: Option<&str>,
+        source: &str,
+    ) -> Result<(), String> {
+        self.only_upstream(source)?;
+        let to = |name: &str, model: &str| {
+            (name.to_owned(), Target { model: model.to_owned(), ..Target::default() })
+        };
+        let mut models = vec![to("*", model.unwrap_or_default())];
+        if let Some(small) = small {
+            models.extend(SMALL.map(|name| to(name, small)));
+        }
+        // Clients list the names that stand there in full.
+        models.extend(model.into_iter().chain(small).map(|name| to(name, name)));
+        self.set_models(Some(Named(models))).map_err(|error| at(source, &error.to_string()))
     }
 
     /// Sets the key of the only upstream to the value of a secret. `source` names the flag in errors.

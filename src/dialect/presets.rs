@@ -1,4 +1,5 @@
-//! The profiles of known kinds of servers, a row for each; and what wins where several say something of a flag.
+//! The profiles of known kinds of servers, a row for each, with where these servers usually are; and what wins where
+//! several say something of a flag.
 //!
 //! For an upstream, from the weakest to the strongest:
 //!
@@ -42,30 +43,12 @@ macro_rules! presets {
 
 presets! {
     "default" => Profile::default(),
-    "openai" => Profile {
-        max_tokens_field: MaxTokensField::MaxCompletionTokens,
-        reasoning_effort_values: vec![
-            Effort::None,
-            Effort::Minimal,
-            Effort::Low,
-            Effort::Medium,
-            Effort::High,
-            Effort::Xhigh,
-            Effort::Max,
-        ],
-        thinking_switch: ThinkingSwitch::EffortNone,
-        reasoning_history: ReasoningHistory::Never,
-        max_id_length: 40,
-        max_stop: 4,
-        max_tools: 128,
-        tool_content_parts: ToolContentParts::Text,
-        file_parts: true,
-        mid_system: MidSystem::InPlace,
-        prompt_cache_key: true,
-        service_tier: true,
-        strict_tools: true,
-        user_id: UserId::SafetyIdentifier,
-        ..Profile::default()
+    "openai" => openai(),
+    "azure" => Profile {
+        prompt_cache_key: false,
+        service_tier: false,
+        user_id: UserId::User,
+        ..openai()
     },
     "deepseek" => Profile {
         reasoning_effort_values: vec![Effort::Low, Effort::High, Effort::Max],
@@ -126,6 +109,132 @@ presets! {
         tool_schema: ToolSchema::Ollama,
         ..Profile::default()
     },
+    "lmstudio" => Profile {
+        max_tool_name: 0,
+        image_parts: ImageParts::Data,
+        tool_choice_named: ToolChoiceNamed::OnlyTool,
+        tool_schema: ToolSchema::LlamaCpp,
+        ..Profile::default()
+    },
+    "openrouter" => Profile {
+        reasoning_effort_values: vec![Effort::Low, Effort::Medium, Effort::High],
+        ..Profile::default()
+    },
+    "groq" => Profile {
+        max_tokens_field: MaxTokensField::MaxCompletionTokens,
+        max_tokens_max: 65_536,
+        max_stop: 4,
+        ..Profile::default()
+    },
+    "kimi" => Profile {
+        id_style: IdStyle::Kimi,
+        max_stop: 5,
+        max_tools: 128,
+        prompt_cache_key: true,
+        reasoning_history: ReasoningHistory::Required,
+        sampling: false,
+        thinking_switch: ThinkingSwitch::ThinkingType,
+        tool_schema: ToolSchema::Kimi,
+        user_id: UserId::SafetyIdentifier,
+        ..Profile::default()
+    },
+}
+
+/// Where a known server is unless the configuration says otherwise, and which variable usually has its key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// Its name in [`PRESETS`].
+    pub preset: &'static str,
+    /// Scheme, host and port. Empty where everyone has an address of their own.
+    pub url: &'static str,
+    /// What stands before `/chat/completions`.
+    pub base_path: &'static str,
+    /// The variable in which people keep its key; empty where it asks for none.
+    pub key: &'static str,
+}
+
+/// The known servers: those of this machine first, each part in the order in which `creole launch` looks for them.
+pub const SERVERS: &[Server] = &[
+    local("ollama", "http://localhost:11434"),
+    local("llama.cpp", "http://localhost:8080"),
+    local("lmstudio", "http://localhost:1234"),
+    local("vllm", "http://localhost:8000"),
+    local("sglang", "http://localhost:30000"),
+    hosted("openai", "https://api.openai.com", "/v1", "OPENAI_API_KEY"),
+    hosted("openrouter", "https://openrouter.ai", "/api/v1", "OPENROUTER_API_KEY"),
+    hosted("groq", "https://api.groq.com", "/openai/v1", "GROQ_API_KEY"),
+    hosted("deepseek", "https://api.deepseek.com", "/v1", "DEEPSEEK_API_KEY"),
+    hosted("mistral", "https://api.mistral.ai", "/v1", "MISTRAL_API_KEY"),
+    hosted("kimi", "https://api.moonshot.ai", "/v1", "MOONSHOT_API_KEY"),
+    hosted("azure", "", "/openai/v1", "AZURE_OPENAI_API_KEY"),
+];
+
+const fn local(preset: &'static str, url: &'static str) -> Server {
+    Server { preset, url, base_path: "/v1", key: "" }
+}
+
+const fn hosted(
+    preset: &'static str,
+    url: &'static str,
+    base_path: &'static str,
+    key: &'static str,
+) -> Server {
+    Server { preset, url, base_path, key }
+}
+
+impl Server {
+    /// The server that a preset is for.
+    #[must_use]
+    pub fn of_preset(preset: &str) -> Option<&'static Self> {
+        SERVERS.iter().find(|server| server.preset == preset)
+    }
+
+    /// The vendor whose own address this is: where its key may go.
+    #[must_use]
+    pub fn of_vendor(url: &str) -> Option<&'static Self> {
+        SERVERS.iter().find(|server| server.owns(url))
+    }
+
+    /// Whether the key in this server's variable may go to an address.
+    #[must_use]
+    pub fn owns(&self, url: &str) -> bool {
+        let Some(host) = url.strip_prefix("https://") else { return false };
+        let host = host.strip_suffix(":443").unwrap_or(host);
+        match (self.key, self.url.strip_prefix("https://")) {
+            ("", _) => false,
+            (_, Some(own)) => host.eq_ignore_ascii_case(own),
+            (_, None) => host.to_ascii_lowercase().ends_with(".openai.azure.com"),
+        }
+    }
+}
+
+/// What OpenAI and its models at Azure have in common.
+fn openai() -> Profile {
+    Profile {
+        max_tokens_field: MaxTokensField::MaxCompletionTokens,
+        reasoning_effort_values: vec![
+            Effort::None,
+            Effort::Minimal,
+            Effort::Low,
+            Effort::Medium,
+            Effort::High,
+            Effort::Xhigh,
+            Effort::Max,
+        ],
+        thinking_switch: ThinkingSwitch::EffortNone,
+        reasoning_history: ReasoningHistory::Never,
+        max_id_length: 40,
+        max_stop: 4,
+        max_tools: 128,
+        tool_content_parts: ToolContentParts::Text,
+        file_parts: true,
+        mid_system: MidSystem::InPlace,
+        prompt_cache_key: true,
+        service_tier: true,
+        strict_tools: true,
+        user_id: UserId::SafetyIdentifier,
+        ..Profile::default()
+    }
 }
 
 /// What vLLM and SGLang have in common.
@@ -158,3 +267,6 @@ impl Profile {
         Ok(profile)
     }
 }
+
+#[cfg(test)]
+mod tests;

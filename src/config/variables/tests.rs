@@ -125,3 +125,50 @@ fn only_an_address_is_taken_for_one() {
         assert!(Address::parse(url).is_ok(), "{url}");
     }
 }
+
+#[test]
+fn a_profile_brings_the_base_path_of_its_vendor_unless_another_is_given() {
+    let base = |url, document, profile| {
+        let made = config(&[
+            ("CREOLE_CONFIG", document),
+            ("UPSTREAM_URL", url),
+            ("CREOLE_PROFILE", profile),
+        ]);
+        made.unwrap().upstreams.get("a").unwrap().base_path.clone()
+    };
+    let (bare, own) = (r#"{"upstreams":{"a":{}}}"#, r#"{"upstreams":{"a":{"base_path":"/x"}}}"#);
+    assert_eq!(base("https://api.groq.com", bare, "groq"), "/openai/v1");
+    assert_eq!(base("https://proxy.example/v1", bare, "groq"), "/v1");
+    assert_eq!(base("https://api.groq.com", own, "groq"), "/x");
+    let groq = r#"{"upstreams":{"a":{"profile":"groq"}}}"#;
+    assert_eq!(base("http://localhost:8000", groq, "vllm"), "/v1");
+}
+
+#[test]
+fn only_upstreams_without_an_address_get_the_usual_one_of_their_preset() {
+    let text = r#"{"upstreams":{"a":{"profile":"groq"},"b":{"profile":"ollama","url":"http://b"},
+        "c":{"profile":"azure"}}}"#;
+    let mut config = Config::from_json(text, |_| None).unwrap();
+    config.fill_urls();
+    let urls: Vec<_> = config.upstreams.values().map(|upstream| upstream.url.as_str()).collect();
+    assert_eq!(urls, ["https://api.groq.com", "http://b", ""]);
+}
+
+#[test]
+fn every_name_goes_to_the_model_and_small_names_to_the_small_one() {
+    let routed = |model, small, name| {
+        let mut config = Config::default();
+        config.serve_models(model, small, "--model").unwrap();
+        config.route(name).unwrap().1.to_owned()
+    };
+    let (main, small) = (Some("main"), Some("small"));
+    assert_eq!(routed(main, small, "claude-sonnet-5"), "main");
+    assert_eq!(routed(main, small, "claude-haiku-4-5-20251001"), "small");
+    assert_eq!(routed(main, small, "claude-3-5-haiku-latest"), "small");
+    assert_eq!(routed(main, small, "small"), "small");
+    assert_eq!(routed(main, None, "claude-haiku-4-5"), "main");
+    assert_eq!(routed(None, small, "qwen3"), "qwen3");
+    let mut several = Config::from_json(r#"{"upstreams":{"a":{},"b":{}}}"#, |_| None).unwrap();
+    let error = several.serve_models(main, None, "--model").unwrap_err();
+    assert!(error.starts_with("--model: the configuration has several upstreams"), "{error}");
+}
