@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use creole::Config;
-use creole::config::is_variable;
+use creole::config::{Key, is_variable};
+use creole::dialect::presets::Server;
 
 use crate::Failed;
 use crate::cli::Chosen;
@@ -20,7 +21,13 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
     if let Some(url) = &options.upstream {
         config.set_url(url, "--upstream").map_err(Failed::Usage)?;
     }
-    if let Some(name) = &options.key_env {
+    config.fill_urls();
+    let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
+    if model.or(small).is_some() {
+        let source = if model.is_some() { "--model" } else { "--small-model" };
+        config.serve_models(model, small, source).map_err(Failed::Usage)?;
+    }
+    if let Some(name) = options.key_env.as_deref().or_else(|| usual_key(&config, options)) {
         let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
         key.map_err(Failed::Usage)?;
     }
@@ -31,12 +38,21 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
     }
     let upstreams = &config.upstreams;
     if upstreams.len() == 1 && upstreams.values().all(|upstream| upstream.url.is_empty()) {
-        let reason = "no upstream: give --upstream URL, or a url in the configuration";
+        let reason = "no upstream: give --upstream URL, a --profile that knows its URL, or a url in the configuration";
         return Err(Failed::Usage(reason.to_owned()));
     }
     config.check_urls().map_err(Failed::Usage)?;
     config.check_client_keys().map_err(Failed::Usage)?;
     Ok(config)
+}
+
+/// The variable with the key of the vendor that `--profile` names. Only the vendor's own address gets it, and only
+/// where nothing else says which key goes there.
+fn usual_key(config: &Config, options: &Serve) -> Option<&'static str> {
+    let server = Server::of_preset(options.chosen.profile.as_deref()?)?;
+    let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;
+    let is_set = || std::env::var(server.key).is_ok_and(|key| !key.is_empty());
+    (server.owns(&upstream.url) && is_set()).then_some(server.key)
 }
 
 /// For the commands without a network: addresses and keys do not matter.

@@ -6,14 +6,21 @@ use super::Chosen;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where the model is: http://localhost:11434/v1
+    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, the client's own key is sent on
+    /// Environment variable with the upstream's key; without it, that of --profile (such as GROQ_API_KEY) where it is
+    /// set, else the client's own key is sent on
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     #[command(flatten)]
     pub(crate) chosen: Chosen,
+    /// The model that every name goes to, whatever clients ask for
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The model that names of small models go to (claude-haiku-…), which clients ask for titles and summaries
+    #[arg(long, value_name = "NAME")]
+    pub(crate) small_model: Option<String>,
     /// Environment variable with a key that clients may have; may be repeated. Other requests get 401
     #[arg(long, value_name = "NAME")]
     pub(crate) client_key_env: Vec<String>,
