@@ -105,8 +105,6 @@ pub struct Exchange {
     remembered: Vec<Refused>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
-    /// How often it was called again.
-    retries: usize,
 }
 
 // Prompts, answers and credentials are left out: whoever logs an exchange must not log them.
@@ -117,7 +115,7 @@ impl fmt::Debug for Exchange {
             .field("path", &self.client.path)
             .field("upstream", &self.report.upstream)
             .field("outcome", &self.report.outcome)
-            .field("retries", &self.retries)
+            .field("retries", &self.report.retries)
             .finish_non_exhaustive()
     }
 }
@@ -161,7 +159,6 @@ impl Exchange {
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),
-            retries: 0,
         }
     }
 

@@ -17,7 +17,7 @@ use crate::protocols::{self, Refused};
 
 /// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
 /// `parallel_tool_calls`.
-const RETRIES_MAX: usize = 4;
+const RETRIES_MAX: u32 = 4;
 
 /// An error that a request without what it refuses may mend. The client has nothing.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl Exchange {
     /// Whether not too much was refused, and the client has nothing yet.
     fn can_call_again(&self) -> bool {
         self.can.ask_again
-            && self.retries < RETRIES_MAX
+            && self.report.retries < RETRIES_MAX
             && self.client.path == Path::Messages
             && self.output.is_held()
     }
@@ -74,7 +74,7 @@ impl Exchange {
             self.memorize(scope.clone(), &refusal.refused);
         }
         self.refused = refused;
-        self.retries = self.retries.saturating_add(1);
+        self.report.retries = self.report.retries.saturating_add(1);
         self.note_refused_in(&mut warnings);
         // Status, id and time of the first answer say nothing about the second.
         self.report.head_at = None;

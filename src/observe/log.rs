@@ -177,6 +177,7 @@ fn write_numbers(request: &Request, report: &Report, now: Millis, json: &mut Wri
         ("output_tokens", answer.output_tokens),
         ("thinking_tokens", answer.thinking_tokens),
         ("tool_calls", answer.tool_calls.into()),
+        ("retries", report.retries.into()),
     ] {
         if count > 0 {
             json.key(key).u64(count);

@@ -37,6 +37,8 @@ pub struct Report {
     pub upstream_status: Option<u16>,
     /// The upstream's message, without credentials, where the client gets another.
     pub upstream_message: Option<String>,
+    /// How often the upstream was called again, without what it had refused.
+    pub retries: u32,
     /// Counts of the request.
     pub counts: RequestCounts,
     /// Bytes of the client's body.

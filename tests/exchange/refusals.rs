@@ -112,6 +112,7 @@ fn a_refusal_that_cannot_be_unpacked_to_its_end_leads_to_another_request() {
     exchange.handle_failure(Failure::Undecodable, NOW);
     let again = exchange.poll_call(NOW).expect("another request");
     assert!(!String::from_utf8(again.body).unwrap().contains("temperature"));
+    assert_eq!(exchange.report().retries, 1);
 }
 
 #[test]
