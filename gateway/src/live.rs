@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use creole::observe::log::{Level, Request};
+use creole::observe::log::Request;
 use creole::{Config, Exchange, Failure, Head, HostCan, Pings};
 use hyper::header::CONTENT_LENGTH;
 
@@ -15,15 +15,14 @@ use crate::budget::Held;
 use crate::clock::Clock;
 use crate::headers;
 use crate::load::Counted;
-use crate::log::EXCHANGE;
-use crate::metrics::Metrics;
+use crate::records::Records;
 
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
     pub(crate) request: Request,
-    metrics: Arc<Metrics>,
+    records: Arc<Records>,
     /// In the exchange.
     spent: Duration,
     /// Its head and itself.
@@ -36,7 +35,7 @@ impl Live {
         config: Arc<Config>,
         seed: u128,
         clock: Clock,
-        metrics: Arc<Metrics>,
+        records: Arc<Records>,
         method: &str,
         path: &str,
         (counted, held): (Counted, Held),
@@ -48,7 +47,7 @@ impl Live {
             exchange: Exchange::new(config, seed, can),
             clock,
             request: Request { method, path, began: clock.now(), ..Request::default() },
-            metrics,
+            records,
             spent: Duration::ZERO,
             held,
             _counted: counted,
@@ -94,18 +93,7 @@ impl Drop for Live {
             self.exchange.add_translation_us(spent_us);
         }
         let report = self.exchange.report();
-        let config = self.exchange.config();
-        self.metrics.count(&report, config, now);
-        let Some(line) =
-            creole::observe::log::line(&self.request, &report, config.settings.log, now)
-        else {
-            return;
-        };
-        match creole::observe::log::level(&report) {
-            Level::Error => tracing::error!(target: EXCHANGE, "{line}"),
-            Level::Warn => tracing::warn!(target: EXCHANGE, "{line}"),
-            Level::Info => tracing::info!(target: EXCHANGE, "{line}"),
-        }
+        self.records.end(&self.request, &report, self.exchange.config(), now);
     }
 }
 

@@ -1,22 +1,25 @@
-//! The log: one JSON object in each line of standard error, about an exchange or about the gateway
-//! itself.
+//! The log: one line of standard error for each exchange, and for what the gateway tells about itself. A line is a JSON
+//! object, or a short text for a person at a terminal.
 //!
 //! A thread of its own writes them: standard error may be a pipe that nobody reads, or a full disk, and
 //! no request may wait for that or die of it. Lines that find no room are lost, and counted.
 
+pub(crate) mod text;
+
 use std::fmt;
-use std::io::{self, Write as _};
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use creole::config::Log;
 use creole::json::Writer as Json;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
-use tracing::{Event, Subscriber};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
@@ -25,7 +28,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Events with this target are lines of the core: their message is a JSON object.
+/// Events with this target are about an exchange. Their message is a JSON object, or what follows the time in a text.
 pub(crate) const EXCHANGE: &str = "exchange";
 
 /// What events of the gateway's own modules have for a target.
@@ -40,22 +43,42 @@ const FINISH_TIME: Duration = Duration::from_secs(1);
 /// How often it looks whether a full queue has room again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a person.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl Format {
+    /// What whoever reads standard error is likely to want.
+    pub(crate) fn of_reader() -> Self {
+        if io::stderr().is_terminal() { Self::Text } else { Self::Json }
+    }
+}
+
 /// From here on, everything goes to standard error.
 ///
 /// # Errors
 /// There can be no thread for it.
-pub(crate) fn start(log: Log) -> io::Result<Queue> {
+pub(crate) fn start(log: Log, format: Format) -> io::Result<Queue> {
     let (sender, entries) = sync_channel(WAITING_MAX);
     let queue = Queue { sender, lost: Arc::default() };
     let lost = Arc::clone(&queue.lost);
-    thread::Builder::new().name("log".to_owned()).spawn(move || write_all(&entries, &lost))?;
+    thread::Builder::new().name("log".to_owned()).spawn(move || match format {
+        // Leaves the colours out where nobody sees them, or NO_COLOR is set.
+        Format::Text => write_all(&entries, &lost, format, &mut anstream::stderr()),
+        Format::Json => write_all(&entries, &lost, format, &mut io::stderr()),
+    })?;
     let lines = queue.clone();
     tracing_subscriber::fmt()
         .with_writer(move || lines.clone())
         .with_max_level(level(log))
         // What it would say goes to standard error itself, and panics where that is gone.
         .log_internal_errors(false)
-        .event_format(Lines)
+        .event_format(Lines(format))
         .finish()
         // What libraries tell at `debug` stands in fields that no line has.
         .with(
@@ -98,7 +121,7 @@ impl Queue {
     }
 }
 
-impl io::Write for Queue {
+impl Write for Queue {
     /// Gets one whole line in each call.
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         if self.sender.try_send(Entry::Line(line.to_vec())).is_err() {
@@ -112,11 +135,10 @@ impl io::Write for Queue {
     }
 }
 
-fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64) {
-    let mut stderr = io::stderr();
+fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, stderr: &mut impl Write) {
     for entry in entries {
         let missing = lost.swap(0, Ordering::Relaxed);
-        if missing > 0 && stderr.write_all(lost_lines(missing).as_bytes()).is_err() {
+        if missing > 0 && stderr.write_all(lost_lines(missing, format).as_bytes()).is_err() {
             lost.fetch_add(missing, Ordering::Relaxed);
         }
         match entry {
@@ -133,12 +155,12 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64) {
 }
 
 /// The line that stands for lost ones.
-fn lost_lines(missing: u64) -> String {
-    let mut time = String::new();
-    // A time that cannot be written is no reason to be silent.
-    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+fn lost_lines(missing: u64, format: Format) -> String {
     let said = format!("{missing} lines of the log were lost: standard error did not take them");
-    format!("{{\"time\":\"{time}\",\"level\":\"warn\",\"message\":\"{said}\"}}\n")
+    let mut line = String::new();
+    // A line that cannot be written is no reason to be silent.
+    let _ = write_own(&mut Writer::new(&mut line), format, Level::WARN, &said);
+    line
 }
 
 fn level(log: Log) -> LevelFilter {
@@ -152,7 +174,7 @@ fn level(log: Log) -> LevelFilter {
 }
 
 #[derive(Debug)]
-struct Lines;
+struct Lines(Format);
 
 impl<S, N> FormatEvent<S, N> for Lines
 where
@@ -167,20 +189,36 @@ where
     ) -> fmt::Result {
         let mut message = Message::default();
         event.record(&mut message);
-        writer.write_str("{\"time\":\"")?;
-        SystemTime.format_time(&mut writer)?;
-        writer.write_str("\",")?;
-        match message.0.strip_prefix('{').filter(|_| event.metadata().target() == EXCHANGE) {
-            Some(rest) => writeln!(writer, "{rest}"),
-            None => {
-                let level = event.metadata().level().as_str().to_ascii_lowercase();
-                let mut out = Vec::new();
-                Json::new(&mut out).text(&message.0);
-                let text = String::from_utf8_lossy(&out);
-                writeln!(writer, "\"level\":\"{level}\",\"message\":{text}}}")
-            }
+        if event.metadata().target() != EXCHANGE {
+            return write_own(&mut writer, self.0, *event.metadata().level(), &message.0);
         }
+        if self.0 == Format::Text {
+            text::write_time(&mut writer)?;
+            return writeln!(writer, "{}", message.0);
+        }
+        write_time(&mut writer)?;
+        writeln!(writer, "{}", message.0.strip_prefix('{').unwrap_or(&message.0))
     }
+}
+
+/// A line about the gateway itself.
+fn write_own(writer: &mut Writer<'_>, format: Format, level: Level, said: &str) -> fmt::Result {
+    if format == Format::Text {
+        text::write_time(writer)?;
+        return text::write_own(writer, level, said);
+    }
+    write_time(writer)?;
+    let level = level.as_str().to_ascii_lowercase();
+    let mut out = Vec::new();
+    Json::new(&mut out).text(said);
+    writeln!(writer, "\"level\":\"{level}\",\"message\":{}}}", String::from_utf8_lossy(&out))
+}
+
+/// How a JSON object begins.
+fn write_time(writer: &mut Writer<'_>) -> fmt::Result {
+    writer.write_str("{\"time\":\"")?;
+    SystemTime.format_time(writer)?;
+    writer.write_str("\",")
 }
 
 /// What an event says; there are no other fields in here.

@@ -30,8 +30,9 @@ use crate::connections::Connections;
 use crate::first_request::HadRequest;
 use crate::live;
 use crate::log;
-use crate::metrics::{self, Metrics};
+use crate::metrics;
 use crate::reach;
+use crate::records::Records;
 use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
 use crate::workers::{self, HEAD_TIMEOUT, Workers};
@@ -55,14 +56,16 @@ pub(crate) fn run_with(
     config: Config,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failed> {
-    let log = log::start(config.settings.log)
+    let format = door.log_format.unwrap_or_else(log::Format::of_reader);
+    let log = log::start(config.settings.log, format)
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     // It accepts connections, and gives the metrics where they have an address of their own.
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let served = serve(&runtime, door, Arc::new(config), ready);
+    let records = Arc::new(Records::new(format));
+    let served = serve(&runtime, door, Arc::new(config), records, ready);
     log.finish();
     served
 }
@@ -71,6 +74,7 @@ fn serve(
     runtime: &Runtime,
     door: &Door,
     config: Arc<Config>,
+    records: Arc<Records>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failed> {
     let (listener, address) = runtime.block_on(listen(&door.listen))?;
@@ -96,7 +100,6 @@ fn serve(
     let connector = reach::connector(&connections).map_err(Failed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
     let seeds = Arc::new(seeds(door.seed)?);
-    let metrics = Arc::new(Metrics::new());
     let refusals = Arc::<Refusals>::default();
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
@@ -108,7 +111,7 @@ fn serve(
         budget: Arc::clone(&budget),
         translations: Translations::new(translations.clone()),
         seeds: Arc::clone(&seeds),
-        metrics: Arc::clone(&metrics),
+        records: Arc::clone(&records),
         refusals: Arc::clone(&refusals),
         callers: Arc::clone(&callers),
         // Names of models and amounts of use are not for everyone who can reach this machine.
@@ -124,7 +127,7 @@ fn serve(
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
             let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
-            tokio::spawn(serve_metrics(listener, Arc::clone(&metrics), callers));
+            tokio::spawn(serve_metrics(listener, Arc::clone(&records), callers));
         }
         accept(listener, &workers, &connections, stop, door.shutdown_timeout).await;
         Ok(())
@@ -236,7 +239,7 @@ async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
 }
 
 /// `/metrics` and nothing else, for as long as the gateway runs.
-async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Arc<Callers>) {
+async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Arc<Callers>) {
     let clients = Connections::new(METRICS_CONNECTIONS_MAX, METRICS_CONNECTIONS_MAX);
     let mut failed = Seldom::default();
     loop {
@@ -251,7 +254,7 @@ async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Ar
             }
         };
         let Some(client) = clients.client() else { continue };
-        let (counted, callers) = (Arc::clone(&counted), Arc::clone(&callers));
+        let (records, callers) = (Arc::clone(&records), Arc::clone(&callers));
         let had_request = HadRequest::default();
         let service = service_fn(had_request.note(move |request: Request<Incoming>| {
             let head = request.into_parts().0;
@@ -262,7 +265,7 @@ async fn serve_metrics(listener: TcpListener, counted: Arc<Metrics>, callers: Ar
             };
             let response = match callers.refuse(&head) {
                 Some(reason) => bare(StatusCode::FORBIDDEN, reason),
-                None if head.uri.path() == metrics::PATH => counted.response(),
+                None if head.uri.path() == metrics::PATH => records.metrics.response(),
                 None => bare(StatusCode::NOT_FOUND, ""),
             };
             let is_head = head.method == Method::HEAD;

@@ -25,9 +25,10 @@ use crate::headers;
 use crate::inflate;
 use crate::live::{self, Live};
 use crate::load::Load;
-use crate::metrics::{self, Metrics};
+use crate::metrics;
 use crate::pass;
 use crate::reach::{self, Client};
+use crate::records::Records;
 
 /// How long a refused body is still read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
@@ -40,7 +41,7 @@ pub(crate) struct Gateway {
     pub(crate) budget: Arc<Budget>,
     pub(crate) translations: Translations,
     pub(crate) seeds: Arc<Seeds>,
-    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) callers: Arc<Callers>,
     /// Clients may read the metrics.
@@ -87,7 +88,7 @@ impl Gateway {
             // Without one of the keys the exchange refuses it.
             && self.config.lets_in(&list)
         {
-            return self.metrics.response();
+            return self.records.metrics.response();
         }
         let mut live = self.begin(method, path);
         if let Some(reason) = refused {
@@ -115,10 +116,10 @@ impl Gateway {
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
-        let (config, metrics) = (Arc::clone(&self.config), Arc::clone(&self.metrics));
+        let (config, records) = (Arc::clone(&self.config), Arc::clone(&self.records));
         let held = self.budget.hold();
         let (seed, counted) = (self.seeds.next(), self.load.count());
-        Live::new(config, seed, Clock::start(), metrics, method, path, (counted, held))
+        Live::new(config, seed, Clock::start(), records, method, path, (counted, held))
     }
 
     async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
@@ -235,6 +236,7 @@ pub(crate) mod tests {
 
     use crate::apart::Apart;
     use crate::connections::Connections;
+    use crate::log::Format;
 
     pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
@@ -243,7 +245,7 @@ pub(crate) mod tests {
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             seeds: Arc::new(Seeds::Fixed(1)),
-            metrics: Arc::new(Metrics::new()),
+            records: Arc::new(Records::new(Format::Json)),
             refusals: Arc::default(),
             callers: Arc::new(Callers::new(address, &[], false)),
             shows_metrics: false,

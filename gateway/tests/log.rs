@@ -1,4 +1,4 @@
-//! A log that takes no lines, and the requests that must not care.
+//! How the log is written, and a log that takes no lines, for which no request must care.
 // Helpers outside of #[test] functions fail like tests do.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -11,7 +11,7 @@
 
 mod rig;
 
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::ExitStatus;
 
 use rig::{COMPLETION, Gateway, Upstream, client, messages, request, send};
@@ -81,4 +81,61 @@ async fn a_log_that_nobody_reads_holds_no_request_and_counts_what_it_lost() {
     assert!(lost > 0 && shown + lost == SENT, "{shown} lines, {lost} lost");
     gateway.signal("-TERM");
     assert!(ended(&mut gateway).await.success());
+}
+
+/// What a gateway writes to a terminal for one request, and at its start and end.
+async fn on_terminal(args: &[&str], env: &[(&str, &str)]) -> String {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let name = ptsname(&terminal, Vec::new()).unwrap().into_string().unwrap();
+    let written = std::fs::OpenOptions::new().write(true).open(name).unwrap();
+    let url = upstream.url();
+    let args = [&["--upstream", &url], args].concat();
+    let env = [&[("TERM", "xterm-256color")], env].concat();
+    let mut gateway = Gateway::start_logging_to(written.into(), &args, "{}", &env);
+    let sent = request("POST", &gateway.url("/v1/messages"), messages(false));
+    assert_eq!(send(&client(false), sent).await.status, 200);
+    gateway.signal("-TERM");
+    assert!(ended(&mut gateway).await.success());
+    // Nobody writes to it any more, so it ends: with an error on Linux.
+    let mut shown = Vec::new();
+    let _ = std::fs::File::from(terminal).read_to_end(&mut shown);
+    String::from_utf8(shown).unwrap()
+}
+
+#[tokio::test]
+async fn a_terminal_gets_a_short_coloured_line_for_each_exchange() {
+    let shown = on_terminal(&[], &[]).await;
+    let line = shown.lines().find(|line| line.contains("200")).unwrap_or_else(|| panic!("{shown}"));
+    assert!(line.contains("\u{1b}[32m200\u{1b}[0m"), "{line:?}");
+    assert!(!shown.contains('{'), "{shown}");
+    for told in ["upstream default", "http://127.0.0.1", "stopping; ", "stopped"] {
+        assert!(shown.contains(told), "{told} in {shown}");
+    }
+    let bare = on_terminal(&[], &[("NO_COLOR", "1")]).await;
+    assert!(!bare.contains('\u{1b}'), "{bare:?}");
+    let line = bare.lines().find(|line| line.contains(" 200 ")).unwrap();
+    assert!(line.contains(" @default  ") && line.contains(" out"), "{line}");
+    let json = on_terminal(&["--log-format", "json"], &[]).await;
+    for line in json.lines() {
+        let _: serde_json::Value = serde_json::from_str(line).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn where_no_terminal_is_the_log_is_json_unless_text_is_asked_for() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    for text in [false, true] {
+        let args = ["--upstream", &upstream.url(), "--log-format", "text"];
+        let gateway = Gateway::start_with(if text { &args } else { &args[..2] }, "{}", &[]);
+        let sent = request("POST", &gateway.url("/v1/messages"), messages(false));
+        assert_eq!(send(&client(false), sent).await.status, 200);
+        let own = if text { " 200 " } else { r#""status":200"# };
+        rig::until("the line", || !gateway.lines(own).is_empty()).await;
+        assert_eq!(gateway.log().contains(r#"{"time":"#), !text, "{}", gateway.log());
+        assert!(!gateway.log().contains('\u{1b}'), "{}", gateway.log());
+    }
 }

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::Chosen;
+use crate::log::Format;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -46,6 +47,9 @@ pub(crate) struct Door {
     /// and clients have none
     #[arg(long)]
     pub(crate) allow_anyone: bool,
+    /// How the log is written to standard error; without it, text on a terminal and JSON elsewhere
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<Format>,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout: u64,
@@ -62,6 +66,7 @@ impl Door {
             metrics: None,
             allow_host: Vec::new(),
             allow_anyone: false,
+            log_format: None,
             shutdown_timeout,
             seed: None,
         }

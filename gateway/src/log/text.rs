@@ -1,0 +1,121 @@
+//! The log for a person at a terminal: one short coloured line for each exchange.
+//!
+//! ```text
+//! 22:31:05 200 claude-sonnet-4-5 @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
+//! 22:31:09 502 claude-sonnet-4-5 @local  unreachable  10.0 s
+//! ```
+//!
+//! Colours are always written; where nobody sees them, the stream behind leaves them out.
+
+use std::fmt::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use chrono::Local;
+use creole::Millis;
+use creole::observe::log::{Level, Request};
+use creole::observe::report::{Outcome, Report};
+
+use crate::shown::{self, Figures};
+
+const FAINT: Style = Style::new().dimmed();
+const NAME: Style = Style::new().bold();
+const GOOD: Style = AnsiColor::Green.on_default();
+const CARE: Style = AnsiColor::Yellow.on_default();
+const BAD: Style = AnsiColor::Red.on_default();
+
+/// Stop reasons of answers as they should be.
+const USUAL: [&str; 3] = ["end_turn", "tool_use", "reply"];
+
+/// How a line begins: by the clock of the place, as the person looks at it.
+pub(super) fn write_time(out: &mut impl Write) -> fmt::Result {
+    write!(out, "{FAINT}{}{FAINT:#} ", Local::now().format("%H:%M:%S"))
+}
+
+/// The rest of a line about the gateway itself.
+pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str) -> fmt::Result {
+    let style = match level {
+        tracing::Level::ERROR => BAD,
+        tracing::Level::WARN => CARE,
+        _ => FAINT,
+    };
+    let level = level.as_str().to_ascii_lowercase();
+    writeln!(out, "{style}{level}{style:#} {}", shown::line(said))
+}
+
+/// The rest of the line about an exchange.
+pub(crate) fn line(request: &Request, report: &Report, now: Millis) -> String {
+    let mut out = String::with_capacity(256);
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, request, report, now);
+    out
+}
+
+fn write(out: &mut String, request: &Request, report: &Report, now: Millis) -> fmt::Result {
+    let figures = Figures::of(request, report, now);
+    let style = match (creole::observe::log::level(report), figures.status) {
+        (Level::Error, _) => BAD,
+        (Level::Warn, _) | (_, 400..) => CARE,
+        _ => GOOD,
+    };
+    write!(out, "{style}{}{style:#} ", figures.status)?;
+    if report.model.is_empty() {
+        let path = request.path.split(['?', '#']).next().unwrap_or_default();
+        write!(out, "{} {NAME}{}{NAME:#}", shown::text(&request.method), shown::text(path))?;
+    } else {
+        write!(out, "{NAME}{}{NAME:#}", shown::text(&report.model))?;
+    }
+    let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
+    if !upstream.is_empty() {
+        write!(out, " {FAINT}@{}{FAINT:#}", shown::text(upstream))?;
+    }
+    let cause = report.cause();
+    if report.outcome != Outcome::Open && !USUAL.contains(&cause) {
+        write!(out, "  {style}{cause}{style:#}")?;
+    }
+    write!(out, "  {}", shown::time(figures.duration_ms))?;
+    write_answer(out, report, &figures)?;
+    write_warnings(out, report)
+}
+
+fn write_answer(out: &mut String, report: &Report, figures: &Figures) -> fmt::Result {
+    let answer = &report.answer;
+    if let Some(first_ms) = figures.first_ms.filter(|_| report.stream) {
+        write!(out, "  {FAINT}first{FAINT:#} {}", shown::time(first_ms))?;
+    }
+    if figures.input_tokens > 0 {
+        write!(out, "  {} {FAINT}in{FAINT:#}", shown::count(figures.input_tokens))?;
+        if answer.cache_read_tokens > 0 {
+            let share = answer.cache_read_tokens as f64 / figures.input_tokens as f64;
+            write!(out, " {FAINT}({:.0}% cached){FAINT:#}", share * 100.0)?;
+        }
+    }
+    if answer.output_tokens > 0 {
+        write!(out, "  {} {FAINT}out{FAINT:#}", shown::count(answer.output_tokens))?;
+    }
+    if let Some(speed) = figures.speed {
+        write!(out, "  {}", shown::speed(speed))?;
+    }
+    match answer.tool_calls {
+        0 => Ok(()),
+        1 => write!(out, "  1 {FAINT}tool call{FAINT:#}"),
+        calls => write!(out, "  {calls} {FAINT}tool calls{FAINT:#}"),
+    }
+}
+
+fn write_warnings(out: &mut String, report: &Report) -> fmt::Result {
+    match report.retries {
+        0 => {}
+        1 => write!(out, "  {CARE}1 retry{CARE:#}")?,
+        retries => write!(out, "  {CARE}{retries} retries{CARE:#}")?,
+    }
+    for guard in report.warnings.guards() {
+        write!(out, "  {CARE}guard {guard}{CARE:#}")?;
+    }
+    if let Some(codes) = report.warnings.header() {
+        write!(out, "  {CARE}{}{CARE:#}", codes.replace(',', " "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,80 @@
+//! Tests of `text.rs`.
+
+use super::*;
+use creole::observe::report::{AnswerReport, Cause};
+use creole::observe::warning::Warnings;
+
+/// Without its colours.
+fn bare(line: &str) -> String {
+    anstream::adapter::strip_str(line).to_string()
+}
+
+fn report() -> Report {
+    Report {
+        model: "claude-x".to_owned(),
+        upstream: "local".to_owned(),
+        stream: true,
+        status: 200,
+        outcome: Outcome::Answered,
+        requested_at: 1_000,
+        content_at: Some(1_800),
+        answer: AnswerReport {
+            stop_reason: Some("tool_use"),
+            input_tokens: 2_300,
+            cache_read_tokens: 9_800,
+            output_tokens: 231,
+            tool_calls: 2,
+            ..AnswerReport::default()
+        },
+        ..Report::default()
+    }
+}
+
+#[test]
+fn a_line_says_what_a_person_asks_first() {
+    let request = Request { began: 1_000, ..Request::default() };
+    let mut report = report();
+    assert_eq!(
+        bare(&line(&request, &report, 7_100)),
+        "200 claude-x @local  6.1 s  first 800 ms  12.1k in (81% cached)  231 out  44/s  2 tool calls"
+    );
+    let mut warnings = Warnings::new(false);
+    warnings.add("tool_input_repaired");
+    warnings.add_named("dropped", "top_k");
+    warnings.acted("pairing");
+    report = Report { warnings, retries: 1, answer: AnswerReport::default(), ..report };
+    report.answer.stop_reason = Some("max_tokens");
+    assert_eq!(
+        bare(&line(&request, &report, 2_000)),
+        "200 claude-x @local  max_tokens  1.0 s  first 800 ms  1 retry  guard pairing  \
+         tool_input_repaired dropped:top_k"
+    );
+}
+
+#[test]
+fn a_failure_has_its_cause_and_its_colour() {
+    let request =
+        Request { began: 1_000, path: "/v1/x?key=secret".to_owned(), ..Request::default() };
+    let failed = Outcome::Failed(creole::error::ErrorKind::Api, creole::error::Fault::Upstream);
+    let report = Report {
+        outcome: failed,
+        status: 502,
+        failed_by: Some(Cause::Unreachable),
+        content_at: None,
+        answer: AnswerReport::default(),
+        ..report()
+    };
+    let shown = line(&request, &report, 11_000);
+    assert_eq!(bare(&shown), "502 claude-x @local  unreachable  10.0 s");
+    assert!(shown.starts_with(&format!("{CARE}502")), "{shown:?}");
+    let report = Report { model: String::new(), upstream: String::new(), ..report };
+    assert_eq!(bare(&line(&request, &report, 1_003)), "502  /v1/x  unreachable  3 ms");
+}
+
+#[test]
+fn a_name_that_a_client_chose_ends_no_line_and_paints_nothing() {
+    let report = Report { model: "a\u{1b}[31m\nb\u{9b}2J".to_owned(), ..report() };
+    let shown = line(&Request::default(), &report, 7_100);
+    assert_eq!(shown.lines().count(), 1, "{shown:?}");
+    assert!(bare(&shown).starts_with("200 a�[31m�b�2J @local"), "{shown:?}");
+}

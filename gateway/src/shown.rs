@@ -1,0 +1,105 @@
+//! Numbers and texts of an exchange as people read them: in a terminal, on the page.
+
+use creole::Millis;
+use creole::observe::log::Request;
+use creole::observe::report::{Outcome, Report};
+
+/// What a name that a client or an upstream chose may take of a line, in letters.
+const LETTERS_MAX: usize = 60;
+
+/// Fewer milliseconds are too few to tell a speed from.
+const SPEED_MS_MIN: Millis = 20;
+
+/// What a list of numbers does not say by itself.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Figures {
+    /// The status that the client got.
+    pub(crate) status: u16,
+    /// From the request's head to the end.
+    pub(crate) duration_ms: Millis,
+    /// From the request's head to the upstream's first content.
+    pub(crate) first_ms: Option<Millis>,
+    /// All tokens of the prompt, with those that came from a cache.
+    pub(crate) input_tokens: u64,
+    /// Tokens of the answer in a second of its making.
+    pub(crate) speed: Option<f64>,
+}
+
+impl Figures {
+    pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Self {
+        let answer = &report.answer;
+        let first = report.content_at.filter(|_| report.outcome != Outcome::Open);
+        // A whole answer comes when all of it is made.
+        let began = if report.stream { first } else { Some(report.requested_at) };
+        let spent = now.saturating_sub(began.unwrap_or(now));
+        let speed = (spent >= SPEED_MS_MIN && answer.output_tokens > 0)
+            .then(|| answer.output_tokens as f64 * 1000.0 / spent as f64);
+        let status = match &request.passed {
+            Some((status, _)) => *status,
+            None if report.outcome == Outcome::Open => 499,
+            None => report.status,
+        };
+        let cached = answer.cache_read_tokens.saturating_add(answer.cache_creation_tokens);
+        Self {
+            status,
+            duration_ms: now.saturating_sub(request.began),
+            first_ms: first.map(|at| at.saturating_sub(request.began)),
+            input_tokens: answer.input_tokens.saturating_add(cached),
+            speed,
+        }
+    }
+}
+
+/// `950`, `12.1k`, `3.4M`
+pub(crate) fn count(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        1_000..99_950 => format!("{:.1}k", number as f64 / 1e3),
+        99_950..999_500 => format!("{:.0}k", number as f64 / 1e3),
+        _ => format!("{:.1}M", number as f64 / 1e6),
+    }
+}
+
+/// `85 ms`, `1.2 s`, `3 min 5 s`
+pub(crate) fn time(ms: Millis) -> String {
+    let seconds = ms / 1_000;
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..59_950 => format!("{:.1} s", ms as f64 / 1e3),
+        _ => format!("{} min {} s", seconds / 60, seconds % 60),
+    }
+}
+
+/// `43/s`, `4.2/s`
+pub(crate) fn speed(tokens: f64) -> String {
+    if tokens < 10.0 { format!("{tokens:.1}/s") } else { format!("{tokens:.0}/s") }
+}
+
+/// A text in one line, without letters that move a cursor or turn the direction of writing.
+pub(crate) fn line(text: &str) -> String {
+    text.chars().map(harmless).collect()
+}
+
+fn harmless(letter: char) -> char {
+    match letter {
+        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {
+            '\u{fffd}'
+        }
+        '\u{feff}' | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
+        letter if letter.is_control() => '\u{fffd}',
+        letter => letter,
+    }
+}
+
+/// A name that a client or an upstream chose: like [`line`], and not too long.
+pub(crate) fn text(text: &str) -> String {
+    let mut letters = text.chars().map(harmless);
+    let mut short: String = letters.by_ref().take(LETTERS_MAX).collect();
+    if letters.next().is_some() {
+        short.push('…');
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests;
