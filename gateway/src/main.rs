@@ -35,6 +35,7 @@ mod pool;
 mod reach;
 mod ready;
 mod records;
+mod roots;
 mod serve;
 mod served;
 mod service;

@@ -23,10 +23,11 @@ use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use rustls::{CertificateError, ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig};
 
 use crate::connections::Connections;
 use crate::names::Names;
+use crate::roots;
 use crate::wire::{Connector, Given};
 use crate::workers::HTTP1_BYTES_MAX;
 
@@ -131,25 +132,12 @@ pub(crate) fn is_own(url: &str, own: SocketAddr) -> bool {
     }
 }
 
-/// Trusts the roots of the web and those of this machine (or of `SSL_CERT_FILE` and `SSL_CERT_DIR`):
-/// a container often has no roots at all, and a company has its own.
 fn tls() -> Result<ClientConfig, String> {
-    let mut roots = RootCertStore::empty();
-    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    let native = rustls_native_certs::load_native_certs();
-    for error in native.errors {
-        tracing::warn!("root certificates: {error}");
-    }
-    let chosen = ["SSL_CERT_FILE", "SSL_CERT_DIR"].map(std::env::var_os);
-    if native.certs.is_empty() && chosen.iter().any(Option::is_some) {
-        tracing::warn!("root certificates: SSL_CERT_FILE and SSL_CERT_DIR have none in PEM");
-    }
-    roots.add_parsable_certificates(native.certs);
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| format!("TLS: {error}"))?;
-    Ok(builder.with_root_certificates(roots).with_no_client_auth())
+    Ok(builder.with_root_certificates(roots::trusted()).with_no_client_auth())
 }
 
 /// Why an upstream could not be reached, without addresses or names: clients read this.
