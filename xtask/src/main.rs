@@ -68,8 +68,8 @@ enum Command {
         #[arg(value_enum, value_name = "PART")]
         parts: Vec<build::Part>,
     },
-    /// Make `dist/` complete: artefacts, OCI image, bill of materials, checksums.
-    Dist,
+    /// Make `dist/` complete: artefacts, binaries, packages, images, bill of materials, checksums.
+    Dist(dist::Options),
     /// Build the filter twice and compare the bytes.
     Reproduce,
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
         Command::Fixture(options) => fixture::fixture(&options).map(|()| true),
         Command::Build { parts } if parts.is_empty() => build::all().map(|()| true),
         Command::Build { parts } => build::parts(&parts).map(|()| true),
-        Command::Dist => dist::all().map(|()| true),
+        Command::Dist(options) => dist::dist(&options).map(|()| true),
         Command::Reproduce => dist::reproduce().map(|()| true),
         Command::Site => site::build().map(|()| true),
         Command::Size => size::print().map(|()| true),

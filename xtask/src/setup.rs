@@ -39,6 +39,13 @@ const YAML: Package = Package { name: "pyyaml", version: "6.0.3", file: "yaml/__
 const PROMETHEUS: Package =
     Package { name: "prometheus-client", version: "0.26.0", file: "prometheus_client/parser.py" };
 
+/// What links for other systems, and compiles C for them: see `dist/binaries.rs`.
+const ZIG: Package = Package { name: "ziglang", version: "0.17.1", file: "ziglang/zig" };
+
+/// What gives zig to cargo as its linker. Programs of packages are beside `lib`.
+const ZIGBUILD: Package =
+    Package { name: "cargo-zigbuild", version: "0.24.1", file: "../../../bin/cargo-zigbuild" };
+
 /// A program that this project cannot install by itself.
 pub(crate) struct Tool {
     name: &'static str,
@@ -113,6 +120,11 @@ pub(crate) fn wasmtime() -> Result<PathBuf> {
         run(Command::new("chmod").arg("+x").arg(&binary))?;
         Ok(binary)
     })
+}
+
+/// Zig, and what gives it to cargo.
+pub(crate) fn zig() -> Result<(PathBuf, PathBuf)> {
+    Ok((from_pypi(&ZIG)?, from_pypi(&ZIGBUILD)?))
 }
 
 /// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else an installed one.

@@ -1,9 +1,10 @@
 //! Tests of `dist.rs`.
 
+use super::sbom::{sbom, shipped};
 use super::*;
 use flate2::read::GzDecoder;
+use serde_json::Value;
 use std::io::Read as _;
-use std::path::PathBuf;
 
 fn deny() -> String {
     fs::read_to_string(workspace::root().join("deny.toml")).unwrap()
@@ -62,7 +63,7 @@ fn the_bill_names_what_is_shipped_and_not_what_tests_use() {
 fn the_image_holds_the_module_and_its_digests_are_right() {
     let folder = std::env::temp_dir().join(format!("creole-oci-{}", std::process::id()));
     let module = vec![7_u8; 1000];
-    image(&module, &folder).unwrap();
+    image::of_module(&module, &folder).unwrap();
     let read =
         |path: PathBuf| -> Value { serde_json::from_slice(&fs::read(path).unwrap()).unwrap() };
     let blob = |value: &Value| {

@@ -1,0 +1,126 @@
+//! The binary `creole` for every system, built on one Linux machine with zig as linker and C compiler.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::archive::{self, File};
+use crate::setup;
+use crate::workspace::{self, step};
+
+/// The cargo profile that they are built with.
+const PROFILE: &str = "dist";
+
+/// One system and processor.
+pub(crate) struct Target {
+    /// How Rust calls it.
+    pub(crate) triple: &'static str,
+    /// The name of the file.
+    pub(crate) file: &'static str,
+}
+
+/// All that there is a binary for.
+pub(crate) const TARGETS: &[Target] = &[
+    Target { triple: "x86_64-unknown-linux-musl", file: "creole" },
+    Target { triple: "aarch64-unknown-linux-musl", file: "creole" },
+    Target { triple: "x86_64-apple-darwin", file: "creole" },
+    Target { triple: "aarch64-apple-darwin", file: "creole" },
+    Target { triple: "x86_64-pc-windows-gnu", file: "creole.exe" },
+];
+
+/// What whoever opens an archive reads first.
+const README: &str = "\
+Creole: any client of the Anthropic Messages API on any model that is served with Chat Completions.
+
+    ./creole serve --upstream http://localhost:11434/v1 --profile ollama
+    ./creole --help
+
+The binary needs no other file. Put it anywhere in your PATH.
+";
+
+/// Packs the binary of each system.
+pub(super) fn archives(dist: &Path) -> Result<()> {
+    for target in TARGETS {
+        let binary = fs::read(built(target)?)?;
+        let name = target.archive();
+        step(&format!("writing dist/{name}"), || {
+            let packed = target.packed(binary, fs::read(workspace::root().join("LICENSE"))?)?;
+            Ok(fs::write(dist.join(&name), packed)?)
+        })?;
+    }
+    Ok(())
+}
+
+impl Target {
+    fn is_windows(&self) -> bool {
+        self.triple.contains("windows")
+    }
+
+    /// The name of the archive, without its ending; its only folder is called so, too.
+    fn name(&self) -> String {
+        format!("creole-{}-{}", env!("CARGO_PKG_VERSION"), self.triple)
+    }
+
+    /// The name of the archive.
+    pub(super) fn archive(&self) -> String {
+        self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
+    }
+
+    fn packed(&self, binary: Vec<u8>, licence: Vec<u8>) -> Result<Vec<u8>> {
+        let folder = self.name();
+        let files = [
+            File::plain(format!("{folder}/LICENSE"), licence),
+            File::plain(format!("{folder}/README.txt"), README),
+            File::program(format!("{folder}/{}", self.file), binary),
+        ];
+        if self.is_windows() { archive::zip(&files) } else { archive::gzip(&archive::tar(&files)?) }
+    }
+}
+
+/// The binary for a target: the one in the folder that `CREOLE_BINARIES` names (`TRIPLE/creole`), else a new one.
+pub(crate) fn built(target: &Target) -> Result<PathBuf> {
+    if let Some(folder) = std::env::var_os("CREOLE_BINARIES") {
+        let found = Path::new(&folder).join(target.triple).join(target.file);
+        ensure!(found.is_file(), "CREOLE_BINARIES: there is no {}", found.display());
+        return Ok(found);
+    }
+    build(target, &workspace::root(), &workspace::root().join("target"))
+}
+
+/// Builds the sources in `root`, into a folder of cargo.
+pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathBuf> {
+    setup::target(target.triple)?;
+    let (zig, zigbuild) = setup::zig()?;
+    step(&format!("building creole for {}", target.triple), || {
+        let mut command = Command::new(zigbuild);
+        workspace::without_cargo(&mut command);
+        command.current_dir(root).env("CARGO_ZIGBUILD_ZIG_PATH", zig);
+        command.args(["zigbuild", "--quiet", "--locked", "--profile", PROFILE]);
+        command.args(["--package", "creole-gateway", "--bin", "creole", "--target", target.triple]);
+        command.arg("--target-dir").arg(folder).args(remapped(root, target.triple)?);
+        setup::run(&mut command)
+    })?;
+    let file = folder.join(target.triple).join(PROFILE).join(target.file);
+    ensure!(file.is_file(), "cargo made no {}", file.display());
+    Ok(file)
+}
+
+/// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
+pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[OsString; 2]> {
+    let cargo = match std::env::var_os("CARGO_HOME") {
+        Some(folder) => PathBuf::from(folder),
+        None => std::env::home_dir().context("this user has no home folder")?.join(".cargo"),
+    };
+    let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
+    let sources = cargo.join("registry/src");
+    // A folder for each registry, whose name is a hash of its address.
+    for registry in fs::read_dir(&sources).into_iter().flatten().flatten() {
+        flags.push(format!("--remap-path-prefix={}=/crates", registry.path().display()));
+    }
+    let flags = serde_json::to_string(&flags)?;
+    // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
+    Ok(["--config".into(), format!("target.{triple}.rustflags = {flags}").into()])
+}
