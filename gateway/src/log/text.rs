@@ -10,10 +10,10 @@
 use std::fmt::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use chrono::Local;
 use creole::Millis;
 use creole::observe::log::{Level, Request};
 use creole::observe::report::{Outcome, Report};
+use jiff::Zoned;
 
 use crate::shown::{self, Figures};
 
@@ -28,7 +28,7 @@ const USUAL: [&str; 3] = ["end_turn", "tool_use", "reply"];
 
 /// How a line begins: by the clock of the place, as the person looks at it.
 pub(super) fn write_time(out: &mut impl Write) -> fmt::Result {
-    write!(out, "{FAINT}{}{FAINT:#} ", Local::now().format("%H:%M:%S"))
+    write!(out, "{FAINT}{}{FAINT:#} ", Zoned::now().strftime("%H:%M:%S"))
 }
 
 /// The rest of a line about the gateway itself.
