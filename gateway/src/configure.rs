@@ -10,46 +10,85 @@ use creole::dialect::presets::Server;
 
 use crate::Failed;
 use crate::cli::Chosen;
+use crate::cli::check::Check;
 use crate::cli::serve::Serve;
 
 /// For `serve`: every upstream has an address and its key.
 pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
-    let mut config = document(options.chosen.config.as_deref(), |name| std::env::var(name).ok())?;
-    if let Some(name) = &options.chosen.profile {
-        config.set_profile(name, "--profile").map_err(Failed::Usage)?;
-    }
-    if let Some(url) = &options.upstream {
-        config.set_url(url, "--upstream").map_err(Failed::Usage)?;
-    }
-    config.fill_urls();
+    let mut config = of(&options.chosen, options.upstream.as_deref())?;
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
         let source = if model.is_some() { "--model" } else { "--small-model" };
         config.serve_models(model, small, source).map_err(Failed::Usage)?;
     }
-    if let Some(name) = options.key_env.as_deref().or_else(|| usual_key(&config, options)) {
-        let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
-        key.map_err(Failed::Usage)?;
-    }
+    let profile = options.chosen.profile.as_deref();
+    set_key(&mut config, profile, options.key_env.as_deref())?;
     for name in &options.client_key_env {
         let added =
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
         added.map_err(Failed::Usage)?;
     }
+    check_addresses(&config)?;
+    config.check_client_keys().map_err(Failed::Usage)?;
+    Ok(config)
+}
+
+/// For `check`: every upstream has an address and its key. Clients do not matter. Where nothing says what kind of
+/// server it is, the address of a vendor does: then its preset is given, too.
+pub(crate) fn for_checking(options: &Check) -> Result<(Config, Option<&'static str>), Failed> {
+    let chosen = &options.chosen;
+    let mut config = of(chosen, options.upstream.as_deref())?;
+    let vendor = config.first_upstream().and_then(|upstream| Server::of_vendor(&upstream.url));
+    let is_open = chosen.profile.is_none() && chosen.config.is_none();
+    let guess = vendor.filter(|_| is_open).map(|server| server.preset);
+    if let Some(preset) = guess {
+        config.set_profile(preset, "--upstream").map_err(Failed::Usage)?;
+    }
+    let profile = chosen.profile.as_deref().or(guess);
+    set_key(&mut config, profile, options.key_env.as_deref())?;
+    check_addresses(&config)?;
+    Ok((config, guess))
+}
+
+/// The document, with the profile and the address of its one upstream.
+fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Config, Failed> {
+    let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
+    if let Some(name) = &chosen.profile {
+        config.set_profile(name, "--profile").map_err(Failed::Usage)?;
+    }
+    if let Some(url) = upstream {
+        config.set_url(url, "--upstream").map_err(Failed::Usage)?;
+    }
+    config.fill_urls();
+    Ok(config)
+}
+
+/// The key of the one upstream.
+fn set_key(
+    config: &mut Config,
+    profile: Option<&str>,
+    key_env: Option<&str>,
+) -> Result<(), Failed> {
+    if let Some(name) = key_env.or_else(|| usual_key(config, profile)) {
+        let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
+        key.map_err(Failed::Usage)?;
+    }
+    Ok(())
+}
+
+fn check_addresses(config: &Config) -> Result<(), Failed> {
     let upstreams = &config.upstreams;
     if upstreams.len() == 1 && upstreams.values().all(|upstream| upstream.url.is_empty()) {
         let reason = "no upstream: give --upstream URL, a --profile that knows its URL, or a url in the configuration";
         return Err(Failed::Usage(reason.to_owned()));
     }
-    config.check_urls().map_err(Failed::Usage)?;
-    config.check_client_keys().map_err(Failed::Usage)?;
-    Ok(config)
+    config.check_urls().map_err(Failed::Usage)
 }
 
 /// The variable with the key of the vendor that `--profile` names. Only the vendor's own address gets it, and only
 /// where nothing else says which key goes there.
-fn usual_key(config: &Config, options: &Serve) -> Option<&'static str> {
-    let server = Server::of_preset(options.chosen.profile.as_deref()?)?;
+fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
+    let server = Server::of_preset(profile?)?;
     let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;
     let is_set = || std::env::var(server.key).is_ok_and(|key| !key.is_empty());
     (server.owns(&upstream.url) && is_set()).then_some(server.key)

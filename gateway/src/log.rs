@@ -223,7 +223,7 @@ fn write_time(writer: &mut Writer<'_>) -> fmt::Result {
 
 /// What an event says; there are no other fields in here.
 #[derive(Default)]
-struct Message(String);
+pub(crate) struct Message(pub(crate) String);
 
 impl Visit for Message {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {

@@ -15,6 +15,7 @@ mod answer;
 mod apart;
 mod budget;
 mod callers;
+mod check;
 mod cli;
 mod clock;
 mod collect;
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
         Command::Demo(options) => demo::run(&options).map(|()| true),
+        Command::Check(options) => check::run(&options),
         Command::Translate(translate) => offline::translate(&translate),
         Command::CheckConfig(options) => match options.file {
             Some(file) => configure::check(&file),

@@ -141,7 +141,7 @@ fn tls() -> Result<ClientConfig, String> {
 }
 
 /// Why an upstream could not be reached, without addresses or names: clients read this.
-fn reason(error: &legacy::Error) -> Unreachable {
+pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     let mut closed = !error.is_connect();
     while let Some(error) = cause {

@@ -24,6 +24,7 @@ use crate::answer::Body;
 use crate::apart::{Apart, Translations};
 use crate::budget::Budget;
 use crate::callers::Callers;
+use crate::check::at_start;
 use crate::cli::serve::{Door, Serve};
 use crate::configure;
 use crate::connections::Connections;
@@ -124,6 +125,9 @@ fn serve(
         let stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
         announce(address, &config);
         ready(address);
+        if !door.no_check {
+            at_start::look_at_all(&reach::Client::new(&connector), &config);
+        }
         if let Some((listener, address)) = apart {
             tracing::info!("metrics on http://{address}{}", metrics::PATH);
             let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));

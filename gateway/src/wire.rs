@@ -5,9 +5,10 @@
 //! have worked on the request, and does not get it twice.
 
 use std::io;
+use std::mem;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -73,6 +74,27 @@ impl Received {
 pub(crate) struct Connector {
     https: HttpsConnector<HttpConnector<Names>>,
     connections: Arc<Connections>,
+    tap: Option<Tap>,
+}
+
+/// What came in on connections, for a check of an upstream: what it sent, and not what became of that.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tap(Arc<Mutex<Vec<u8>>>);
+
+/// What a tap keeps at most.
+const TAP_BYTES_MAX: usize = 1 << 20;
+
+impl Tap {
+    /// All since the last time.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = TAP_BYTES_MAX.saturating_sub(kept.len());
+        kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
 }
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
@@ -86,7 +108,11 @@ impl Connector {
         https: HttpsConnector<HttpConnector<Names>>,
         connections: Arc<Connections>,
     ) -> Self {
-        Self { https, connections }
+        Self { https, connections, tap: None }
+    }
+
+    pub(crate) fn with_tap(self, tap: Tap) -> Self {
+        Self { tap: Some(tap), ..self }
     }
 }
 
@@ -101,9 +127,10 @@ impl Service<Uri> for Connector {
 
     fn call(&mut self, uri: Uri) -> Connecting {
         let (connecting, counted) = (self.https.call(uri), self.connections.upstream());
+        let tap = self.tap.clone();
         Box::pin(async move {
             let stream = TokioIo::new(connecting.await?);
-            let wire = Wire { stream, received: Received::default(), _counted: counted };
+            let wire = Wire { stream, received: Received::default(), tap, _counted: counted };
             Ok(TokioIo::new(wire))
         })
     }
@@ -114,6 +141,7 @@ impl Service<Uri> for Connector {
 pub(crate) struct Wire {
     stream: TokioIo<Stream>,
     received: Received,
+    tap: Option<Tap>,
     _counted: ToUpstream,
 }
 
@@ -132,6 +160,9 @@ impl AsyncRead for Wire {
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         let read = buffer.filled().len().saturating_sub(before);
+        if let Some(tap) = &self.tap {
+            tap.add(buffer.filled().get(before..).unwrap_or_default());
+        }
         self.received.0.fetch_add(read as u64, Ordering::Relaxed);
         Poll::Ready(Ok(()))
     }

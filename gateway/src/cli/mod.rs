@@ -1,5 +1,6 @@
 //! The command line: a file for each command.
 
+pub(crate) mod check;
 pub(crate) mod check_config;
 pub(crate) mod demo;
 pub(crate) mod serve;
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use creole::dialect::presets::PRESETS;
 
+use check::Check;
 use check_config::CheckConfig;
 use demo::Demo;
 use serve::Serve;
@@ -29,6 +31,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Serve the Messages API in front of a scripted model, to try Creole without a model server
     Demo(Demo),
+    /// Ask an upstream for all that agents need, and say what works
+    Check(Check),
     /// Print what would be sent, reading from standard input
     #[command(subcommand)]
     Translate(Translate),

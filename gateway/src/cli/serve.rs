@@ -50,6 +50,9 @@ pub(crate) struct Door {
     /// How the log is written to standard error; without it, text on a terminal and JSON elsewhere
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) log_format: Option<Format>,
+    /// Do not ask the upstreams for their models at the start
+    #[arg(long)]
+    pub(crate) no_check: bool,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) shutdown_timeout: u64,
@@ -67,6 +70,7 @@ impl Door {
             allow_host: Vec::new(),
             allow_anyone: false,
             log_format: None,
+            no_check: true,
             shutdown_timeout,
             seed: None,
         }

@@ -40,7 +40,14 @@ impl Gateway {
         config: &str,
         env: &[(&str, &str)],
     ) -> Self {
-        Self::run(Command::new(env!("CARGO_BIN_EXE_creole")), stderr, args, config, env)
+        let args = [&["--no-check"], args].concat();
+        Self::run(Command::new(env!("CARGO_BIN_EXE_creole")), stderr, &args, config, env)
+    }
+
+    /// One that asks its upstreams for their models at its start, as it does where nothing else is said.
+    pub fn start_looking(args: &[&str], config: &str) -> Self {
+        let binary = Command::new(env!("CARGO_BIN_EXE_creole"));
+        Self::run(binary, Stdio::piped(), args, config, &[])
     }
 
     /// Under a limit of the system, such as `-n 128`.
@@ -48,7 +55,8 @@ impl Gateway {
         let mut shell = Command::new("sh");
         let binary = env!("CARGO_BIN_EXE_creole");
         shell.args(["-c", &format!("ulimit {limit}; exec \"$0\" \"$@\""), binary]);
-        Self::run(shell, Stdio::piped(), args, config, &[])
+        let args = [&["--no-check"], args].concat();
+        Self::run(shell, Stdio::piped(), &args, config, &[])
     }
 
     fn run(

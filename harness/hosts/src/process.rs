@@ -143,7 +143,8 @@ impl Process {
         let path = folder.join("creole.json");
         fs::write(&path, config.to_string()).unwrap();
         let mut command = Command::new(binary);
-        command.args(["serve", "--listen", &address.to_string(), "--config"]).arg(path);
+        let listen = address.to_string();
+        command.args(["serve", "--no-check", "--listen", &listen, "--config"]).arg(path);
         Self::start("gateway", &mut command, address, &folder)
     }
 

@@ -41,7 +41,7 @@ impl Prepared for Gateway {
         fs::write(&config, &plan.config)?;
         let log = plan.folder.join("gateway.log");
         let mut command = Command::new(&self.binary);
-        command.arg("serve").arg("--config").arg(&config);
+        command.args(["serve", "--no-check", "--config"]).arg(&config);
         command.arg("--listen").arg(plan.listen.to_string());
         children.start("the gateway", &mut command, &log)?;
         let metrics = Some(format!("http://{}/metrics", plan.listen));

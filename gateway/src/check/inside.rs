@@ -1,0 +1,236 @@
+//! The gateway's own service in this process, asked over a pipe: what is checked is what is served.
+
+use std::convert::Infallible;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZero;
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use creole::Config;
+use creole::config::Log;
+use creole::json;
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::TokioIo;
+use tracing::{Event, Subscriber};
+use tracing_subscriber::Registry;
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+use super::look::PLACEHOLDER;
+use crate::apart::{Apart, Translations};
+use crate::budget::Budget;
+use crate::callers::Callers;
+use crate::connections::Connections;
+use crate::load::Load;
+use crate::log::{EXCHANGE, Format, Message};
+use crate::reach;
+use crate::records::Records;
+use crate::service::{Gateway, Seeds};
+use crate::wire::Tap;
+use crate::workers;
+
+/// What a pipe holds.
+const PIPE_BYTES: usize = 64 << 10;
+
+/// How long an exchange's line in the log is waited for, once its answer is here.
+const LINE_TIME: Duration = Duration::from_secs(1);
+
+/// The service, and what it says of its exchanges.
+#[derive(Debug)]
+pub(super) struct Inside {
+    gateway: Arc<Gateway>,
+    pub(super) client: reach::Client,
+    lines: Lines,
+    tap: Tap,
+    patience: Duration,
+}
+
+/// An answer as a client gets it.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    /// 0: nothing came in time.
+    pub(super) status: u16,
+    pub(super) body: String,
+    /// When the first bytes of the body came, and the last.
+    pub(super) first: Duration,
+    pub(super) whole: Duration,
+    /// The line in the log.
+    pub(super) line: String,
+    /// What the upstream sent, as it was on the wire.
+    pub(super) raw: Vec<u8>,
+}
+
+impl Inside {
+    /// # Errors
+    /// There are no more threads, or TLS cannot be set up.
+    pub(super) fn start(
+        mut config: Config,
+        lines: Lines,
+        patience: Duration,
+    ) -> Result<Self, String> {
+        // Nobody but this process asks. What upstreams get is the same.
+        config.client_keys = creole::config::ClientKeys::default();
+        config.settings.log = Log::Info;
+        let tap = Tap::default();
+        let connections = Connections::of_system(1);
+        let connector = reach::connector(&connections)?.with_tap(tap.clone());
+        let apart = Apart::start(NonZero::<usize>::MIN)
+            .map_err(|error| format!("cannot start a thread: {error}"))?;
+        let mut seed = [0; 16];
+        getrandom::fill(&mut seed).map_err(|error| format!("cannot get random bytes: {error}"))?;
+        let client = reach::Client::new(&connector);
+        let own = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let gateway = Gateway {
+            budget: Budget::new(config.settings.buffered_bytes_max),
+            config: Arc::new(config),
+            client: client.clone(),
+            translations: Translations::new(apart),
+            seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
+            records: Arc::new(Records::new(Format::Json)),
+            refusals: Arc::default(),
+            callers: Arc::new(Callers::new(own, &[], false)),
+            shows_metrics: false,
+            load: Load::default(),
+        };
+        Ok(Self { gateway: Arc::new(gateway), client, lines, tap, patience })
+    }
+
+    pub(super) fn config(&self) -> &Config {
+        &self.gateway.config
+    }
+
+    /// The names of models that the gateway lists.
+    pub(super) async fn models(&self) -> Vec<String> {
+        let told = self.ask("/v1/models", String::new()).await;
+        let list = json::member(&told.body, "data").unwrap_or("[]");
+        let id = |model| json::member(model, "id").and_then(json::string);
+        json::elements(list).filter_map(id).map(|id| id.decode().into_owned()).collect()
+    }
+
+    /// Asks as a client of the Messages API does. Without a body, it is a question with `GET`.
+    pub(super) async fn ask(&self, path: &str, body: String) -> Told {
+        self.lines.clear();
+        self.tap.take();
+        let began = Instant::now();
+        let mut told = Told::default();
+        let asked = tokio::time::timeout(self.patience, self.send(path, body, began, &mut told));
+        if asked.await.is_err() {
+            told.status = 0;
+            told.body = String::new();
+        }
+        told.whole = began.elapsed();
+        told.line = self.lines.last().await;
+        told.raw = self.tap.take();
+        told
+    }
+
+    async fn send(&self, path: &str, body: String, began: Instant, told: &mut Told) {
+        let (near, far) = tokio::io::duplex(PIPE_BYTES);
+        let gateway = Arc::clone(&self.gateway);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let gateway = Arc::clone(&gateway);
+            async move { Ok::<_, Infallible>(gateway.answer(request).await) }
+        });
+        let serving = workers::builder().serve_connection(TokioIo::new(far), service).into_owned();
+        tokio::spawn(serving);
+        let Ok((mut sender, connection)) = http1::handshake(TokioIo::new(near)).await else {
+            return;
+        };
+        tokio::spawn(connection);
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("anthropic-version", "2023-06-01")
+            .header("x-api-key", PLACEHOLDER)
+            .body(Full::new(Bytes::from(body)));
+        let Ok(request) = request else { return };
+        let Ok(response) = sender.send_request(request).await else { return };
+        read(response, began, told).await;
+    }
+}
+
+async fn read(response: Response<Incoming>, began: Instant, told: &mut Told) {
+    let (head, mut body) = response.into_parts();
+    told.status = head.status.as_u16();
+    let mut bytes = Vec::new();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Some(piece) = frame.data_ref() else { continue };
+        if bytes.is_empty() {
+            told.first = began.elapsed();
+        }
+        bytes.extend_from_slice(piece);
+    }
+    told.body = String::from_utf8_lossy(&bytes).into_owned();
+}
+
+impl Told {
+    /// The codes of its warnings.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let codes = json::member(&self.line, "warnings").and_then(json::string);
+        let codes = codes.map(|codes| codes.decode().into_owned()).unwrap_or_default();
+        codes
+            .split(',')
+            .map(|code| code.trim().to_owned())
+            .filter(|code| !code.is_empty())
+            .collect()
+    }
+
+    /// Whether the upstream sent this.
+    pub(super) fn came(&self, text: &str) -> bool {
+        let raw = self.raw.as_slice();
+        raw.windows(text.len().max(1)).any(|piece| piece == text.as_bytes())
+    }
+}
+
+/// The lines that exchanges write to the log, kept here in place of standard error.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Lines {
+    /// From here on, lines come here, and nothing goes to standard error.
+    pub(super) fn listen() -> Self {
+        let lines = Self::default();
+        // Another one that listens gets them: then they are missing here, and nothing else.
+        let _ = Registry::default().with(lines.clone()).try_init();
+        lines
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Vec<String>) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn clear(&self) {
+        self.with(Vec::clear);
+    }
+
+    /// The last one, which comes when the service has let go of its exchange.
+    async fn last(&self) -> String {
+        let began = Instant::now();
+        loop {
+            let line = self.with(|lines| lines.pop());
+            if line.is_some() || began.elapsed() >= LINE_TIME {
+                return line.unwrap_or_default();
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+impl<S: Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &Event<'_>, _context: Context<'_, S>) {
+        if event.metadata().target() == EXCHANGE {
+            let mut message = Message::default();
+            event.record(&mut message);
+            self.with(|lines| lines.push(message.0));
+        }
+    }
+}

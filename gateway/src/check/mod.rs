@@ -1,0 +1,234 @@
+//! `creole check`: what works with an upstream, what Creole does about the rest, and the command to begin with.
+//!
+//! It asks as an agent does, through the gateway's own service in this process ([`inside`]). The first two steps,
+//! [`look`], need no model; `creole serve` makes them at its start.
+
+mod ask;
+pub(crate) mod at_start;
+mod inside;
+mod look;
+mod nearest;
+mod problem;
+mod row;
+mod steps;
+mod told;
+
+use std::time::{Duration, Instant};
+
+use creole::Config;
+use creole::config::{CountTokens, Upstream};
+use creole::dialect::presets::PRESETS;
+use creole::dialect::profile::Profile;
+use tokio::runtime;
+
+use crate::Failed;
+use crate::cli::check::Check;
+use crate::configure;
+use inside::{Inside, Lines};
+use look::{Listed, Looked};
+use problem::Problem;
+use row::{Level, Row};
+
+/// How long each question of the first two steps may take: no model runs for them.
+const LOOK_TIME: Duration = Duration::from_secs(10);
+
+/// Models that answer no messages have these in their names.
+const OTHER_MODELS: [&str; 12] = [
+    "embed",
+    "rerank",
+    "whisper",
+    "tts",
+    "dall-e",
+    "moderation",
+    "image",
+    "audio",
+    "realtime",
+    "transcribe",
+    "bge-",
+    "sora",
+];
+
+/// What a check of one upstream found.
+#[derive(Debug)]
+struct Checked {
+    name: String,
+    /// Its URL and base path.
+    url: String,
+    /// A preset's name, or that it is none.
+    profile: &'static str,
+    /// What told the profile, where nobody named it.
+    told_by: Option<&'static str>,
+    /// Empty: none was asked.
+    model: String,
+    /// How many others there are to choose from.
+    others: usize,
+    rows: Vec<Row>,
+    commands: Vec<String>,
+}
+
+impl Checked {
+    /// Whether an agent can work.
+    fn is_good(&self) -> bool {
+        let fails = self.rows.iter().any(|row| row.level == Level::Fails);
+        !fails && self.rows.iter().any(|row| row.step == "tools")
+    }
+}
+
+/// # Errors
+/// Flags or the configuration cannot be used, or this process cannot ask.
+pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
+    let (config, vendor) = configure::for_checking(options)?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+    let checked = runtime.block_on(check(options, config, vendor));
+    // Look-ups of names that still run end with the process.
+    runtime.shutdown_background();
+    let checked = checked?;
+    told::print(&checked, options.json)?;
+    Ok(checked.iter().all(Checked::is_good))
+}
+
+/// `vendor`: the profile, where the address tells it.
+async fn check(
+    options: &Check,
+    config: Config,
+    vendor: Option<&'static str>,
+) -> Result<Vec<Checked>, Failed> {
+    let lines = Lines::listen();
+    let names: Vec<String> = match &options.model {
+        Some(model) => match config.route(model) {
+            Some((upstream, _)) => vec![upstream.name.clone()],
+            None => {
+                let reason = format!("--model {model}: no entry of \"models\" takes this name");
+                return Err(Failed::Usage(reason));
+            }
+        },
+        None => config.upstreams.keys().map(str::to_owned).collect(),
+    };
+    let mut checked = Vec::new();
+    for name in names {
+        checked.push(check_one(options, (&config, vendor), &name, &lines).await?);
+    }
+    Ok(checked)
+}
+
+async fn check_one(
+    options: &Check,
+    (config, vendor): (&Config, Option<&'static str>),
+    name: &str,
+    lines: &Lines,
+) -> Result<Checked, Failed> {
+    let mut config = config.clone();
+    let sets_counts = config.settings.count_tokens == CountTokens::Estimate;
+    if sets_counts {
+        // Whether it could.
+        config.settings.count_tokens = CountTokens::Upstream;
+    }
+    let patience = Duration::from_secs(options.timeout);
+    let start = |config| Inside::start(config, lines.clone(), patience).map_err(Failed::Run);
+    let mut inside = start(config.clone())?;
+    let Some(upstream) = config.upstreams.get(name).cloned() else {
+        return Err(Failed::Run(format!("no upstream is called {name}")));
+    };
+    let began = Instant::now();
+    let looked = look::look(&inside.client, &upstream, LOOK_TIME.min(patience)).await;
+    let took = began.elapsed().as_millis();
+    let mut checked = Checked {
+        name: name.to_owned(),
+        url: [&*upstream.url, &upstream.base_path].concat(),
+        profile: vendor.unwrap_or_else(|| profile_name(options, &upstream)),
+        told_by: vendor.map(|_| "its address"),
+        model: String::new(),
+        others: 0,
+        rows: Vec::new(),
+        commands: Vec::new(),
+    };
+    let listed = match looked {
+        Looked::Wrong(problem) => {
+            checked.rows.push(failing(problem));
+            return Ok(checked);
+        }
+        Looked::NoList => Listed::default(),
+        Looked::Models(listed) => listed,
+    };
+    let chosen = &options.chosen;
+    let may_guess = vendor.is_none() && chosen.profile.is_none() && chosen.config.is_none();
+    if let Some(preset) = listed.preset.filter(|_| may_guess) {
+        config.set_profile(preset, "--profile").map_err(Failed::Usage)?;
+        checked.profile = preset;
+        checked.told_by = Some("its list of models");
+        inside = start(config.clone())?;
+    }
+    let connected = Row::new("connect", Level::Works, format!("in {took} ms"));
+    let duration_ms = u64::try_from(took).ok();
+    checked.rows.push(Row { duration_ms, ..connected });
+    checked.rows.push(models_row(&listed));
+    let known = names_for(&inside, name, &listed).await;
+    checked.model = match &options.model {
+        Some(model) => model.clone(),
+        None => known.iter().find(|name| answers(name)).cloned().unwrap_or_default(),
+    };
+    checked.others = if options.model.is_some() { 0 } else { known.len().saturating_sub(1) };
+    if checked.model.is_empty() {
+        let text = "no model is known to ask: name one with --model";
+        checked.rows.push(Row { code: "no_model", ..Row::new("answer", Level::Fails, text) });
+        return Ok(checked);
+    }
+    checked.rows.extend(steps::run(&inside, &checked.model, &known, sets_counts).await);
+    let preset = checked.told_by.map(|_| checked.profile);
+    checked.commands = told::commands(options, preset, &checked.model);
+    Ok(checked)
+}
+
+fn failing(problem: Problem) -> Row {
+    let Problem { code, text } = problem;
+    Row { code, ..Row::new("connect", Level::Fails, text) }
+}
+
+fn models_row(listed: &Listed) -> Row {
+    /// More names would fill the line.
+    const SHOWN: usize = 4;
+    let count = listed.names.len();
+    let shown: Vec<&str> = listed.names.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if count > SHOWN { ", …" } else { "" };
+    match count {
+        0 => {
+            Row::new("models", Level::Limited, "the server lists none: clients must know the name")
+        }
+        _ => Row::new("models", Level::Works, format!("{count}: {}{more}", shown.join(", "))),
+    }
+}
+
+/// The names by which clients get a model of this upstream: those that the gateway lists, and those of the upstream
+/// that lead there.
+async fn names_for(inside: &Inside, upstream: &str, listed: &Listed) -> Vec<String> {
+    let leads_there = |name: &String| {
+        let route = inside.config().route(name);
+        route.is_some_and(|(found, _)| found.name == upstream)
+    };
+    let mut names: Vec<String> = inside.models().await.into_iter().filter(leads_there).collect();
+    for name in listed.names.iter().filter(|name| leads_there(name)) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// Whether a model of this name is one for messages.
+fn answers(name: &str) -> bool {
+    let name = name.to_lowercase();
+    !OTHER_MODELS.iter().any(|word| name.contains(word))
+}
+
+/// Some presets are alike: the one that was named is meant.
+fn profile_name(options: &Check, upstream: &Upstream) -> &'static str {
+    let named = |name: &&&str| options.chosen.profile.as_deref() == Some(**name);
+    let is_it = |name: &&&str| Profile::preset(name).as_ref() == Some(&upstream.profile);
+    if let Some(name) = PRESETS.iter().find(named) {
+        return name;
+    }
+    PRESETS.iter().find(is_it).copied().unwrap_or("with flags of its own")
+}

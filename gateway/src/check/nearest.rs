@@ -1,0 +1,46 @@
+//! Names that a wrong one may stand for.
+
+/// Names that are less alike are no help.
+const ALIKE: f64 = 0.7;
+
+/// Most names.
+const NAMES_MAX: usize = 3;
+
+/// The names that are most like `wrong`, the nearest first; the first of all where none is like it.
+pub(super) fn nearest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
+    let wrong = wrong.to_lowercase();
+    let mut scored: Vec<(f64, &str)> =
+        names.iter().map(|name| (likeness(&wrong, &name.to_lowercase()), name.as_str())).collect();
+    scored.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let is_alike = |(likeness, _): &&(f64, &str)| *likeness >= ALIKE;
+    let alike: Vec<&str> =
+        scored.iter().take_while(is_alike).take(NAMES_MAX).map(|(_, name)| *name).collect();
+    if alike.is_empty() {
+        return names.iter().take(NAMES_MAX).map(String::as_str).collect();
+    }
+    alike
+}
+
+/// From 0 to 1. People leave out the vendor before a name and the size behind it.
+fn likeness(wrong: &str, name: &str) -> f64 {
+    let short = name.rsplit_once('/').map_or(name, |(_, short)| short);
+    let contains = !wrong.is_empty() && (name.contains(wrong) || wrong.contains(short));
+    let whole = strsim::jaro_winkler(wrong, name).max(strsim::jaro_winkler(wrong, short));
+    if contains { whole.max(0.9) } else { whole }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_name_has_near_ones() {
+        let names = ["llama3.2:3b", "qwen3-coder:30b", "openai/gpt-5.1", "nomic-embed-text"];
+        let names = names.map(str::to_owned);
+        assert_eq!(nearest("qwen3-coder", &names)[0], "qwen3-coder:30b");
+        assert_eq!(nearest("qwen-coder", &names)[0], "qwen3-coder:30b");
+        assert_eq!(nearest("GPT-5.1", &names)[0], "openai/gpt-5.1");
+        assert_eq!(nearest("zzz", &names).len(), 3);
+        assert!(nearest("zzz", &[]).is_empty());
+    }
+}

@@ -1,0 +1,130 @@
+//! What is wrong with an upstream, in one line that says what to do.
+
+use creole::Unreachable;
+use creole::config::{Key, Upstream};
+use creole::dialect::presets::Server;
+
+/// Servers by the port on which they usually listen, with the command that starts them.
+const USUAL_PORTS: [(&str, &str); 5] = [
+    (":11434", "ollama serve"),
+    (":1234", "lms server start"),
+    (":8080", "llama-server"),
+    (":8000", "vllm serve"),
+    (":30000", "python -m sglang.launch_server"),
+];
+
+/// What is wrong, and what to do. Neither has a key in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    /// One word, for machines.
+    pub(crate) code: &'static str,
+    /// One line, for people.
+    pub(crate) text: String,
+}
+
+impl Problem {
+    pub(crate) fn new(code: &'static str, text: impl Into<String>) -> Self {
+        Self { code, text: text.into() }
+    }
+
+    /// Nothing could be asked.
+    pub(crate) fn unreachable(url: &str, reason: &Unreachable) -> Self {
+        let words = reason.words();
+        let host = url.split_once("://").map_or(url, |(_, host)| host);
+        match reason {
+            Unreachable::Refused => {
+                let start = USUAL_PORTS.iter().find(|(port, _)| url.ends_with(port));
+                let start = start.map_or_else(String::new, |(_, with)| format!(" (`{with}`)"));
+                let text = format!(
+                    "nothing listens at {url} ({words}): start the server{start}, or correct the port"
+                );
+                Self::new("refused", text)
+            }
+            Unreachable::NoName => Self::new(
+                "name",
+                format!(
+                    "the name in {host} could not be resolved: correct it, or look at the network"
+                ),
+            ),
+            Unreachable::TimedOut => Self::new(
+                "timeout",
+                format!("{url} does not answer in time: check the address, and what is between"),
+            ),
+            Unreachable::NoHost | Unreachable::NoNetwork => {
+                Self::new("no_way", format!("{url}: {words}: check the address, and the network"))
+            }
+            Unreachable::NotTls => Self::new(
+                "not_tls",
+                format!("{url} does not speak TLS: write http:// in place of https://"),
+            ),
+            Unreachable::UnknownIssuer => Self::new(
+                "certificate",
+                format!("{url}: {words}: name the file with its authority in SSL_CERT_FILE"),
+            ),
+            Unreachable::OtherName => Self::new(
+                "certificate",
+                format!("{url}: {words}: write the name that its certificate has"),
+            ),
+            Unreachable::Expired | Unreachable::BadCertificate | Unreachable::Handshake => {
+                Self::new("certificate", format!("{url}: {words}: mend it at the server"))
+            }
+            Unreachable::NotHttp => {
+                Self::new("not_http", format!("{url} does not speak HTTP: check the port"))
+            }
+            Unreachable::Closed => Self::new(
+                "closed",
+                format!("{url} closes the connection without an answer: look at the server's log"),
+            ),
+            _ => Self::new("unreachable", format!("{url}: {words}")),
+        }
+    }
+
+    /// It wants another key than it got.
+    pub(crate) fn key(upstream: &Upstream, status: u16) -> Self {
+        let url = &upstream.url;
+        match upstream.key {
+            Key::Client => {
+                let cure = match Server::of_vendor(url).map(|vendor| vendor.key) {
+                    Some(variable) => format!("put it into the environment variable {variable}"),
+                    None => "name the environment variable that has it, --key-env NAME".to_owned(),
+                };
+                Self::new("no_key", format!("{url} asks for a key ({status}): {cure}"))
+            }
+            Key::Secret(_) => Self::new(
+                "key",
+                format!(
+                    "{url} refuses the key ({status}): it is wrong, has ended, or may not do this"
+                ),
+            ),
+            Key::None => Self::new(
+                "no_key",
+                format!(
+                    "{url} asks for a key ({status}), and the configuration says \"key\": \"none\": name the \
+                     variable that has one there"
+                ),
+            ),
+        }
+    }
+
+    /// The address answers, and there is no API at its path.
+    pub(crate) fn path(upstream: &Upstream, answered: &str, found: Option<&str>) -> Self {
+        let Upstream { url, base_path, .. } = upstream;
+        let asked = format!("GET {base_path}/models is answered with {answered}");
+        let text = match found {
+            Some(base) => format!(
+                "there is no API at {url}{base_path} ({asked}), but at {url}{base}: write that path"
+            ),
+            None => format!(
+                "there is no API at {url}{base_path} ({asked}): write the path that stands before \
+                 /chat/completions in the server's documents"
+            ),
+        };
+        Self::new(if answered == PAGE { "page" } else { "path" }, text)
+    }
+}
+
+/// What a web page is called.
+pub(crate) const PAGE: &str = "a web page";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,251 @@
+//! The steps that need a model: each asks what agents ask, and says what came of it.
+
+use std::time::Duration;
+
+use super::ask::{self, Answer, Call};
+use super::inside::{Inside, Told};
+use super::nearest::nearest;
+use super::row::{Level, Row};
+
+/// Between which models think in their text.
+const THINKING_TAGS: [&str; 6] =
+    ["<think>", "[THINK]", "<seed:think>", "<thought>", "<thinking>", "<reasoning>"];
+
+/// Asks a model for everything that an agent does. Names of `known` models help against a wrong one. `sets_counts`: the
+/// configuration does not have the server count tokens; this check has.
+pub(super) async fn run(
+    inside: &Inside,
+    model: &str,
+    known: &[String],
+    sets_counts: bool,
+) -> Vec<Row> {
+    let steps = Steps { inside, model };
+    let answer = steps.answer(known).await;
+    if answer.level == Level::Fails {
+        return vec![answer];
+    }
+    vec![
+        answer,
+        steps.stream().await,
+        steps.tools().await,
+        steps.reasoning().await,
+        steps.images().await,
+        steps.counts(sets_counts).await,
+    ]
+}
+
+struct Steps<'a> {
+    inside: &'a Inside,
+    model: &'a str,
+}
+
+impl Steps<'_> {
+    async fn ask(&self, body: String) -> (Told, Answer) {
+        let told = self.inside.ask("/v1/messages", body).await;
+        let answer = Answer::of(&told);
+        (told, answer)
+    }
+
+    async fn answer(&self, known: &[String]) -> Row {
+        const STEP: &str = "answer";
+        let (told, answer) = self.ask(ask::answer(self.model)).await;
+        let took = seconds(told.whole);
+        if let Some(error) = answer.error {
+            let near = nearest(self.model, known);
+            let is_of_model = told.status == 404 || error.to_lowercase().contains("model");
+            let is_known = known.iter().any(|name| name == self.model);
+            if is_of_model && !is_known && !near.is_empty() && told.status < 500 {
+                let text = format!("{error}; the nearest that it lists: {}", near.join(", "));
+                return Row::new(STEP, Level::Fails, text).with(&told);
+            }
+            return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
+        }
+        if answer.text.trim().is_empty() {
+            let text = match answer.stop_reason.as_str() {
+                "max_tokens" => "no text came within 2048 tokens: the model thinks without an end",
+                _ => {
+                    "no text came: start the server with the parser of this model (vLLM, SGLang: \
+                     --reasoning-parser), or without one"
+                }
+            };
+            return Row::new(STEP, Level::Fails, text).with(&told);
+        }
+        Row::new(STEP, Level::Works, format!("in {took}")).with(&told)
+    }
+
+    async fn stream(&self) -> Row {
+        const STEP: &str = "stream";
+        let (told, answer) = self.ask(ask::stream(self.model)).await;
+        if let Some(error) = answer.error {
+            return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
+        }
+        if !told.came("data:") {
+            let text =
+                "the server answers in one piece: Creole makes a stream of it, and text comes late";
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        let (pieces, first) = (answer.pieces, seconds(told.first));
+        if pieces <= 1 {
+            let text =
+                "all text came in one piece: it streams, and people see nothing until the end";
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        let text = format!("{pieces} pieces, the first after {first}");
+        Row::new(STEP, Level::Works, text).with(&told)
+    }
+
+    async fn tools(&self) -> Row {
+        const STEP: &str = "tools";
+        let (mut told, mut answer) = self.ask(ask::call(self.model, false)).await;
+        let mut is_forced = false;
+        if answer.error.is_none() && answer.calls.is_empty() {
+            let said = answer.text;
+            (told, answer) = self.ask(ask::call(self.model, true)).await;
+            is_forced = true;
+            if answer.calls.is_empty() {
+                return Row::new(STEP, Level::Fails, without_call(&answer, &said)).with(&told);
+            }
+        }
+        if let Some(error) = answer.error {
+            let text = format!("{}: agents need a model with tools", refused(&told, &error));
+            return Row::new(STEP, Level::Fails, text).with(&told);
+        }
+        let call = answer.calls.into_iter().next().unwrap_or_default();
+        if !call.is_right() {
+            let text = "a call came, and its name or its input is wrong: the model, or the server's parser, is \
+                        too weak for agents";
+            return Row::new(STEP, Level::Fails, text).with(&told);
+        }
+        let row = self.result(&call).await;
+        if row.level == Level::Works && is_forced {
+            let text = "the model calls a tool only where it must: agents will often stop early";
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        row
+    }
+
+    /// The second turn: an agent sends the call and its result.
+    async fn result(&self, call: &Call) -> Row {
+        const STEP: &str = "tools";
+        let (told, answer) = self.ask(ask::result(self.model, call)).await;
+        match answer.error {
+            Some(error) => {
+                let text =
+                    format!("the call works, but not its result: {}", refused(&told, &error));
+                Row::new(STEP, Level::Fails, text).with(&told)
+            }
+            None => {
+                let text = "a call with a valid input, and its result was taken";
+                Row::new(STEP, Level::Works, text).with(&told)
+            }
+        }
+    }
+
+    async fn reasoning(&self) -> Row {
+        const STEP: &str = "reasoning";
+        let (told, answer) = self.ask(ask::reasoning(self.model)).await;
+        if let Some(error) = answer.error {
+            // Claude Code asks for it with every request.
+            return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
+        }
+        let in_text = |tag: &&&str| answer.text.trim_start().starts_with(**tag);
+        if let Some(tag) = THINKING_TAGS.iter().find(in_text) {
+            let text = format!(
+                "as {tag} in the text, which clients show: \"inline_think\": true in profile_overrides makes thinking \
+                 blocks of it"
+            );
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        if !answer.has_thinking {
+            let text = "the model shows none: clients get answers without thinking blocks";
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        let fields = ["reasoning_content", "reasoning"];
+        let field = fields.iter().find(|name| told.came(&format!("\"{name}\":")));
+        let tag = THINKING_TAGS.iter().find(|tag| told.came(tag));
+        let text = match (field, tag) {
+            (Some(name), _) => format!("in the field {name}: becomes thinking blocks"),
+            (None, Some(tag)) => format!("as {tag}: becomes thinking blocks"),
+            (None, None) => "becomes thinking blocks".to_owned(),
+        };
+        Row::new(STEP, Level::Works, text).with(&told)
+    }
+
+    async fn images(&self) -> Row {
+        const STEP: &str = "images";
+        let (told, answer) = self.ask(ask::image(self.model)).await;
+        if let Some(error) = answer.error {
+            let text = format!(
+                "{}: clients get this error for an image of a person; one of a tool, or of an earlier turn, becomes \
+                 a note",
+                refused(&told, &error)
+            );
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        let warnings = told.warnings();
+        let is_dropped = |code: &String| code == "images_refused" || code == "dropped:image";
+        if warnings.iter().any(is_dropped) {
+            let text = "the model takes none: an image becomes a note that says so";
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        if !answer.text.to_lowercase().contains("red") {
+            let text = "taken, but the model did not see that the picture is red";
+            return Row::new(STEP, Level::Limited, text).with(&told);
+        }
+        Row::new(STEP, Level::Works, "the model sees them").with(&told)
+    }
+
+    async fn counts(&self, sets_counts: bool) -> Row {
+        const STEP: &str = "counts";
+        let told = self.inside.ask("/v1/messages/count_tokens", ask::count(self.model)).await;
+        let is_estimate = told.warnings().iter().any(|code| code == "count_estimated");
+        let (level, text) = match (told.status, is_estimate) {
+            (200, false) if sets_counts => {
+                let text = "clients get estimates; the server counts exactly: \"count_tokens\": \"upstream\" in a \
+                            configuration";
+                (Level::Limited, text.to_owned())
+            }
+            (200, false) => (Level::Works, "the server counts tokens exactly".to_owned()),
+            (200, true) => {
+                let text = "clients get estimates, within 10 % for prose and code: the server does not count";
+                (Level::Limited, text.to_owned())
+            }
+            (404, _) => (Level::Limited, "the configuration switches them off".to_owned()),
+            _ => {
+                let error = Answer::of(&told).error.unwrap_or_default();
+                (Level::Limited, refused(&told, &error))
+            }
+        };
+        Row::new(STEP, level, text).with(&told)
+    }
+}
+
+/// Why there is no call though one was asked for.
+fn without_call(forced: &Answer, said: &str) -> String {
+    let is_text = |text: &str| text.contains(ask::TOOL) && text.contains('{');
+    if is_text(said) || is_text(&forced.text) {
+        return "the model writes its calls as text: start the server with the parser of this model (vLLM, SGLang: \
+                --tool-call-parser; llama.cpp: --jinja), or set text_tool_calls in the profile"
+            .to_owned();
+    }
+    if let Some(error) = &forced.error {
+        return format!(
+            "the model answered with text, and the server refuses to force a call ({error}): take a model with tools"
+        );
+    }
+    "the model calls no tool: take a model with tools, and start the server with its parser (vLLM, SGLang: \
+     --tool-call-parser; llama.cpp: --jinja)"
+        .to_owned()
+}
+
+/// An error with the client's status before it.
+fn refused(told: &Told, error: &str) -> String {
+    match told.status {
+        0 | 200 => error.to_owned(),
+        status => format!("{status}: {error}"),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}

@@ -1,0 +1,26 @@
+//! `creole check`.
+
+use clap::Args;
+
+use super::Chosen;
+
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    /// Environment variable with the upstream's key; without it, that of --profile where it is set
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_env: Option<String>,
+    #[command(flatten)]
+    pub(crate) chosen: Chosen,
+    /// The model to ask, by the name that clients use; without it, the first that is listed
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// How long each answer may take, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) timeout: u64,
+    /// Print JSON in place of the table
+    #[arg(long)]
+    pub(crate) json: bool,
+}
