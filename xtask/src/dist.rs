@@ -3,6 +3,7 @@
 //! ```text
 //! dist/creole.wasm, creole.component.wasm, …   as `cargo xtask build` leaves them
 //! dist/creole-VERSION-TRIPLE.tar.gz, .zip       the binary for each system, with its licence
+//! dist/npm/, dist/pypi/                         the same binaries as packages for npm and PyPI
 //! dist/oci/                                     the filter as an OCI image layout, made without a daemon
 //! dist/crates/                                  the crates as a registry gets them
 //! dist/sbom.cdx.json                            what is in the artefacts: CycloneDX 1.6
@@ -13,7 +14,10 @@ pub(crate) mod archive;
 pub(crate) mod binaries;
 mod crates;
 mod image;
+pub(crate) mod npm;
+pub(crate) mod package;
 mod sbom;
+pub(crate) mod wheels;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,6 +27,7 @@ use clap::{Args, ValueEnum};
 use sha2::{Digest as _, Sha256};
 use walkdir::{DirEntry, WalkDir};
 
+use self::package::{Binary, Facts};
 use crate::build;
 use crate::workspace::{self, step};
 
@@ -41,6 +46,8 @@ enum Part {
     Wasm,
     /// An archive of the binary for each system.
     Binaries,
+    /// The packages for npm and PyPI, with the same binaries.
+    Packages,
     /// The crates as a registry gets them.
     Crates,
 }
@@ -54,6 +61,14 @@ impl Part {
                 step("writing dist/oci", || image::of_module(&filter, &dist.join("oci")))
             }
             Self::Binaries => binaries::archives(dist),
+            Self::Packages => {
+                let (binaries, facts) = (Binary::all()?, Facts::read()?);
+                step("writing dist/npm", || npm::packages(&binaries, &facts, &dist.join("npm")))?;
+                step("writing dist/pypi", || {
+                    wheels::wheels(&binaries, &facts, &dist.join("pypi"))
+                })?;
+                Ok(())
+            }
             Self::Crates => {
                 step("packing the crates", || crates::packages(&dist.join("crates")).map(drop))
             }

@@ -44,14 +44,19 @@ The binary needs no other file. Put it anywhere in your PATH.
 /// Packs the binary of each system.
 pub(super) fn archives(dist: &Path) -> Result<()> {
     for target in TARGETS {
-        let binary = fs::read(built(target)?)?;
-        let name = target.archive();
-        step(&format!("writing dist/{name}"), || {
-            let packed = target.packed(binary, fs::read(workspace::root().join("LICENSE"))?)?;
-            Ok(fs::write(dist.join(&name), packed)?)
-        })?;
+        archive_of(target, &built(target)?, dist)?;
     }
     Ok(())
+}
+
+/// Packs a binary into an archive in a folder, and gives its path.
+pub(crate) fn archive_of(target: &Target, binary: &Path, folder: &Path) -> Result<PathBuf> {
+    let path = folder.join(target.archive());
+    step(&format!("writing {}", target.archive()), || {
+        let licence = fs::read(workspace::root().join("LICENSE"))?;
+        Ok(fs::write(&path, target.packed(fs::read(binary)?, licence)?)?)
+    })?;
+    Ok(path)
 }
 
 impl Target {

@@ -1,0 +1,3 @@
+from creole_gateway import main
+
+main()

@@ -1,0 +1,87 @@
+//! What packages hold: the gateway's program for a target, and what they say of the project.
+
+use std::env::consts::{ARCH, OS};
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+
+use super::binaries::{self, TARGETS, Target};
+use crate::workspace;
+
+/// The program for one target.
+pub(crate) struct Binary {
+    pub(crate) target: &'static Target,
+    pub(crate) path: PathBuf,
+}
+
+impl Binary {
+    /// Those of every target, as they are released.
+    pub(crate) fn all() -> Result<Vec<Self>> {
+        let built = |target| Ok(Self { target, path: binaries::built(target)? });
+        TARGETS.iter().map(built).collect()
+    }
+
+    pub(crate) fn read(&self) -> Result<Vec<u8>> {
+        fs::read(&self.path).with_context(|| self.path.display().to_string())
+    }
+}
+
+/// The target whose program runs on this machine.
+pub(crate) fn of_this_machine() -> Result<&'static Target> {
+    let system = if OS == "macos" { "darwin" } else { OS };
+    let fits = |target: &&Target| target.triple.starts_with(ARCH) && target.triple.contains(system);
+    TARGETS.iter().find(fits).with_context(|| format!("there are no packages for {ARCH} and {OS}"))
+}
+
+/// What every package registry shows, as the manifest of the gateway has it.
+pub(crate) struct Facts {
+    pub(super) version: String,
+    pub(super) description: String,
+    pub(super) keywords: Vec<String>,
+    pub(super) license: String,
+    pub(super) license_text: String,
+    /// The page of the package, in Markdown.
+    pub(super) readme: String,
+    /// The address of the sources, once they have one.
+    pub(super) repository: Option<String>,
+}
+
+impl Facts {
+    pub(crate) fn read() -> Result<Self> {
+        let packages = workspace::packages()?;
+        let package = packages.into_iter().find(|it| it.name.as_str() == "creole-gateway");
+        let package = package.context("the workspace has no creole-gateway")?;
+        let text = |path: &str| {
+            let path = workspace::root().join(path);
+            fs::read_to_string(&path).with_context(|| path.display().to_string())
+        };
+        Ok(Self {
+            version: package.version.to_string(),
+            description: package.description.context("creole-gateway has no description")?,
+            keywords: package.keywords,
+            license: package.license.context("creole-gateway has no licence")?,
+            license_text: text("LICENSE")?,
+            readme: text("gateway/README.md")?,
+            repository: package.repository.or_else(github),
+        })
+    }
+}
+
+/// The repository whose workflow runs.
+fn github() -> Option<String> {
+    let name = std::env::var("GITHUB_REPOSITORY").ok()?;
+    Some(format!("https://github.com/{name}"))
+}
+
+/// An empty folder for a test, and a program for each target in it.
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+pub(super) fn sample(test: &str) -> (PathBuf, Vec<Binary>) {
+    let folder = workspace::root().join("target/tests").join(test);
+    workspace::emptied(&folder).unwrap();
+    let path = folder.join("program");
+    fs::write(&path, "program").unwrap();
+    let of = |target| Binary { target, path: path.clone() };
+    (folder.clone(), TARGETS.iter().map(of).collect())
+}

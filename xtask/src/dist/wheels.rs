@@ -1,0 +1,111 @@
+//! Wheels with the gateway, for PyPI, written from the binaries that are released everywhere else.
+//!
+//! maturin would compile them a second time, with other bytes. A wheel without Python code to compile is a zip archive
+//! with four small texts: <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use base64::Engine as _;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
+use sha2::{Digest as _, Sha256};
+
+use super::archive::{self, File};
+use super::binaries::Target;
+use super::package::{Binary, Facts};
+
+/// The name `creole` is taken at PyPI.
+const PROJECT: &str = "creole-gateway";
+
+/// The project's name in the names of files.
+const STEM: &str = "creole_gateway";
+
+/// The command `creole` is the binary itself. Tools that run a package without installing it, as `uvx creole-gateway`
+/// does, look for a command with the package's name: it is Python, which starts the binary.
+const ENTRY_POINTS: &str = "[console_scripts]\ncreole-gateway = creole_gateway:main\n";
+
+const MODULE: &str = include_str!("../../../gateway/python/creole_gateway/__init__.py");
+const MAIN: &str = include_str!("../../../gateway/python/creole_gateway/__main__.py");
+
+/// Writes a wheel for each of these programs into a folder.
+pub(crate) fn wheels(binaries: &[Binary], facts: &Facts, folder: &Path) -> Result<Vec<PathBuf>> {
+    fs::create_dir_all(folder)?;
+    let mut written = Vec::new();
+    for binary in binaries {
+        let platforms = platforms(binary.target)?;
+        let path = folder.join(format!("{STEM}-{}-py3-none-{platforms}.whl", facts.version));
+        let wheel = wheel(binary.target.file, binary.read()?, platforms, facts)?;
+        fs::write(&path, wheel).with_context(|| path.display().to_string())?;
+        written.push(path);
+    }
+    Ok(written)
+}
+
+/// The platform tags of a target. The Linux programs are static, so they run with any C library: two kinds of tags say
+/// so.
+fn platforms(target: &Target) -> Result<&'static str> {
+    Ok(match target.triple {
+        "x86_64-unknown-linux-musl" => {
+            "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"
+        }
+        "aarch64-unknown-linux-musl" => {
+            "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64"
+        }
+        "x86_64-apple-darwin" => "macosx_10_12_x86_64",
+        "aarch64-apple-darwin" => "macosx_11_0_arm64",
+        "x86_64-pc-windows-gnu" => "win_amd64",
+        other => bail!("{other} has no platform tag"),
+    })
+}
+
+/// The record comes last, with a line for itself that has no hash.
+fn wheel(name: &str, program: Vec<u8>, platforms: &str, facts: &Facts) -> Result<Vec<u8>> {
+    let stem = format!("{STEM}-{}", facts.version);
+    let info = |name: &str| format!("{stem}.dist-info/{name}");
+    let mut files = vec![
+        File::plain(format!("{STEM}/__init__.py"), MODULE),
+        File::plain(format!("{STEM}/__main__.py"), MAIN),
+        File::program(format!("{stem}.data/scripts/{name}"), program),
+        File::plain(info("METADATA"), metadata(facts)),
+        File::plain(info("WHEEL"), tags(platforms)),
+        File::plain(info("entry_points.txt"), ENTRY_POINTS),
+        File::plain(info("licenses/LICENSE"), facts.license_text.as_str()),
+    ];
+    let mut record = String::new();
+    for File { path, bytes, .. } in &files {
+        let digest = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(bytes));
+        record.push_str(&format!("{path},sha256={digest},{}\n", bytes.len()));
+    }
+    record.push_str(&format!("{},,\n", info("RECORD")));
+    files.push(File::plain(info("RECORD"), record));
+    archive::zip(&files)
+}
+
+fn metadata(facts: &Facts) -> String {
+    let Facts { version, description, license, .. } = facts;
+    let keywords = facts.keywords.join(",");
+    let mut metadata = format!(
+        "Metadata-Version: 2.4\nName: {PROJECT}\nVersion: {version}\nSummary: {description}\n\
+         Keywords: {keywords}\nLicense-Expression: {license}\nLicense-File: LICENSE\n"
+    );
+    if let Some(repository) = &facts.repository {
+        metadata.push_str(&format!("Project-URL: Source, {repository}\n"));
+    }
+    metadata.push_str("Requires-Python: >=3.8\nDescription-Content-Type: text/markdown\n\n");
+    metadata.push_str(&facts.readme);
+    metadata
+}
+
+fn tags(platforms: &str) -> String {
+    let mut text =
+        "Wheel-Version: 1.0\nGenerator: creole-xtask\nRoot-Is-Purelib: false\n".to_owned();
+    for platform in platforms.split('.') {
+        text.push_str(&format!("Tag: py3-none-{platform}\n"));
+    }
+    text
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
+mod tests;
