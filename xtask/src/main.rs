@@ -15,6 +15,7 @@ mod hosts;
 mod http;
 mod load;
 mod operate;
+mod packages;
 mod run;
 mod servers;
 mod setup;

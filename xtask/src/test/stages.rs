@@ -7,14 +7,19 @@ use anyhow::Result;
 use super::built::Built;
 use crate::hosts::Host;
 use crate::operate::Size;
-use crate::{clients, operate, servers, templates};
+use crate::{clients, operate, packages, servers, templates};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
 
-/// Stages whose servers take up to 10 GB and minutes to start: they run only where a word chooses them.
-pub(super) const ON_DEMAND: &[&str] =
-    &["real-servers, vllm", "real-servers, sglang", "real-servers, transformers"];
+/// Stages that take minutes or gigabytes: they run only where a word chooses them.
+pub(super) const ON_DEMAND: &[&str] = &[
+    "real-servers, vllm",
+    "real-servers, sglang",
+    "real-servers, transformers",
+    "packages, from nothing",
+    "crates to publish",
+];
 
 /// One check.
 pub(super) struct Stage {
@@ -125,6 +130,15 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("real-servers, sglang", Work::Own(|_, each| servers::test("sglang", each))),
         ("real-servers, transformers", Work::Own(|_, each| servers::test("transformers", each))),
         ("manifests", Work::Own(|_, each| operate::manifests(each))),
+        ("packages, installed", Work::Own(|_, each| packages::installed(each))),
+        ("packages, from nothing", Work::Own(|_, each| packages::from_nothing(each))),
+        // Each is built from its archive alone.
+        (
+            "crates to publish",
+            Work::Cargo(
+                "package --quiet --allow-dirty -p creole-json -p creole -p creole-demo -p creole-gateway",
+            ),
+        ),
         ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
         ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
         ("chaos, worker", Work::Own(|_, each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
