@@ -82,6 +82,15 @@ def a_signal_reaches_the_program_and_its_exit_code_comes_back():
 
 
 @check
+def ctrl_c_in_a_terminal_reaches_the_program_once():
+    command, environment, home = installed_by_npm("npm-terminal")
+    for way in (command, ["npx", "creole"]):
+        with Demo(way, environment, home, terminal=True) as demo:
+            demo.answers("demo:slow 100 demo:say A second signal would cut it.", lambda: os.write(demo.keys, b"\x03"))
+            demo.process.wait(timeout=20)
+
+
+@check
 def a_package_that_is_missing_is_named():
     command, environment, home = installed_by_npm("npm-without", "--omit=optional")
     said = ran([*command, "--version"], environment, home, code=1)

@@ -1,9 +1,12 @@
 """The program that a package starts, asked as a client would, and checks that are counted."""
+import fcntl
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 import traceback
 import urllib.request
@@ -33,15 +36,19 @@ def main():
 
 
 class Demo:
-    """`creole demo`, by whatever command starts it."""
+    """`creole demo`, by whatever command starts it; with a terminal whose keys reach it, if asked."""
 
-    def __init__(self, command, environment, folder):
+    def __init__(self, command, environment, folder, terminal=False):
+        self.keys, stdin = pty.openpty() if terminal else (None, subprocess.DEVNULL)
         self.log = os.path.join(folder, "log")
         with open(self.log, "w") as log:
             self.process = subprocess.Popen(
                 [*command, "demo", "--listen", "127.0.0.1:0"], env=environment, cwd=folder,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
+                stdin=stdin, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True,
+                preexec_fn=(lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) if terminal else None,
             )
+        if terminal:
+            os.close(stdin)
         for line in self.process.stdout:
             if line.startswith("listening on "):
                 self.url = line.split()[2]
@@ -49,18 +56,24 @@ class Demo:
         with open(self.log) as log:
             raise AssertionError(f"{command} ended with {self.process.wait()}: {log.read()}")
 
-    def answers(self):
-        """A stream goes from the demo model through Creole."""
+    def stream(self, words):
+        """A stream that goes from the demo model through Creole."""
         body = {
-            "model": "demo", "max_tokens": 100, "stream": True,
-            "messages": [{"role": "user", "content": "demo:say It works."}],
+            "model": "demo", "max_tokens": 100, "stream": True, "messages": [{"role": "user", "content": words}],
         }
         headers = {"content-type": "application/json", "x-api-key": "any", "anthropic-version": "2023-06-01"}
         request = urllib.request.Request(self.url + "/v1/messages", json.dumps(body).encode(), headers)
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        return urllib.request.urlopen(request, timeout=20)
+
+    def answers(self, words="demo:say It works.", meanwhile=None):
+        """The stream is whole, whatever is done after its first line."""
+        with self.stream(words) as answer:
+            answer.readline()
+            if meanwhile is not None:
+                meanwhile()
             events = [json.loads(line[6:]) for line in answer.read().decode().split("\n") if line.startswith("data: ")]
         text = "".join(it["delta"].get("text", "") for it in events if it["type"] == "content_block_delta")
-        assert text == "It works." and events[-1]["type"] == "message_stop", events
+        assert text == words.split("demo:say ")[1] and events[-1]["type"] == "message_stop", events
 
     def ends(self, number=signal.SIGTERM):
         """The exit code after a signal to the process that was started, and to no other."""
@@ -71,6 +84,8 @@ class Demo:
         return self
 
     def __exit__(self, *_):
+        if self.keys is not None:
+            os.close(self.keys)
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
