@@ -69,6 +69,15 @@ impl Target {
         format!("creole-{}-{}", env!("CARGO_PKG_VERSION"), self.triple)
     }
 
+    /// The oldest macOS that the binary runs on. It is Rust's own limit; zig alone would name macOS 15.
+    pub(super) fn oldest_macos(&self) -> Option<&'static str> {
+        match self.triple {
+            "x86_64-apple-darwin" => Some("10.12"),
+            "aarch64-apple-darwin" => Some("11.0"),
+            _ => None,
+        }
+    }
+
     /// The name of the archive.
     pub(super) fn archive(&self) -> String {
         self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
@@ -106,6 +115,9 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
         command.args(["zigbuild", "--quiet", "--locked", "--profile", PROFILE]);
         command.args(["--package", "creole-gateway", "--bin", "creole", "--target", target.triple]);
         command.arg("--target-dir").arg(folder).args(remapped(root, target.triple)?);
+        if let Some(oldest) = target.oldest_macos() {
+            command.env("MACOSX_DEPLOYMENT_TARGET", oldest);
+        }
         setup::run(&mut command)
     })?;
     let file = folder.join(target.triple).join(PROFILE).join(target.file);

@@ -35,7 +35,7 @@ pub(crate) fn wheels(binaries: &[Binary], facts: &Facts, folder: &Path) -> Resul
     for binary in binaries {
         let platforms = platforms(binary.target)?;
         let path = folder.join(format!("{STEM}-{}-py3-none-{platforms}.whl", facts.version));
-        let wheel = wheel(binary.target.file, binary.read()?, platforms, facts)?;
+        let wheel = wheel(binary.target.file, binary.read()?, &platforms, facts)?;
         fs::write(&path, wheel).with_context(|| path.display().to_string())?;
         written.push(path);
     }
@@ -44,19 +44,22 @@ pub(crate) fn wheels(binaries: &[Binary], facts: &Facts, folder: &Path) -> Resul
 
 /// The platform tags of a target. The Linux programs are static, so they run with any C library: two kinds of tags say
 /// so.
-fn platforms(target: &Target) -> Result<&'static str> {
-    Ok(match target.triple {
+fn platforms(target: &Target) -> Result<String> {
+    if let Some(oldest) = target.oldest_macos() {
+        let cpu = if target.triple.starts_with("aarch64") { "arm64" } else { "x86_64" };
+        return Ok(format!("macosx_{}_{cpu}", oldest.replace('.', "_")));
+    }
+    let tags = match target.triple {
         "x86_64-unknown-linux-musl" => {
             "manylinux_2_17_x86_64.manylinux2014_x86_64.musllinux_1_1_x86_64"
         }
         "aarch64-unknown-linux-musl" => {
             "manylinux_2_17_aarch64.manylinux2014_aarch64.musllinux_1_1_aarch64"
         }
-        "x86_64-apple-darwin" => "macosx_10_12_x86_64",
-        "aarch64-apple-darwin" => "macosx_11_0_arm64",
         "x86_64-pc-windows-gnu" => "win_amd64",
         other => bail!("{other} has no platform tag"),
-    })
+    };
+    Ok(tags.to_owned())
 }
 
 /// The record comes last, with a line for itself that has no hash.

@@ -66,6 +66,17 @@ fn a_static_program_is_for_every_linux() {
 }
 
 #[test]
+fn a_mac_gets_the_wheel_from_the_system_on_that_its_program_runs_on() {
+    let tag = |triple| {
+        let target = TARGETS.iter().find(|target| target.triple == triple).unwrap();
+        platforms(target).unwrap()
+    };
+    assert_eq!(tag("x86_64-apple-darwin"), "macosx_10_12_x86_64");
+    assert_eq!(tag("aarch64-apple-darwin"), "macosx_11_0_arm64");
+    assert_eq!(tag("x86_64-pc-windows-gnu"), "win_amd64");
+}
+
+#[test]
 fn the_same_program_gives_the_same_wheel() {
     let facts = Facts::read().unwrap();
     let make = || wheel("creole", b"program".to_vec(), "win_amd64", &facts).unwrap();
