@@ -185,6 +185,16 @@ async fn an_upstream_that_hangs_up_or_talks_nonsense_is_a_502() {
 }
 
 #[tokio::test]
+async fn a_server_without_the_path_is_told_as_the_operators_mistake() {
+    let upstream = Upstream::answering(404, "text/plain", "404 page not found").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let sent = request("POST", &gateway.url("/v1/messages"), messages(true));
+    let got = send(&client(false), sent).await;
+    got.assert_error(502, "api_error", "Upstream does not serve /v1/chat/completions (HTTP 404)");
+    assert_eq!(got.headers["x-should-retry"], "false");
+}
+
+#[tokio::test]
 async fn a_body_that_is_not_json_is_refused_before_the_upstream() {
     let upstream = Upstream::answering(200, "text/plain", "no").await;
     let gateway = Gateway::start(&upstream.url(), "{}");

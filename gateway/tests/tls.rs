@@ -95,4 +95,5 @@ async fn an_upstream_without_tls_behind_https_is_a_502_that_says_so() {
     let gateway = Gateway::start(&url, "{}");
     let got = send(&client(false), request("POST", &gateway.url("/v1/x"), "{}")).await;
     got.assert_error(502, "api_error", "it does not speak TLS");
+    assert_eq!(got.headers["x-should-retry"], "false");
 }

@@ -377,7 +377,7 @@ fn unreadable(text: &str, context: &RequestContext) -> Error {
     // Programs colour what they say with escapes.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
     let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);
-    if text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
+    if !error::is_page(text) && text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
         return Error::misbehaved(INVALID_RESPONSE);
     }
     error::from_object(text, context)

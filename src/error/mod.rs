@@ -15,7 +15,7 @@ use std::ops::{Deref, DerefMut};
 use crate::json;
 pub use rejection::Parameter;
 pub(crate) use rejection::{
-    ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason, Rejection, cut, of_status,
+    ContextLimit, MAX_TOKENS, NO_SPACE, OF_OUTPUT, Reason, Rejection, WrongAddress, cut, of_status,
 };
 #[cfg(test)]
 pub(crate) use rejection::{MESSAGE_CHARS_MAX, UNPAID};

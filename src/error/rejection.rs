@@ -35,8 +35,8 @@ pub(crate) enum Reason {
     Unpaid { hidden: bool },
     /// The request alone has more tokens than the account may send in a minute or a day.
     RateTooLow(ContextLimit),
-    /// The server does not have the path.
-    NoPath,
+    /// The operator's address of the upstream leads elsewhere.
+    WrongAddress(WrongAddress),
     /// Prompt, or prompt and answer together, are too long.
     ContextTooLong(ContextLimit),
     /// The limit of the answer is higher than the model's.
@@ -114,6 +114,17 @@ pub enum Parameter {
     User,
 }
 
+/// What answers at an address that is not the API's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WrongAddress {
+    /// A server without this path, or one that redirects it.
+    NoPath,
+    /// A web page.
+    OfPages,
+    /// A server that waits for TLS.
+    WantsTls,
+}
+
 /// Tokens of a request that has too many, as far as the upstream gives numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContextLimit {
@@ -151,6 +162,33 @@ impl ContextLimit {
             }
             Self::Sum { prompt, answer, window } => format!(
                 "{NO_SPACE} {prompt} + {answer} > {window}, decrease input length or `max_tokens` and try again"
+            ),
+        }
+    }
+}
+
+impl WrongAddress {
+    /// What the client reads. A page's words alone, `Please log in`, would read as Creole's.
+    fn words(self, upstreams: &str) -> String {
+        match self {
+            Self::NoPath => upstreams.to_owned(),
+            Self::OfPages => format!("Upstream sent a web page instead of an answer: {upstreams}"),
+            Self::WantsTls => format!("Upstream expects TLS: {upstreams}"),
+        }
+    }
+
+    /// What the client reads once it is known where the request went.
+    pub(crate) fn words_with(self, path: &str, status: u16, upstream: &str, words: &str) -> String {
+        let check = format!("check url and base_path of upstream {upstream}");
+        match self {
+            Self::NoPath => {
+                format!("Upstream does not serve {path} (HTTP {status}); {check}: {words}")
+            }
+            Self::OfPages => format!(
+                "Upstream sent a web page instead of an answer to {path} (HTTP {status}); {check}: {words}"
+            ),
+            Self::WantsTls => format!(
+                "Upstream expects TLS; write https:// in the url of upstream {upstream}: {words}"
             ),
         }
     }
@@ -199,8 +237,9 @@ impl Rejection {
                 limit.words()
             )),
             // To a client a 404 means that there is no such model.
-            Reason::NoPath => {
-                let (fault, details) = final_error(Fault::Operator, ErrorKind::Api, self.words());
+            Reason::WrongAddress(wrong) => {
+                let message = wrong.words(&self.words());
+                let (fault, details) = final_error(Fault::Operator, ErrorKind::Api, message);
                 (fault, Details { status: 502, ..details })
             }
             Reason::ContextTooLong(limit) => bad_request(self.behind(&limit.words())),
@@ -222,7 +261,7 @@ impl Rejection {
     }
 
     /// The upstream's words, or its status.
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         match self.message.as_str() {
             // As `u64`, because no other number of 16 bits is written.
             "" => format!("HTTP {} from upstream", u64::from(self.status)),
@@ -254,9 +293,12 @@ impl Rejection {
         self.reasons.iter().any(hides).then_some(&*self.message)
     }
 
-    /// Whether the server does not have the path.
-    pub(crate) fn has_no_path(&self) -> bool {
-        self.reasons.contains(&Reason::NoPath)
+    /// What answers at the operator's address, where it is not the API.
+    pub(crate) fn wrong_address(&self) -> Option<WrongAddress> {
+        self.reasons.iter().find_map(|reason| match reason {
+            Reason::WrongAddress(wrong) => Some(*wrong),
+            _ => None,
+        })
     }
 
     /// The `stop_reason` where the refusal is an answer without content: a content filter refused the prompt, or

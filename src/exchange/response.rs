@@ -6,7 +6,7 @@ use super::watchdog::Due;
 use super::{Exchange, base};
 use crate::Millis;
 use crate::answer::Ending;
-use crate::error::{self, Error, ErrorKind, Fault, Rejection};
+use crate::error::{self, Error, ErrorKind, Fault};
 use crate::headers::{self, Header};
 use crate::observe::report::{Cause, Outcome};
 
@@ -62,7 +62,7 @@ impl Exchange {
         let piece = piece.get(..round.bytes_left()).unwrap_or(piece);
         let mut result = round.handle_piece(piece, &mut self.output.body);
         if result.is_err() {
-            let Some(told) = self.conclude(result, false) else { return };
+            let Some(told) = self.conclude(result) else { return };
             result = told;
         }
         self.note_progress(now);
@@ -103,8 +103,7 @@ impl Exchange {
             Ended::Json { body, is_estimate } => return self.end_json(&body, is_estimate, now),
             Ended::Answer { result, cause } => (result, cause),
         };
-        let has_refused = cause == Some(Cause::UpstreamRefused);
-        let Some(result) = self.conclude(result, has_refused) else { return };
+        let Some(result) = self.conclude(result) else { return };
         if let (Err(error), Some(cause)) = (&result, cause)
             // The upstream may have told an error before it broke off.
             && (cause != Cause::UpstreamBrokeOff || error.is_broken_off())
@@ -118,18 +117,14 @@ impl Exchange {
 
     /// What the client is told, or nothing if the upstream is called again for what its error asks for. That comes even
     /// after a good status: routers give theirs before they have asked the server behind them.
-    fn conclude(
-        &mut self,
-        result: Result<(), Error>,
-        has_refused: bool,
-    ) -> Option<Result<(), Error>> {
+    fn conclude(&mut self, result: Result<(), Error>) -> Option<Result<(), Error>> {
         let Err(mut error) = result else { return Some(Ok(())) };
         let Some(round) = self.state.take_round() else { return Some(Err(error)) };
-        if has_refused && error.rejection().is_some_and(Rejection::has_no_path) {
-            self.name_path(&mut error);
-        }
         let taken = match round.refused_context() {
-            Some(context) => self.take_refusal(context, error),
+            Some(context) => {
+                self.name_address(&mut error);
+                self.take_refusal(context, error)
+            }
             None => Err(error),
         };
         match taken {
@@ -149,15 +144,15 @@ impl Exchange {
         }
     }
 
-    /// Adds the path that the upstream does not serve.
-    fn name_path(&self, error: &mut Error) {
-        let Some(upstream) = self.upstream() else { return };
+    /// Tells where the request went, if what answered there is not the API.
+    fn name_address(&self, error: &mut Error) {
+        let (Some(upstream), Some(rejection)) = (self.upstream(), error.rejection()) else {
+            return;
+        };
+        let Some(wrong) = rejection.wrong_address() else { return };
         let (path, status) =
             (self.upstream_path(upstream), self.report.upstream_status.unwrap_or_default());
-        error.message = format!(
-            "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {}: {}",
-            upstream.name, error.message
-        );
+        error.message = wrong.words_with(&path, status, &upstream.name, &rejection.words());
     }
 
     /// Ends an answer of which nothing is missing but the end of the upstream's body.

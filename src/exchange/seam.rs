@@ -241,7 +241,8 @@ pub(super) fn request_too_large() -> Error {
 }
 
 pub(super) fn unreachable_upstream(reason: &Unreachable) -> Error {
-    let reason = reason.words();
-    Error::new(Fault::Upstream, ErrorKind::Api, format!("Upstream could not be reached: {reason}"))
-        .with_status(502)
+    let message = format!("Upstream could not be reached: {}", reason.words());
+    let fault = if reason.is_of_url() { Fault::Operator } else { Fault::Upstream };
+    let error = Error::new(fault, ErrorKind::Api, message).with_status(502);
+    if reason.heals() { error } else { error.with_should_retry(false) }
 }

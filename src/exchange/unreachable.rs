@@ -53,6 +53,16 @@ pub enum Unreachable {
 }
 
 impl Unreachable {
+    /// Whether another request could reach it. SDKs and agents would ask for minutes.
+    pub(super) fn heals(&self) -> bool {
+        !(self.is_of_url() || matches!(self, Self::UnknownIssuer | Self::Expired | Self::BadCertificate))
+    }
+
+    /// Whether the configuration names another server, or the wrong scheme.
+    pub(super) fn is_of_url(&self) -> bool {
+        matches!(self, Self::NotHttp | Self::NotTls | Self::OtherName | Self::NotAllowed)
+    }
+
     /// What the client is told.
     #[must_use]
     pub fn words(&self) -> &str {
@@ -67,9 +77,9 @@ impl Unreachable {
             Self::StreamRefused => "it refused the request",
             Self::TooEarly => "it answered before it had the request",
             Self::NoBody => "its answer has no body",
-            Self::NotHttp => "it does not speak HTTP",
+            Self::NotHttp => "it does not speak HTTP (https:// instead of http://?)",
             Self::NotHttpOrClosed => "it does not speak HTTP, or closed the connection",
-            Self::NotTls => "TLS: it does not speak TLS",
+            Self::NotTls => "TLS: it does not speak TLS (http:// instead of https://?)",
             Self::Handshake => "TLS: the handshake failed",
             Self::UnknownIssuer => "TLS: the issuer of its certificate is unknown",
             Self::Expired => "TLS: its certificate has expired",

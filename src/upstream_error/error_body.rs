@@ -79,6 +79,8 @@ pub(super) struct ErrorBody {
     pub(super) base_resp: u64,
     /// `details.error_code`, on which clients act.
     pub(super) error_code: Option<String>,
+    /// Whether it is a web page.
+    pub(super) is_page: bool,
     /// How long to wait, in milliseconds: Gemini sends no header.
     pub(super) retry_after: Option<u64>,
     /// Where the message was found.
@@ -149,6 +151,7 @@ impl ErrorBody {
             error_body.value(&mut reader, JsonPath::inside(depth)).and_then(|()| reader.end());
         if result.is_err() && error_body.message.is_empty() {
             error_body.message = page::text_of(text);
+            error_body.is_page = page::is_page(text);
         }
         error_body
     }

@@ -5,7 +5,7 @@ use super::wordings::{
     BAD_KEY, CERTAINLY_TOO_LONG, CODES_400, CODES_401, CODES_402, CODES_403, CODES_404, CODES_413,
     CODES_429, CODES_503, CODES_504, FILTER_CODES, FILTERED, INVALID_PROMPT, INVALID_PROMPT_CODES,
     KEY_CODES, LIMITED, MODEL_CODES, NO_PATH, NO_PATH_WORDS, NOT_THERE, OF_MODEL, Part, RATES,
-    RETRY_AFTER, TOO_LARGE, UNKNOWN_MODEL, UNPAID, UNPAID_CODES, USED_UP, WINDOW_CODES, Wordings,
+    RETRY_AFTER, TOO_LARGE, UNKNOWN_MODEL, UNPAID, UNPAID_CODES, USED_UP, WANTS_TLS, WINDOW_CODES, Wordings,
 };
 use super::{images, window};
 use crate::headers::time::duration;
@@ -31,7 +31,7 @@ const NO_PATH_BYTES_MAX: usize = 500;
 /// A longer text quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 
-/// A longer text says more than that a model is not there.
+/// A longer text says more than that a model is not there, or that TLS is.
 const MODEL_BYTES_MAX: usize = 200;
 
 impl ErrorBody {
@@ -74,6 +74,10 @@ impl ErrorBody {
     /// Whether a server says of a path, and of nothing else, that it is not there: a page of a router, or nothing at
     /// all.
     pub(super) fn is_no_path(&self, model: &str) -> bool {
+        // No server tells of a model on a page.
+        if self.is_page {
+            return true;
+        }
         let text = super::without_quotes(&self.message);
         let is_of_model = |text: &str| {
             OF_MODEL.any(text) || model.len() > 2 && words::has(text, &model.to_ascii_lowercase())
@@ -91,6 +95,18 @@ impl ErrorBody {
             && (text.split(|letter: char| !letter.is_ascii_alphanumeric()).all(is_routers)
                 && text.is_ascii()
                 || NO_PATH.any(&text))
+    }
+
+    /// Whether it says of a path that it is not there, with a status that says nothing: LM Studio's is 200.
+    pub(super) fn names_no_path(&self) -> bool {
+        let text = super::without_quotes(&self.message);
+        text.len() <= NO_PATH_BYTES_MAX && NO_PATH.any(&text) && !OF_MODEL.any(&text)
+    }
+
+    /// Whether a server that waits for TLS got HTTP without it.
+    pub(super) fn wants_tls(&self) -> bool {
+        let text = self.own_words();
+        text.len() <= MODEL_BYTES_MAX && WANTS_TLS.any(&text)
     }
 
     /// Whether a status for what is not there is about the model: the sentence names it, as vLLM's does.

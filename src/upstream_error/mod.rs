@@ -30,11 +30,12 @@ mod window;
 mod wordings;
 
 use crate::dialect::profile::ContentFilter;
-use crate::error::{Error, Reason, Rejection, cut, of_status};
+use crate::error::{Error, Reason, Rejection, WrongAddress, cut, of_status};
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 use error_body::ErrorBody;
 pub(crate) use hide::hide;
+pub(crate) use page::is_page;
 use wordings::{MODEL_ERROR_CODES, NO_IMAGES, PASSING, SYSTEM_ROLE, Wordings};
 
 /// A message in lower case and without quotes: each vendor has its own. What it quotes of the request is left out.
@@ -80,14 +81,23 @@ pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
     let error_body = ErrorBody::read(object);
     let known = error_body.status.or_else(|| error_body.status_of_codes());
     let status = known.unwrap_or_else(|| {
-        if window::too_long(&error_body, context).is_some() { 400 } else { 502 }
+        if error_body.names_no_path() {
+            404
+        } else if window::too_long(&error_body, context).is_some() {
+            400
+        } else {
+            502
+        }
     });
-    let mut error = Error::rejected(read(status, &error_body, context));
-    if error.status == 502 && page::is_page(object) {
-        // Its words alone, `Please log in`, would read as Creole's.
-        let words = if error_body.message.is_empty() { "(no words)" } else { &error_body.message };
-        error.message = format!("Upstream sent a web page instead of an answer: {words}");
-    } else if error_body.message.is_empty() && error.status == 502 {
+    let mut rejection = read(status, &error_body, context);
+    if error_body.is_page {
+        rejection.reasons.insert(0, Reason::WrongAddress(WrongAddress::OfPages));
+        if rejection.message.is_empty() {
+            "(no words)".clone_into(&mut rejection.message);
+        }
+    }
+    let mut error = Error::rejected(rejection);
+    if error_body.message.is_empty() && error.status == 502 && !error_body.is_page {
         "Upstream reported an error".clone_into(&mut error.message);
     }
     if error_body.is_permanent() {
@@ -170,8 +180,12 @@ fn reasons(
         && let Some(limit) = window::over_rate(error_body, context)
     {
         reasons.push(Reason::RateTooLow(limit));
-    } else if matches!(status, 404 | 405) && error_body.is_no_path(&context.model) {
-        reasons.push(Reason::NoPath);
+    } else if matches!(status, 404 | 405) && error_body.is_no_path(&context.model)
+        || matches!(status, 301..=303 | 307 | 308)
+    {
+        reasons.push(Reason::WrongAddress(WrongAddress::NoPath));
+    } else if status == 400 && error_body.wants_tls() {
+        reasons.push(Reason::WrongAddress(WrongAddress::WantsTls));
     } else {
         let (_, client_status) = of_status(status);
         if matches!(client_status, 400 | 413) {

@@ -9,7 +9,7 @@ const CHARS_MAX: usize = 200;
 const BYTES_MAX: usize = 32 << 10;
 
 /// Whether a text is a page of HTML: errors of libraries begin with `<` as well.
-pub(super) fn is_page(text: &str) -> bool {
+pub(crate) fn is_page(text: &str) -> bool {
     let text = words::bare(text);
     words::begins(text, "<!doctype") || words::begins(text, "<html")
 }

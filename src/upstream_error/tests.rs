@@ -93,12 +93,10 @@ fn kind_and_status_follow_from_the_status() {
     ] {
         assert_eq!(of_status(upstream), (kind, status), "{upstream}");
         let error = refused(upstream, "{}");
-        if matches!(upstream, 404 | 405) {
+        if matches!(upstream, 302 | 404 | 405) {
             // Nothing says that it speaks of a model.
-            assert!(
-                error.rejection().is_some_and(Rejection::has_no_path) && error.status == 502,
-                "{error}"
-            );
+            let wrong = error.rejection().and_then(Rejection::wrong_address);
+            assert_eq!((wrong, error.status), (Some(WrongAddress::NoPath), 502), "{error}");
             continue;
         }
         assert_eq!((error.kind, error.status), (kind, status));

@@ -295,6 +295,16 @@ fn a_path_that_the_upstream_does_not_serve_is_the_operators_fault() {
         ),
         (404, r#"{"detail":"Not Found: /api/v3/chat/completions"}"#),
         (405, r#"{"detail":"Method Not Allowed"}"#),
+        // A site's own page, which has a menu.
+        (
+            404,
+            "<!DOCTYPE html><html lang=\"en\"><title>Not Found | Router</title><nav>Models Chat Docs</nav><h1>Nothing at this address</h1></html>",
+        ),
+        // A server at another address.
+        (301, ""),
+        (308, "<a href=\"https://u/api/v3/chat/completions\">Permanent Redirect</a>.\n"),
+        // LM Studio answers everything with 200.
+        (200, r#"{"error":"Unexpected endpoint or method. (POST /api/v3/chat/completions)"}"#),
     ] {
         let (exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
         let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
@@ -323,6 +333,53 @@ fn a_path_that_the_upstream_does_not_serve_is_the_operators_fault() {
             (404, &json!("not_found_error")),
             "{body}"
         );
+    }
+}
+
+#[test]
+fn a_web_page_or_a_port_of_tls_in_place_of_the_api_is_the_operators_fault() {
+    let config = r#"{"upstreams":{"default":{"url":"http://u","base_path":"/api"}}}"#;
+    let page = "<!DOCTYPE html>\n<html lang=\"en\"><body class=\"x\">Open WebUI {loading}</body></html>";
+    let of_page = "Upstream sent a web page instead of an answer to /api/chat/completions (HTTP 200); \
+                   check url and base_path of upstream default: Open WebUI";
+    let of_tls = "Upstream expects TLS; write https:// in the url of upstream default: ";
+    for (status, body, expected) in [
+        (200, page, of_page),
+        (400, "Client sent an HTTP request to an HTTPS server.\n", of_tls),
+        (
+            400,
+            "<html><head><title>400 The plain HTTP request was sent to HTTPS port</title></head></html>",
+            of_tls,
+        ),
+    ] {
+        for stream in [true, false] {
+            let (exchange, _) = started(&drive::config(config), Pings::Sent, &ask(stream));
+            let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+            assert_eq!(answer.head.status, 502, "{body}");
+            assert_eq!(header(&answer.head, "x-should-retry"), Some("false"), "{body}");
+            let message = error_of(&answer.body)["message"].as_str().unwrap().to_owned();
+            assert!(message.starts_with(expected), "{message}");
+            assert_eq!(answer.report.outcome, Outcome::Failed(ErrorKind::Api, Fault::Operator));
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_no_retry_heals_is_not_asked_for_again() {
+    for (reason, heals) in [
+        (Unreachable::Refused, true),
+        (Unreachable::NoName, true),
+        (Unreachable::Closed, true),
+        (Unreachable::NotTls, false),
+        (Unreachable::NotHttp, false),
+        (Unreachable::OtherName, false),
+        (Unreachable::UnknownIssuer, false),
+    ] {
+        let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let mut body = Vec::new();
+        let head = exchange.failed(Failure::Unreachable(reason.clone()), NOW, &mut body).unwrap();
+        let told = header(&head, "x-should-retry");
+        assert_eq!((head.status, told), (502, (!heals).then_some("false")), "{reason:?}");
     }
 }
 

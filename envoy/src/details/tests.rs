@@ -32,7 +32,7 @@ fn envoys_reasons_are_told_in_the_words_of_all_hosts() {
         ("local_connection_failure", "no connection"),
         ("connection_timeout", "the connection timed out"),
         ("connection_termination", "it closed the connection before it answered"),
-        ("protocol_error", "it does not speak HTTP"),
+        ("protocol_error", "it does not speak HTTP (https:// instead of http://?)"),
         ("http1_premature_upstream_half_close", "it closed the connection before it answered"),
         ("remote_reset", "it refused the request"),
         ("remote_refused_stream_reset", "it refused the request"),
@@ -48,7 +48,7 @@ fn envoys_reasons_are_told_in_the_words_of_all_hosts() {
             &format!("{tls}CERTIFICATE_VERIFY_FAILED:TLS_error_end"),
             "TLS: its certificate is not valid",
         ),
-        (&format!("{tls}WRONG_VERSION_NUMBER:TLS_error_end"), "TLS: it does not speak TLS"),
+        (&format!("{tls}WRONG_VERSION_NUMBER:TLS_error_end"), "TLS: it does not speak TLS (http:// instead of https://?)"),
         (&format!("{tls}NO_SHARED_CIPHER:TLS_error_end"), "TLS: the handshake failed"),
         ("a_reason_of_tomorrow", "no connection"),
     ] {

@@ -101,6 +101,14 @@ wordings! {
         Alone: "invalid route" => "Cohere, Vertex";
     }
 
+    /// A port of TLS got HTTP without it, at the beginning of what the server says of that.
+    WANTS_TLS {
+        Alone: "client sent an http request to an https server" => "Go";
+        Alone: "the plain http request was sent to https port" => "nginx";
+        Alone: "speaking plain http to an ssl-enabled server port" => "Apache";
+        Alone: "this combination of host and port requires tls" => "Tomcat";
+    }
+
     /// Words before the time after which a retry may succeed.
     RETRY_AFTER {
         After: "retry in " | "try again in " | "retry after " | "try again after ";
