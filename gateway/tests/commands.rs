@@ -80,9 +80,9 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
         "--upstream: the conf",
     );
     assert_refused(&["serve", "--config", &secret], "upstreams.a.key.secret");
-    assert_refused(&["serve", "--config", &nowhere], "upstreams.b.url: expected a URL such as");
+    assert_refused(&["serve", "--config", &nowhere], "upstreams.b.url: expected a URL that begins with");
     assert_refused(&["serve", "--config", &unknown], "guards.pairings: unknown key");
-    assert_refused(&["serve", "--config", &path], "upstreams.a.url: expected a URL without a path");
+    assert_refused(&["serve", "--config", &path], "upstreams.a.url: expected a path such as");
     assert_refused(&["serve", "--config", "/no/such/file"], "/no/such/file");
     assert_refused(&["translate", "response", "--request", "/no/such/file"], "/no/such/file");
     for address in ["localhost", "8787", "127.0.0.1", "127.0.0.1:1x", ":8787", "127.0.0.1:99999"] {

@@ -1,14 +1,32 @@
 //! The address of an upstream, which hosts connect to, and the path before its endpoints.
 
-/// Checks the path before `/chat/completions`. Errors do not quote it, because a query may have a key.
-pub(super) fn check_base_path(path: &str) -> Result<(), &'static str> {
+/// The paths of endpoints, which people copy together with what stands before them.
+const ENDPOINTS: [&str; 3] = ["/chat/completions", "/messages", "/responses"];
+
+/// The path before the endpoints. Errors do not quote it, because a query may have a key.
+pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
+    let path = path.trim_end_matches('/');
+    let endpoint = ENDPOINTS.iter().find_map(|endpoint| path.strip_suffix(endpoint));
+    let path = endpoint.unwrap_or(path).trim_end_matches('/');
     // Angle brackets are those of a placeholder: no host could send a request there.
     let plain = |byte: u8| byte.is_ascii_graphic() && !matches!(byte, b'?' | b'#' | b'<' | b'>');
     let whole = path.is_empty() || path.starts_with('/');
-    if !whole || !path.bytes().all(plain) || path.ends_with("/chat/completions") {
-        return Err("expected a path such as \"/v1\", without a query or /chat/completions");
+    if !whole || !path.bytes().all(plain) {
+        return Err("expected a path such as \"/v1\", without a query");
     }
-    Ok(())
+    Ok(path)
+}
+
+/// The address and the base path of a URL as clients of the upstream have it; no path where the URL has none, and an
+/// endpoint is not part of it.
+pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
+    let url = url.trim_end_matches('/');
+    let host = url.find("://").map_or(0, |at| at.saturating_add(3));
+    let end = url.get(host..).and_then(|rest| rest.find(['/', '?', '#']));
+    let parts = end.and_then(|at| url.split_at_checked(host.saturating_add(at)));
+    let (address, path) = parts.unwrap_or((url, ""));
+    Address::parse(address)?;
+    Ok((address, (!path.is_empty()).then(|| base_path_of(path)).transpose()?))
 }
 
 /// The parts of an upstream's `url`.
@@ -29,7 +47,7 @@ impl<'a> Address<'a> {
         let (tls, authority) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(authority), _) => (true, authority),
             (None, Some(authority)) => (false, authority),
-            (None, None) => return Err("expected a URL such as https://api.example.com"),
+            (None, None) => return Err("expected a URL that begins with http:// or https://, such as http://localhost:11434/v1"),
         };
         let authority = authority.strip_suffix('/').unwrap_or(authority);
         if authority.contains('@') {

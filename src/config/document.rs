@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::address::check_base_path;
+use super::address::{base_path_of, split};
 use super::clients::ClientKeyDocument;
 use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
 use super::{
@@ -60,12 +60,13 @@ keys! {
 
     /// An upstream as it stands in the document.
     pub(super) UpstreamDocument {
-        /// Scheme, host and port: `https://api.example.com`. Envoy knows by its route where an upstream is, and takes
-        /// only `:authority` from here; every other host needs it.
+        /// Its base URL, as clients of its API have it: `https://api.example.com/v1`. Envoy knows by its route where an
+        /// upstream is, and takes only `:authority` and the path from here; every other host needs it.
         url: Option<String> = None;
         /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.
         cluster: Option<String> = None;
-        /// What stands before `/chat/completions`. Absent: that of the profile's vendor, `/v1` for most.
+        /// What stands before `/chat/completions`. Absent: the path of `url`, or else that of the profile's vendor, `/v1`
+        /// for most.
         base_path: Option<String> = None;
         /// What it speaks.
         protocol: Protocol = Protocol::Openai;
@@ -226,23 +227,28 @@ impl UpstreamDocument {
         let key = key_of(self.key, secret).or_else(|reason| refuse(path("key.secret"), reason))?;
         let headers = own_headers(self.headers, secret)
             .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
-        let base_path = self.base_path.as_deref().unwrap_or_else(|| self.profile.base_path());
-        let base_path = base_path.trim_end_matches('/');
-        check_base_path(base_path).or_else(|reason| refuse(path("base_path"), reason))?;
         let cluster = self.cluster.unwrap_or_default();
         if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
-        let url = self.url.as_deref().unwrap_or_default().trim_end_matches('/');
         // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream is.
-        if !url.is_empty() {
-            Address::parse(url).or_else(|reason| refuse(path("url"), reason))?;
+        let (url, path_of_url) = match self.url.as_deref().unwrap_or_default() {
+            "" => ("", None),
+            url => split(url).or_else(|reason| refuse(path("url"), reason))?,
+        };
+        let base_path = self.base_path.as_deref().map(base_path_of).transpose();
+        let base_path = base_path.or_else(|reason| refuse(path("base_path"), reason))?;
+        if path_of_url.is_some() && base_path.is_some() && path_of_url != base_path {
+            return refuse(path("base_path"), "expected none, because url has a path");
         }
         Ok(Upstream {
             name: name.to_owned(),
             url: url.to_owned(),
             cluster,
-            base_path: base_path.to_owned(),
+            base_path: base_path
+                .or(path_of_url)
+                .unwrap_or_else(|| self.profile.base_path())
+                .to_owned(),
             protocol: self.protocol,
             preset: self.profile.0,
             profile,

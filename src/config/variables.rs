@@ -3,7 +3,7 @@
 //! They complete a document that has at most one upstream. With several upstreams they would be ambiguous, so that is
 //! an error.
 
-use super::address::{Address, check_base_path};
+use super::address::split;
 use super::credentials::secret_of;
 use super::document::Preset;
 use super::{Config, Key, Target, Upstream};
@@ -82,16 +82,10 @@ impl Config {
     /// # Errors
     /// There are several upstreams, or the URL has another form.
     pub fn set_url(&mut self, url: &str, source: &str) -> Result<(), String> {
-        let url = url.trim_end_matches('/');
-        let host = url.find("://").map_or(0, |at| at.saturating_add(3));
-        let slash = url.get(host..).and_then(|rest| rest.find('/'));
-        let parts = slash.and_then(|at| url.split_at_checked(host.saturating_add(at)));
-        let (address, path) = parts.unwrap_or((url, ""));
-        Address::parse(address).map_err(|reason| at(source, reason))?;
-        check_base_path(path).map_err(|reason| at(source, reason))?;
+        let (address, path) = split(url).map_err(|reason| at(source, reason))?;
         let upstream = self.only_upstream(source)?;
         address.clone_into(&mut upstream.url);
-        if !path.is_empty() {
+        if let Some(path) = path {
             path.clone_into(&mut upstream.base_path);
         }
         Ok(())

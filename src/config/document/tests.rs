@@ -55,7 +55,11 @@ fn bad_documents_are_refused_with_path_and_expectation() {
         ),
         (
             r#"{"upstreams":{"a":{"url":"ftp://x"}}}"#,
-            "configuration: upstreams.a.url: expected a URL such as",
+            "configuration: upstreams.a.url: expected a URL that begins with http",
+        ),
+        (
+            r#"{"upstreams":{"a":{"url":"http://x/api","base_path":"/v1"}}}"#,
+            "configuration: upstreams.a.base_path: expected none, because url has a path",
         ),
         (
             r#"{"upstreams":{"a":{"base_path":"v1"}}}"#,

@@ -58,8 +58,8 @@ fn what_is_wrong_is_said_with_its_place() {
         (&[several, url], "UPSTREAM_URL: the configuration has several upstreams"),
         (&[url, ("CREOLE_PROFILE", "no")], "CREOLE_PROFILE: expected one of default, "),
         (
-            &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"url":"https://a/v1"}}}"#)],
-            "configuration: upstreams.a.url: expected a URL without a path",
+            &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"url":"https://a/v1?key=k"}}}"#)],
+            "configuration: upstreams.a.url: expected a path such as",
         ),
         (
             &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#)],
@@ -73,7 +73,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 #[test]
 fn keys_in_a_url_are_not_told_to_clients() {
-    for url in ["https://a/v1?key=sk-live-1", "https://a/v1/sk-live-1/chat/completions"] {
+    for url in ["https://a/v1?key=sk-live-1", "https://a/v1/sk-live-1?x#/chat/completions"] {
         let error = config(&[("UPSTREAM_URL", url)]).unwrap_err();
         assert!(error.starts_with("UPSTREAM_URL: expected a path such as"), "{error}");
         assert!(!error.contains("live"), "{error}");
@@ -86,14 +86,43 @@ fn keys_in_a_url_are_not_told_to_clients() {
 }
 
 #[test]
+fn a_url_is_taken_in_each_form_in_which_people_have_it() {
+    for (url, expected) in [
+        ("http://a", ("http://a", "/v1")),
+        ("http://a/", ("http://a", "/v1")),
+        ("http://a:1/v1", ("http://a:1", "/v1")),
+        ("https://a/api/v1//", ("https://a", "/api/v1")),
+        ("https://a/openai/v1/chat/completions", ("https://a", "/openai/v1")),
+        ("https://a/v1/chat/completions/", ("https://a", "/v1")),
+        ("https://a/v1/messages", ("https://a", "/v1")),
+        ("https://a/v1/responses", ("https://a", "/v1")),
+        ("https://a/chat/completions", ("https://a", "")),
+    ] {
+        let document = format!(r#"{{"upstreams":{{"a":{{"url":"{url}"}}}}}}"#);
+        for variable in [("UPSTREAM_URL", url), ("CREOLE_CONFIG", &document)] {
+            let made = config(&[variable]).unwrap();
+            let upstream = made.first_upstream().unwrap();
+            assert_eq!((&*upstream.url, &*upstream.base_path), expected, "{variable:?}");
+        }
+    }
+    let document =
+        r#"{"upstreams":{"a":{"url":"https://a","base_path":"/api/v1/chat/completions"}}}"#;
+    let made = config(&[("CREOLE_CONFIG", document)]).unwrap();
+    assert_eq!(made.first_upstream().unwrap().base_path, "/api/v1");
+}
+
+#[test]
 fn only_an_address_is_taken_for_one() {
-    let scheme = "a URL such as https://api.example.com";
+    let scheme =
+        "a URL that begins with http:// or https://, such as http://localhost:11434/v1";
     let credentials = "a URL without credentials (set a key instead)";
     let host = "a host in the URL";
     let port = "a port from 0 to 65535 in the URL";
-    let path = "a path such as \"/v1\", without a query or /chat/completions";
+    let path = "a path such as \"/v1\", without a query";
     for (url, expected) in [
         ("a.example", scheme),
+        ("localhost:11434/v1", scheme),
+        ("http://a?b", path),
         ("ftp://a", scheme),
         ("http://", scheme),
         ("https://", scheme),
