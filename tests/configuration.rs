@@ -259,7 +259,7 @@ fn every_example_serves_the_dialect_of_its_upstream() {
                 let target = config.upstreams.get(&sent.upstream).unwrap();
                 assert_eq!(sent.path, format!("{}/chat/completions", target.base_path), "{name}");
                 let key = sent.headers.iter().find(|(key, _)| key == "authorization").unwrap();
-                let own = text.contains("secret");
+                let own = text.contains("\"env\"");
                 assert_eq!(key.1.contains("secret-of-"), own, "{name}: {key:?}");
                 let body: Value = serde_json::from_slice(&sent.body).unwrap();
                 let model = body["model"].as_str().unwrap();

@@ -69,7 +69,7 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
     );
     assert_refused(
         &["serve", "--upstream", upstream, "--key-env", "NO_SUCH_KEY"],
-        "--key-env: expected a secret called \"NO_SUCH_KEY\", but found none",
+        "--key-env: expected an environment variable called \"NO_SUCH_KEY\", but found none",
     );
     assert_refused(
         &["serve", "--config", &several, "--key-env", "PATH"],
@@ -110,9 +110,9 @@ fn a_key_that_everyone_could_use_is_refused_at_the_start() {
     assert_refused(&[&everywhere[..], &["--config", &header]].concat(), "or say --allow-anyone");
     // Nobody's key goes on.
     let args = [&everywhere[..], &["--client-key-env", "PATH"]].concat();
-    assert_refused(&args, "upstreams.default.key: expected {\"secret\": NAME} or \"none\"");
+    assert_refused(&args, "upstreams.default.key: expected {\"env\": NAME} or \"none\"");
     let args = [&everywhere[..], &["--client-key-env", "NO_SUCH_KEY"]].concat();
-    assert_refused(&args, "--client-key-env: expected a secret called \"NO_SUCH_KEY\"");
+    assert_refused(&args, "--client-key-env: expected an environment variable called \"NO_SUCH_KEY\"");
     let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
     let output = command.args(&key).env("PATH", "k".repeat(40_000)).output().unwrap();
     let error = text(&output.stderr);
@@ -208,11 +208,11 @@ fn a_key_in_place_of_a_name_is_not_repeated() {
     let checked = creole(&["check-config", &file], "");
     assert_eq!(checked.status.code(), Some(1));
     assert!(
-        text(&checked.stderr).contains("upstreams.a.key.secret: expected the name of a secret")
+        text(&checked.stderr).contains("upstreams.a.key.secret: expected the name of an environment variable")
     );
     let served = creole(&["serve", "--upstream", "http://127.0.0.1:9", "--key-env", key], "");
     assert_eq!(served.status.code(), Some(2));
-    assert!(text(&served.stderr).contains("--key-env: expected the name of a secret"));
+    assert!(text(&served.stderr).contains("--key-env: expected the name of an environment variable"));
     for output in [checked, served] {
         let said = [text(&output.stdout), text(&output.stderr)].concat();
         assert!(!said.contains("SECRET123"), "{said}");

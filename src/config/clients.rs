@@ -5,7 +5,7 @@ use std::fmt;
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
-use super::credentials::{check_credential, secret_of};
+use super::credentials::{check_credential, named, secret_of};
 use crate::setting::keys;
 
 /// Longest name of a key, in bytes: it is a label of metrics.
@@ -21,9 +21,11 @@ pub struct ClientKeys(Vec<(String, [u8; 32])>);
 keys! {
     /// A key as it stands in the document.
     pub(super) ClientKeyDocument {
-        /// The secret's name.
+        /// The name of an environment variable, or of a Worker's secret.
+        env: Option<String> = None;
+        /// The former name of `env`.
         secret: Option<String> = None;
-        /// How the key is called in logs and metrics. Absent: by the secret's name.
+        /// How the key is called in logs and metrics. Absent: by the variable's name.
         name: Option<String> = None;
     }
 }
@@ -65,18 +67,18 @@ impl ClientKeys {
         document: &ClientKeyDocument,
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<(), (&'static str, String)> {
-        let secret_name = document.secret.as_deref().unwrap_or_default();
-        let key = secret_of(secret_name, secret).map_err(|reason| ("secret", reason))?;
-        let name = document.name.as_deref().unwrap_or(secret_name);
+        let (member, variable) = named(document.env.as_deref(), document.secret.as_deref());
+        let key = secret_of(variable, secret).map_err(|reason| (member, reason))?;
+        let name = document.name.as_deref().unwrap_or(variable);
         let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
         if name.is_empty() || name.len() > NAME_BYTES_MAX || !name.bytes().all(is_letter) {
-            // Without a name of its own, that of the secret may be the key itself.
+            // Without a name of its own, that of the variable may be the key itself.
             let expected = format!(
-                "expected at most {NAME_BYTES_MAX} letters, digits and any of - _ . (absent: the secret's name)"
+                "expected at most {NAME_BYTES_MAX} letters, digits and any of - _ . (absent: the variable's name)"
             );
             return Err(("name", expected));
         }
-        self.add(name, &key).map_err(|reason| ("secret", reason))
+        self.add(name, &key).map_err(|reason| (member, reason))
     }
 
     /// The name of the first of these keys that is one of them. It takes as long for a key that nearly is one as for

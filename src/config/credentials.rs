@@ -94,16 +94,26 @@ impl fmt::Debug for UpstreamHeader {
 }
 
 keys! {
-    /// A secret of the host, as a document names it.
+    /// An environment variable, or a secret of a Worker, as a document names it.
     pub(super) SecretDocument {
-        /// The secret's name.
+        /// The name of an environment variable, or of a Worker's secret.
+        env: Option<String> = None;
+        /// The former name of `env`.
         secret: Option<String> = None;
     }
 }
 
 impl SecretDocument {
     fn name(&self) -> &str {
-        self.secret.as_deref().unwrap_or_default()
+        named(self.env.as_deref(), self.secret.as_deref()).1
+    }
+}
+
+/// The member that names a variable, and the variable's name.
+pub(super) fn named<'d>(env: Option<&'d str>, secret: Option<&'d str>) -> (&'static str, &'d str) {
+    match (env, secret) {
+        (None, Some(name)) => ("secret", name),
+        (name, _) => ("env", name.unwrap_or_default()),
     }
 }
 
@@ -117,7 +127,7 @@ impl<T: Keys> Setting for Unquoted<T> {
     const TYPE: ValueType = ValueType::Secret(T::FIELDS);
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        let expected = "expected {\"secret\": NAME}; a key itself is never written here";
+        let expected = "expected {\"env\": NAME}; a key itself is never written here";
         T::read(reader).map(Self).map_err(|error| unquoted(error, expected))
     }
 }
@@ -142,7 +152,7 @@ impl Setting for KeyDocument {
     ]);
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error> {
-        const EXPECTED: &str = "expected \"client\", \"none\" or {\"secret\": NAME}, where NAME is an environment \
+        const EXPECTED: &str = "expected \"client\", \"none\" or {\"env\": NAME}, where NAME is an environment \
                                 variable or a Worker's secret; a key itself is never written here";
         if reader.kind()? == ValueKind::String {
             return match &*reader.string()?.decode() {
@@ -182,15 +192,18 @@ impl Setting for HeaderDocument {
     }
 }
 
-/// The key that a document means, or the reason why there is no such key.
+/// The key that a document means, or the member that is wrong and the reason.
 pub(super) fn key_of(
     document: KeyDocument,
     secret: &impl Fn(&str) -> Option<String>,
-) -> Result<Key, String> {
+) -> Result<Key, (&'static str, String)> {
     match document {
         KeyDocument::Client => Ok(Key::Client),
         KeyDocument::None => Ok(Key::None),
-        KeyDocument::Secret(document) => Key::own(secret_of(document.name(), secret)?),
+        KeyDocument::Secret(SecretDocument { env, secret: former }) => {
+            let (member, name) = named(env.as_deref(), former.as_deref());
+            secret_of(name, secret).and_then(Key::own).map_err(|reason| (member, reason))
+        }
     }
 }
 
@@ -254,7 +267,7 @@ pub(super) fn check_credential(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The value of a secret of this name, or the reason why there is no such secret.
+/// The value of a variable of this name, or the reason why there is no such variable.
 pub(super) fn secret_of(
     secret_name: &str,
     secret: &impl Fn(&str) -> Option<String>,
@@ -262,12 +275,13 @@ pub(super) fn secret_of(
     match secret(secret_name) {
         Some(value) if !value.is_empty() => Ok(value),
         _ if is_variable(secret_name) => {
-            Err(format!("expected a secret called {}, but found none", quoted(secret_name)))
+            let name = quoted(secret_name);
+            Err(format!("expected an environment variable called {name}, but found none"))
         }
         // It may be the key itself.
         _ => {
-            let reason = "expected the name of a secret, but found none of that name; a key itself is \
-                          never written here";
+            let reason = "expected the name of an environment variable, but found none of that name; a key \
+                          itself is never written here";
             Err(reason.to_owned())
         }
     }

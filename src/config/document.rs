@@ -6,8 +6,7 @@ use super::address::{base_path_of, split};
 use super::clients::ClientKeyDocument;
 use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
 use super::{
-    Address, Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream,
-    Upstream,
+    Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
 };
 use crate::dialect::presets::{PRESETS, Server};
 use crate::dialect::profile::Profile;
@@ -54,7 +53,7 @@ keys! {
         /// Which model of which upstream serves which model of the client: an exact name, then the longest prefix such
         /// as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).
         models: Option<Named<Target>> = None;
-        /// The keys that clients may have, each a secret of the host. Absent: Creole does not ask who a client is.
+        /// The keys that clients may have, each in an environment variable. Absent: Creole does not ask who a client is.
         client_keys: Option<Vec<Unquoted<ClientKeyDocument>>> = None;
     }
 
@@ -72,11 +71,11 @@ keys! {
         protocol: Protocol = Protocol::Openai;
         /// What kind of server it is.
         profile: Preset = Preset::default();
-        /// Which credential it gets: `"client"`, the one that the client sent, `{"secret": NAME}`, a secret of the
-        /// host, or `"none"`.
+        /// Which credential it gets: `"client"`, the one that the client sent, `{"env": NAME}`, the
+        /// environment variable of that name, or `"none"`.
         key: KeyDocument = KeyDocument::Client;
-        /// Headers that go with every request there, by name. A value is a text or `{"secret": NAME}`, a secret of the
-        /// host.
+        /// Headers that go with every request there, by name. A value is a text or `{"env": NAME}`, the
+        /// environment variable of that name.
         headers: Option<Named<HeaderDocument>> = None;
         /// Flags of the profile that are different here.
         profile_overrides: Option<Overrides<Profile>> = None;
@@ -224,7 +223,8 @@ impl UpstreamDocument {
             own.apply(guards).map_err(|error| error.in_key(&path("guards")))?;
             guards.check(&path("guards"))?;
         }
-        let key = key_of(self.key, secret).or_else(|reason| refuse(path("key.secret"), reason))?;
+        let key = key_of(self.key, secret)
+            .or_else(|(member, reason)| refuse(path(&format!("key.{member}")), reason))?;
         let headers = own_headers(self.headers, secret)
             .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
         let cluster = self.cluster.unwrap_or_default();

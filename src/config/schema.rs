@@ -109,7 +109,12 @@ fn value_type(json: &mut Writer<'_>, of: &ValueType) {
         ValueType::Object(fields) | ValueType::Overrides(fields) => object(json, fields),
         ValueType::Secret(fields) => {
             object(json, fields);
-            json.key("required").begin_array().text("secret").end_array();
+            json.key("anyOf").begin_array();
+            for name in ["env", "secret"] {
+                json.begin_object().key("required").begin_array().text(name).end_array();
+                json.end_object();
+            }
+            json.end_array();
         }
         ValueType::Map(of) => {
             json.kind("object").key("additionalProperties").begin_object();
@@ -192,7 +197,7 @@ fn values(of: &ValueType) -> String {
         ValueType::Words(words) => listed(&mut words.iter().map(|(word, _)| word)),
         ValueType::Names(names) => listed(&mut names.iter()),
         ValueType::AnyOf(types) => types.iter().map(values).collect::<Vec<_>>().join(" or "),
-        ValueType::Secret(_) => "`{\"secret\": NAME}`".to_owned(),
+        ValueType::Secret(_) => "`{\"env\": NAME}`".to_owned(),
         ValueType::Map(of) => format!("{}, by name", values(of)),
         ValueType::Object(_) | ValueType::Overrides(_) | ValueType::Members => "object".to_owned(),
     }

@@ -3,7 +3,7 @@
 //! They complete a document that has at most one upstream. With several upstreams they would be ambiguous, so that is
 //! an error.
 
-use super::address::split;
+use super::address::{Address, split};
 use super::credentials::secret_of;
 use super::document::Preset;
 use super::{Config, Key, Target, Upstream};
@@ -178,7 +178,7 @@ impl Config {
         let gets = |upstream: &&Upstream| upstream.key == Key::Client;
         match self.upstreams.values().find(gets) {
             Some(upstream) if !self.client_keys.is_empty() => Err(format!(
-                "configuration: upstreams.{}.key: expected {{\"secret\": NAME}} or \"none\", because there are \
+                "configuration: upstreams.{}.key: expected {{\"env\": NAME}} or \"none\", because there are \
                  client_keys, which no upstream gets",
                 upstream.name
             )),

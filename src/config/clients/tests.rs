@@ -16,7 +16,7 @@ fn config(text: &str) -> Result<Config, String> {
 
 #[test]
 fn a_key_is_known_by_its_name_and_kept_as_a_hash() {
-    let read = config(r#"{"client_keys":[{"secret":"A","name":"team-a"},{"secret":"B"}]}"#);
+    let read = config(r#"{"client_keys":[{"env":"A","name":"team-a"},{"secret":"B"}]}"#);
     let keys = read.unwrap().client_keys;
     let name = |key: &str| keys.name_of([key].into_iter());
     assert_eq!(name("key-of-a"), Some("team-a"));
@@ -33,7 +33,7 @@ fn a_key_is_known_by_its_name_and_kept_as_a_hash() {
 #[test]
 fn keys_that_cannot_be_used_are_refused_with_their_place_and_without_the_key() {
     for (text, expected) in [
-        (r#"[{"secret":"NONE"}]"#, "[0].secret: expected a secret called \"NONE\""),
+        (r#"[{"secret":"NONE"}]"#, "[0].secret: expected an environment variable called \"NONE\""),
         (r#"[{"secret":"A"},{"secret":"TWO_LINES"}]"#, "[1].secret: expected a key in one line"),
         (
             r#"[{"secret":"A"},{"secret":"SAME"}]"#,
@@ -42,9 +42,9 @@ fn keys_that_cannot_be_used_are_refused_with_their_place_and_without_the_key() {
         (r#"[{"secret":"A"},{"secret":"B","name":"A"}]"#, "[1].secret: expected a name of its own"),
         (r#"[{"secret":"A","name":"a b"}]"#, "[0].name: expected at most 64 letters"),
         (r#"[{"secret":"A","name":""}]"#, "[0].name: expected at most 64 letters"),
-        (r#"["sk-key"]"#, "[0]: expected {\"secret\": NAME}"),
-        (r#"[{"key":"sk-key"}]"#, "[0]: expected {\"secret\": NAME}"),
-        (r#"[{"name":"a"}]"#, "[0].secret: expected the name of a secret"),
+        (r#"["sk-key"]"#, "[0]: expected {\"env\": NAME}"),
+        (r#"[{"key":"sk-key"}]"#, "[0]: expected {\"env\": NAME}"),
+        (r#"[{"name":"a"}]"#, "[0].env: expected the name of an environment variable"),
     ] {
         let error = config(&format!("{{\"client_keys\":{text}}}")).unwrap_err();
         let expected = ["configuration: client_keys", expected].concat();
@@ -59,7 +59,7 @@ fn no_upstream_gets_the_key_of_a_client_of_ours() {
         format!(r#"{{"client_keys":[{{"secret":"A"}}],"upstreams":{{"u":{{"key":{key}}}}}}}"#)
     };
     let error = config(&text(r#""client""#)).unwrap().check_client_keys().unwrap_err();
-    assert!(error.starts_with("configuration: upstreams.u.key: expected {\"secret\""), "{error}");
+    assert!(error.starts_with("configuration: upstreams.u.key: expected {\"env\""), "{error}");
     for key in [r#""none""#, r#"{"secret":"B"}"#] {
         assert_eq!(config(&text(key)).unwrap().check_client_keys(), Ok(()));
     }

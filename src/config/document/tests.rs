@@ -51,7 +51,11 @@ fn bad_documents_are_refused_with_path_and_expectation() {
         ),
         (
             r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#,
-            "configuration: upstreams.a.key.secret: expected a secret called \"NO\"",
+            "configuration: upstreams.a.key.secret: expected an environment variable called \"NO\"",
+        ),
+        (
+            r#"{"upstreams":{"a":{"key":{"env":"NO"}}}}"#,
+            "configuration: upstreams.a.key.env: expected an environment variable called \"NO\"",
         ),
         (
             r#"{"upstreams":{"a":{"url":"ftp://x"}}}"#,
@@ -107,12 +111,16 @@ fn what_is_no_json_is_named_by_line_and_column() {
 
 #[test]
 fn secrets_are_found_and_never_printed() {
-    let config = config(r#"{"upstreams":{"a":{"key":{"secret":"KEY"}}}}"#).unwrap();
-    assert_eq!(
-        config.upstreams.get("a").unwrap().key,
-        crate::config::Key::Secret("sk-canary".to_owned())
-    );
-    assert!(!format!("{config:?}").contains("canary"));
+    // The second is the former name.
+    for member in ["env", "secret"] {
+        let document = format!(r#"{{"upstreams":{{"a":{{"key":{{"{member}":"KEY"}}}}}}}}"#);
+        let config = config(&document).unwrap();
+        assert_eq!(
+            config.upstreams.get("a").unwrap().key,
+            crate::config::Key::Secret("sk-canary".to_owned())
+        );
+        assert!(!format!("{config:?}").contains("canary"));
+    }
 }
 
 #[test]
@@ -122,6 +130,7 @@ fn a_key_that_stands_in_the_document_is_never_quoted() {
         r#"["sk-live-1"]"#,
         r#"{"value":"sk-live-1"}"#,
         r#"{"sk-live-1":true}"#,
+        r#"{"env":"sk-live-1"}"#,
         r#"{"secret":"sk-live-1"}"#,
         r#"{"secret":{"sk-live-1":1}}"#,
         r#"{"secret":"KEY","sk-live-1":""}"#,

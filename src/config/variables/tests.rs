@@ -63,7 +63,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ),
         (
             &[("CREOLE_CONFIG", r#"{"upstreams":{"a":{"key":{"secret":"NO"}}}}"#)],
-            "configuration: upstreams.a.key.secret: expected a secret called \"NO\"",
+            "configuration: upstreams.a.key.secret: expected an environment variable called \"NO\"",
         ),
     ] {
         let error = config(variables).unwrap_err();
