@@ -141,7 +141,7 @@ impl Filter {
         }
         let pings = settings.deferred_flush;
         let mut shortest =
-            settings.stall_after_ms(pings).min(settings.first_byte_after_ms(pings, true));
+            settings.stall_after_ms(pings).min(settings.first_byte_after_ms(pings, false));
         if pings {
             shortest = shortest.min(settings.ping_interval_ms);
         }

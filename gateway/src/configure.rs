@@ -28,6 +28,9 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
         added.map_err(Failed::Usage)?;
     }
+    if let Some(seconds) = options.first_byte_timeout {
+        config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
+    }
     check_addresses(&config)?;
     config.check_client_keys().map_err(Failed::Usage)?;
     Ok(config)

@@ -73,9 +73,9 @@ keys! {
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000, MILLISECONDS;
-        /// Longest wait for the upstream's head, in milliseconds, and at least the longest for the first content of an
-        /// answer that is no stream; 0: as `stall_timeout_ms`, but 590,000 for answers that are no stream where that is
-        /// 0 too.
+        /// Longest wait for the upstream's head, in milliseconds, and at least the longest for its first content; 0: as
+        /// `stall_timeout_ms` where that is set, else 590,000, but for streams 120,000 in Envoy and 240,000 in Envoy
+        /// with `deferred_flush`.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000, MILLISECONDS;
@@ -237,12 +237,12 @@ impl Settings {
         self.request_bytes_max.saturating_mul(2)
     }
 
-    /// The longest wait for an upstream's head. Without a stream, servers send it when the answer is
-    /// done, and SDKs wait ten minutes for it.
+    /// The longest wait for an upstream's head. `is_patient`: the client waits for a whole answer, as SDKs do for ten
+    /// minutes, or for a stream in which it gets pings meanwhile. A laptop reads a long prompt for minutes.
     #[must_use]
-    pub fn first_byte_after_ms(&self, pings: bool, stream: bool) -> u64 {
+    pub fn first_byte_after_ms(&self, pings: bool, is_patient: bool) -> u64 {
         match self.first_byte_timeout_ms {
-            0 if !stream && self.stall_timeout_ms == 0 => 590_000,
+            0 if is_patient && self.stall_timeout_ms == 0 => 590_000,
             0 => self.stall_after_ms(pings),
             chosen => chosen,
         }

@@ -111,9 +111,9 @@ impl Exchange {
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());
         // A count is made at once, and can be estimated.
-        let at_once = context.stream || count.is_some();
+        let is_patient = count.is_none() && (!context.stream || self.can.ping == Pings::Sent);
         let pings = self.can.ping != Pings::No;
-        let timeout_ms = self.config.settings.first_byte_after_ms(pings, at_once);
+        let timeout_ms = self.config.settings.first_byte_after_ms(pings, is_patient);
         let purpose = match count {
             Some(count) => Purpose::Count(count, context),
             None => Purpose::Answer(context),

@@ -39,6 +39,8 @@ enum Awaited {
     /// The first content of an answer that is no stream. Some servers send their head, and then line ends,
     /// while a model thinks; others send the head when the answer is there. Both may take as long.
     Whole,
+    /// The first content of a stream. Servers that send their head at once (mlx-lm, DeepSeek) read the prompt after it.
+    First,
     /// More.
     More,
 }
@@ -103,7 +105,7 @@ impl Watchdog {
     /// The upstream's head has come, of an answer that is a stream or is not. The time before it was no silence
     /// between signs of life.
     pub(crate) fn head(&mut self, is_stream: bool, now: Millis) {
-        self.awaited = if is_stream { Awaited::More } else { Awaited::Whole };
+        self.awaited = if is_stream { Awaited::First } else { Awaited::Whole };
         self.byte_at = now;
         self.progress_at = now;
     }
@@ -116,7 +118,7 @@ impl Watchdog {
     /// The upstream has sent `progress` pieces of content so far.
     pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
         // Comments in front of an answer that is no stream are signs of life, as line ends are.
-        let is_first = self.awaited == Awaited::Whole && progress > 0;
+        let is_first = matches!(self.awaited, Awaited::Whole | Awaited::First) && progress > 0;
         if progress != self.progress || is_first {
             self.awaited = Awaited::More;
             self.progress = progress;
@@ -168,8 +170,8 @@ impl Watchdog {
         if now >= self.give_up_at() {
             return Due::Stalled(match self.awaited {
                 Awaited::Head | Awaited::Whole => "Upstream did not answer in time.",
-                Awaited::More if now >= self.silent_at() => "Upstream stopped sending.",
-                Awaited::More => "Upstream sends signs of life, but no content.",
+                Awaited::First | Awaited::More if now >= self.silent_at() => "Upstream stopped sending.",
+                Awaited::First | Awaited::More => "Upstream sends signs of life, but no content.",
             });
         }
         if self.ping_is_due(now) { Due::Ping } else { Due::Nothing }
@@ -198,7 +200,7 @@ impl Watchdog {
         let more_at = self.silent_at().min(self.no_progress_at());
         match self.awaited {
             Awaited::Head => answer_at,
-            Awaited::Whole => answer_at.max(more_at),
+            Awaited::Whole | Awaited::First => answer_at.max(more_at),
             Awaited::More => more_at,
         }
     }

@@ -374,10 +374,33 @@ fn a_count_that_does_not_end_is_estimated() {
 }
 
 #[test]
+fn a_stream_whose_prompt_is_read_for_minutes_is_waited_for_with_pings() {
+    // With its head at once, or with the first word.
+    for head_after in [1, 500] {
+        let (mut exchange, body) = kept_waiting(true, "{}", head_after, b": reading\n\n", 580);
+        assert!(!exchange.is_ended(), "{}", String::from_utf8_lossy(&body));
+        let mut body = Vec::new();
+        let chunk = b"data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n";
+        exchange.piece(chunk, NOW + 580_000, &mut body);
+        // From its first content on, the shorter limit of silence counts.
+        exchange.timeout(NOW + 580_000 + 239_000, &mut body);
+        assert!(!exchange.is_ended());
+        exchange.timeout(NOW + 580_000 + 240_000, &mut body);
+        assert!(exchange.is_ended());
+    }
+    // Where nothing can be written meanwhile, clients would give up first.
+    for (ping, wait_ms) in [(Pings::No, 120_000), (Pings::AfterHead, 240_000)] {
+        let (exchange, _) = started(&drive::config("{}"), ping, &ask(true));
+        assert_eq!(exchange.poll_timeout(), Some(NOW + wait_ms));
+    }
+}
+
+#[test]
 fn a_whole_answer_may_take_as_long_as_clients_wait_for_it() {
     for (settings, stream, wait_ms) in [
         ("{}", false, 590_000),
-        ("{}", true, 240_000),
+        ("{}", true, 590_000),
+        (r#"{"stall_timeout_ms": 60000}"#, true, 60_000),
         // What an operator chose is what they get.
         (r#"{"stall_timeout_ms": 60000}"#, false, 60_000),
         (r#"{"first_byte_timeout_ms": 70000}"#, false, 70_000),
@@ -457,6 +480,7 @@ fn a_whole_answer_that_is_kept_alive_by_line_ends_is_waited_for_as_long_as_its_h
         assert!(!exchange.is_ended(), "{piece}");
         assert_eq!(exchange.poll_timeout(), Some(NOW + 590_000), "{piece}");
     }
-    // In a stream such line ends are no content.
-    assert!(kept_waiting(true, "{}", 1, b"\n", 290).0.is_ended());
+    // In a stream such line ends are no content, and it may take as long until some comes.
+    assert!(!kept_waiting(true, "{}", 1, b"\n", 580).0.is_ended());
+    assert!(kept_waiting(true, "{}", 1, b"\n", 600).0.is_ended());
 }

@@ -25,6 +25,10 @@ pub(crate) struct Serve {
     /// Environment variable with a key that clients may have; may be repeated. Other requests get 401
     #[arg(long, value_name = "NAME")]
     pub(crate) client_key_env: Vec<String>,
+    /// How long the upstream may take until its first word, in seconds; without it, 590 unless the configuration says
+    /// otherwise
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) first_byte_timeout: Option<u64>,
     #[command(flatten)]
     pub(crate) door: Door,
 }
