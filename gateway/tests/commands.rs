@@ -58,7 +58,7 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
         rig::file(r#"{"upstreams": {"a": {"url": "http://a", "key": {"secret": "NO_SUCH_KEY"}}}}"#);
     let nowhere = rig::file(r#"{"upstreams": {"a": {"url": "http://a"}, "b": {}}}"#);
     let unknown = rig::file(r#"{"guards": {"pairings": "repair"}}"#);
-    let path = rig::file(r#"{"upstreams": {"a": {"url": "http://a/v1"}}}"#);
+    let path = rig::file(r#"{"upstreams": {"a": {"url": "http://a/v1?x"}}}"#);
     let upstream = "http://127.0.0.1:1";
     assert_refused(&["serve"], "no upstream: give --upstream URL");
     assert_refused(&["serve", "--upstream", "localhost:11434"], "--upstream: expected a URL");
@@ -80,7 +80,10 @@ fn flags_and_configurations_that_cannot_be_used_are_refused_in_one_line() {
         "--upstream: the conf",
     );
     assert_refused(&["serve", "--config", &secret], "upstreams.a.key.secret");
-    assert_refused(&["serve", "--config", &nowhere], "upstreams.b.url: expected a URL that begins with");
+    assert_refused(
+        &["serve", "--config", &nowhere],
+        "upstreams.b.url: expected a URL that begins with",
+    );
     assert_refused(&["serve", "--config", &unknown], "guards.pairings: unknown key");
     assert_refused(&["serve", "--config", &path], "upstreams.a.url: expected a path such as");
     assert_refused(&["serve", "--config", "/no/such/file"], "/no/such/file");
@@ -112,7 +115,10 @@ fn a_key_that_everyone_could_use_is_refused_at_the_start() {
     let args = [&everywhere[..], &["--client-key-env", "PATH"]].concat();
     assert_refused(&args, "upstreams.default.key: expected {\"env\": NAME} or \"none\"");
     let args = [&everywhere[..], &["--client-key-env", "NO_SUCH_KEY"]].concat();
-    assert_refused(&args, "--client-key-env: expected an environment variable called \"NO_SUCH_KEY\"");
+    assert_refused(
+        &args,
+        "--client-key-env: expected an environment variable called \"NO_SUCH_KEY\"",
+    );
     let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
     let output = command.args(&key).env("PATH", "k".repeat(40_000)).output().unwrap();
     let error = text(&output.stderr);
@@ -208,11 +214,14 @@ fn a_key_in_place_of_a_name_is_not_repeated() {
     let checked = creole(&["check-config", &file], "");
     assert_eq!(checked.status.code(), Some(1));
     assert!(
-        text(&checked.stderr).contains("upstreams.a.key.secret: expected the name of an environment variable")
+        text(&checked.stderr)
+            .contains("upstreams.a.key.secret: expected the name of an environment variable")
     );
     let served = creole(&["serve", "--upstream", "http://127.0.0.1:9", "--key-env", key], "");
     assert_eq!(served.status.code(), Some(2));
-    assert!(text(&served.stderr).contains("--key-env: expected the name of an environment variable"));
+    assert!(
+        text(&served.stderr).contains("--key-env: expected the name of an environment variable")
+    );
     for output in [checked, served] {
         let said = [text(&output.stdout), text(&output.stderr)].concat();
         assert!(!said.contains("SECRET123"), "{said}");

@@ -47,7 +47,11 @@ impl<'a> Address<'a> {
         let (tls, authority) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
             (Some(authority), _) => (true, authority),
             (None, Some(authority)) => (false, authority),
-            (None, None) => return Err("expected a URL that begins with http:// or https://, such as http://localhost:11434/v1"),
+            (None, None) => {
+                return Err(
+                    "expected a URL that begins with http:// or https://, such as http://localhost:11434/v1",
+                );
+            }
         };
         let authority = authority.strip_suffix('/').unwrap_or(authority);
         if authority.contains('@') {

@@ -53,7 +53,8 @@ keys! {
         /// Which model of which upstream serves which model of the client: an exact name, then the longest prefix such
         /// as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).
         models: Option<Named<Target>> = None;
-        /// The keys that clients may have, each in an environment variable. Absent: Creole does not ask who a client is.
+        /// The keys that clients may have, each in an environment variable. Absent: Creole does not ask who a client
+        /// is.
         client_keys: Option<Vec<Unquoted<ClientKeyDocument>>> = None;
     }
 

@@ -6,6 +6,7 @@
 //!
 //! [`Rejection`] holds what an upstream refused; its only way to a client is [`Error::rejected`].
 
+mod for_log;
 mod rejection;
 
 use std::borrow::Cow;

@@ -13,6 +13,8 @@ pub(crate) struct Rejection {
     pub(crate) status: u16,
     /// `details.error_code`, on which clients act.
     pub(crate) code: Option<String>,
+    /// The upstream's `code` and `type`, for the log.
+    pub(crate) codes: Vec<String>,
     /// The upstream's words, without credentials; empty if it has no words.
     pub(crate) message: String,
     /// Seconds until the upstream takes a request again.
@@ -179,13 +181,12 @@ impl WrongAddress {
 
     /// What the client reads once it is known where the request went.
     pub(crate) fn words_with(self, path: &str, status: u16, upstream: &str, words: &str) -> String {
-        let check = format!("check url and base_path of upstream {upstream}");
         match self {
-            Self::NoPath => {
-                format!("Upstream does not serve {path} (HTTP {status}); {check}: {words}")
-            }
+            Self::NoPath => format!(
+                "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {upstream}: {words}"
+            ),
             Self::OfPages => format!(
-                "Upstream sent a web page instead of an answer to {path} (HTTP {status}); {check}: {words}"
+                "Upstream sent a web page instead of an answer to {path} (HTTP {status}); check url and base_path of upstream {upstream}: {words}"
             ),
             Self::WantsTls => format!(
                 "Upstream expects TLS; write https:// in the url of upstream {upstream}: {words}"
@@ -291,6 +292,18 @@ impl Rejection {
             )
         };
         self.reasons.iter().any(hides).then_some(&*self.message)
+    }
+
+    /// Creole's own words for the log, out of the message for the client; the upstream's are not for it.
+    pub(super) fn reason_for_log(&self, message: &str) -> Option<String> {
+        self.reasons.iter().find_map(|reason| match reason {
+            Reason::WrongAddress(_) => {
+                let own = message.strip_suffix(&*self.words()).unwrap_or_default();
+                Some(own.trim_end_matches(": ").to_owned())
+            }
+            Reason::ContextTooLong(limit) | Reason::RateTooLow(limit) => Some(limit.words()),
+            _ => None,
+        })
     }
 
     /// What answers at the operator's address, where it is not the API.

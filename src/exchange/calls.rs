@@ -108,6 +108,7 @@ impl Exchange {
         };
         let (protocol, path) = (target.protocol, self.upstream_path(target));
         let headers = self.upstream_headers(target, context.stream)?;
+        self.report.upstream_model.clone_from(&context.upstream_model);
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());
         // A count is made at once, and can be estimated.

@@ -8,7 +8,7 @@ use super::{Exchange, JSON};
 use crate::Millis;
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::headers::{self, Header};
-use crate::observe::report::{Cause, Outcome};
+use crate::observe::report::{Cause, Outcome, served_model};
 use crate::protocols::messages::write_error;
 use crate::upstream_error;
 
@@ -135,6 +135,11 @@ impl Exchange {
         let mut head = Head { status, headers: Vec::new() };
         head.add("content-type", body.content_type().to_owned());
         head.add("request-id", self.report.request_id.clone());
+        let answer = self.answer().map_or(&self.report.answer, |answer| answer.report());
+        let model = served_model(&self.report.upstream_model, answer);
+        if headers::is_value(model) {
+            head.add("x-creole-model", model.to_owned());
+        }
         let warnings = self.warnings();
         if let Some(codes) = warnings.header() {
             head.add("x-creole-warnings", codes);
@@ -192,6 +197,7 @@ impl Exchange {
                     self.hide_credentials(&mut message);
                     self.report.upstream_message = Some(message);
                 }
+                self.note_reason(&error);
                 self.fail(&error, now);
             }
         }
@@ -219,6 +225,7 @@ impl Exchange {
 
     /// Refuses a request.
     pub(super) fn refuse(&mut self, error: &Error) {
+        self.note_reason(error);
         if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
             self.report.failed_by.get_or_insert(Cause::Guard);
         }
@@ -270,6 +277,16 @@ impl Exchange {
         }
         self.count_bytes(self.output.body.len().saturating_sub(before));
         self.watchdog.sent(now);
+    }
+
+    /// Keeps for the log why it failed.
+    fn note_reason(&mut self, error: &Error) {
+        self.report.reason = error.reason_for_log();
+        let codes = error.rejection().map(|rejection| rejection.codes.join(","));
+        self.report.upstream_codes = codes.filter(|codes| !codes.is_empty()).map(|mut codes| {
+            self.hide_credentials(&mut codes);
+            codes
+        });
     }
 
     /// What an upstream says can quote the credential that it got, which need not look like one.

@@ -88,6 +88,9 @@ impl Exchange {
     fn note_progress(&mut self, now: Millis) {
         let heard = self.state.round().and_then(|round| round.heard());
         let Some((progress, spoken, ending)) = heard else { return };
+        if progress > 0 {
+            self.watchdog.begun();
+        }
         self.watchdog.progress(spoken, now);
         self.watchdog.ending(ending, now);
         if progress > 0 {

@@ -55,7 +55,8 @@ pub enum Unreachable {
 impl Unreachable {
     /// Whether another request could reach it. SDKs and agents would ask for minutes.
     pub(super) fn heals(&self) -> bool {
-        !(self.is_of_url() || matches!(self, Self::UnknownIssuer | Self::Expired | Self::BadCertificate))
+        !(self.is_of_url()
+            || matches!(self, Self::UnknownIssuer | Self::Expired | Self::BadCertificate))
     }
 
     /// Whether the configuration names another server, or the wrong scheme.

@@ -115,6 +115,13 @@ impl Watchdog {
         self.byte_at = now;
     }
 
+    /// The model has begun to write a stream, if only white space: a model that goes astray writes no end of it.
+    pub(crate) fn begun(&mut self) {
+        if self.awaited == Awaited::First {
+            self.awaited = Awaited::More;
+        }
+    }
+
     /// The upstream has sent `progress` pieces of content so far.
     pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
         // Comments in front of an answer that is no stream are signs of life, as line ends are.
@@ -170,7 +177,9 @@ impl Watchdog {
         if now >= self.give_up_at() {
             return Due::Stalled(match self.awaited {
                 Awaited::Head | Awaited::Whole => "Upstream did not answer in time.",
-                Awaited::First | Awaited::More if now >= self.silent_at() => "Upstream stopped sending.",
+                Awaited::First | Awaited::More if now >= self.silent_at() => {
+                    "Upstream stopped sending."
+                }
                 Awaited::First | Awaited::More => "Upstream sends signs of life, but no content.",
             });
         }

@@ -16,6 +16,8 @@ pub struct RequestContext {
     pub model: String,
     /// The upstream knows it by another name.
     pub model_mapped: bool,
+    /// That name: what the upstream is asked for.
+    pub upstream_model: String,
     /// The limit of the answer in the upstream's request; 0 where that is not known.
     pub max_tokens: u64,
     /// Whether the client wants a stream.

@@ -132,6 +132,11 @@ fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
     }
     for (key, value) in [
         ("model", Some(&report.model)),
+        ("upstream_model", Some(&report.upstream_model)),
+        (
+            "served_model",
+            report.answer.model.as_ref().filter(|_| !report.upstream_model.is_empty()),
+        ),
         ("upstream", Some(upstream)),
         ("upstream_request_id", report.upstream_request_id.as_ref()),
         ("upstream_id", report.answer.upstream_id.as_ref()),
@@ -141,6 +146,11 @@ fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
     ] {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             json.key(key).text(short(value));
+        }
+    }
+    for (key, value) in [("reason", &report.reason), ("upstream_codes", &report.upstream_codes)] {
+        if let Some(value) = value {
+            json.key(key).text(words::beginning(value, MESSAGE_BYTES_MAX));
         }
     }
     if let Some(message) = report.upstream_message.as_deref().filter(|text| !text.is_empty()) {

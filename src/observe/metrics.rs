@@ -80,6 +80,8 @@ metrics! {
         "Time that was spent on translation, request and answer together";
     TOKENS = Counter "creole_tokens_total" ["kind", "model", "upstream"]
         "Tokens as the upstream counted them: input (not cached), cache_read, cache_creation, output (with thinking), thinking";
+    ANSWERS = Counter "creole_answers_total" ["model", "served", "upstream"]
+        "Answers of upstreams, by the model that the client named and the one that the upstream names";
     CHUNKS = Counter "creole_chunks_total" ["upstream"]
         "Chunks of the upstream";
     TOOL_CALLS = Counter "creole_tool_calls_total" ["upstream"]
@@ -129,6 +131,7 @@ pub enum ModelEntry<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
     models: BTreeSet<String>,
+    served: BTreeSet<String>,
 }
 
 /// Adds to the metric the value under these labels.
@@ -160,54 +163,65 @@ impl Counters {
         count_end(report, &upstream, client_key.as_deref(), &mut add);
         if report.upstream_request_bytes > 0 {
             count_times(report, &upstream, now, &mut add);
-            self.count_tokens(report, model, &upstream, client_key.as_deref(), &mut add);
+            let model = self.model(report, model);
+            if report.answer.stop_reason.is_some() {
+                let served = self.served(report);
+                add(&ANSWERS, &[&model, &served, &upstream], 1);
+            }
+            count_tokens(report, &model, &upstream, client_key.as_deref(), &mut add);
         }
         count_contents(report, &upstream, &mut add);
     }
 
-    fn count_tokens(
-        &mut self,
-        report: &Report,
-        model: ModelEntry<'_>,
-        upstream: &str,
-        client_key: Option<&str>,
-        add: &mut Add<'_>,
-    ) {
-        let answer = &report.answer;
-        let tokens = [
-            ("input", answer.input_tokens),
-            ("cache_read", answer.cache_read_tokens),
-            ("cache_creation", answer.cache_creation_tokens),
-            ("output", answer.output_tokens),
-            ("thinking", answer.thinking_tokens),
-        ];
-        if tokens.iter().all(|(_, count)| *count == 0) {
-            return;
-        }
-        let model = self.model(report, model);
-        for (kind, count) in tokens {
-            add(&TOKENS, &[kind, &model, upstream], count);
-            if let Some(name) = client_key {
-                add(&CLIENT_TOKENS, &[name, kind], count);
-            }
+    /// The label for the model that the client named.
+    pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
+        match entry {
+            ModelEntry::Entry(entry) => word(&entry).into_owned().into(),
+            ModelEntry::NoMap => bounded(&mut self.models, word(&report.model), report),
+            ModelEntry::Other => "other".into(),
         }
     }
 
-    /// The label for the model that the client named.
-    pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
-        let name = word(&report.model);
-        match entry {
-            ModelEntry::Entry(entry) => word(&entry).into_owned().into(),
-            ModelEntry::NoMap if self.models.contains(&*name) => name,
-            ModelEntry::NoMap
-                if self.models.len() < MODELS_MAX
-                    && !name.is_empty()
-                    && report.outcome == Outcome::Answered =>
-            {
-                self.models.insert(name.clone().into_owned());
-                name
-            }
-            ModelEntry::NoMap | ModelEntry::Other => "other".into(),
+    /// The label for the model that served.
+    fn served<'a>(&mut self, report: &'a Report) -> Cow<'a, str> {
+        bounded(&mut self.served, word(report.served_model()), report)
+    }
+}
+
+/// A name, if it is one of the first for which an upstream answered.
+fn bounded<'a>(known: &mut BTreeSet<String>, name: Cow<'a, str>, report: &Report) -> Cow<'a, str> {
+    if known.contains(&*name) {
+        return name;
+    }
+    if known.len() < MODELS_MAX && !name.is_empty() && report.outcome == Outcome::Answered {
+        known.insert(name.clone().into_owned());
+        return name;
+    }
+    "other".into()
+}
+
+fn count_tokens(
+    report: &Report,
+    model: &str,
+    upstream: &str,
+    client_key: Option<&str>,
+    add: &mut Add<'_>,
+) {
+    let answer = &report.answer;
+    let tokens = [
+        ("input", answer.input_tokens),
+        ("cache_read", answer.cache_read_tokens),
+        ("cache_creation", answer.cache_creation_tokens),
+        ("output", answer.output_tokens),
+        ("thinking", answer.thinking_tokens),
+    ];
+    if tokens.iter().all(|(_, count)| *count == 0) {
+        return;
+    }
+    for (kind, count) in tokens {
+        add(&TOKENS, &[kind, model, upstream], count);
+        if let Some(name) = client_key {
+            add(&CLIENT_TOKENS, &[name, kind], count);
         }
     }
 }

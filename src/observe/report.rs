@@ -17,6 +17,8 @@ pub struct Report {
     pub upstream: String,
     /// The model that the client named.
     pub model: String,
+    /// The model that the upstream was asked for; empty where it was not asked for one.
+    pub upstream_model: String,
     /// Whether the client wants a stream.
     pub stream: bool,
     /// The status that the client got, or would have got had the head not been sent.
@@ -39,6 +41,10 @@ pub struct Report {
     pub upstream_message: Option<String>,
     /// How often the upstream was called again, without what it had refused.
     pub retries: u32,
+    /// The upstream's `code` and `type` of an error.
+    pub upstream_codes: Option<String>,
+    /// What went wrong, in Creole's own words, without a value of the client's or the upstream's.
+    pub reason: Option<String>,
     /// Counts of the request.
     pub counts: RequestCounts,
     /// Bytes of the client's body.
@@ -62,6 +68,12 @@ pub struct Report {
 }
 
 impl Report {
+    /// The model that served: as the upstream calls it, or else as it was asked for; empty if none was asked for.
+    #[must_use]
+    pub fn served_model(&self) -> &str {
+        served_model(&self.upstream_model, &self.answer)
+    }
+
     /// The end of the exchange, in one word of a small set: a stop reason, or the cause of a failure.
     #[must_use]
     pub fn cause(&self) -> &'static str {
@@ -76,6 +88,12 @@ impl Report {
             (Outcome::Failed(_, Fault::Operator), None) => "gateway",
         }
     }
+}
+
+/// The model that served a request for `asked`, as its answer names it if it does.
+pub(crate) fn served_model<'r>(asked: &'r str, answer: &'r AnswerReport) -> &'r str {
+    let told = answer.model.as_deref().filter(|told| !told.is_empty());
+    if asked.is_empty() { "" } else { told.unwrap_or(asked) }
 }
 
 /// Defines the causes and their names in logs and metrics.
@@ -156,6 +174,8 @@ pub enum Outcome {
 pub struct AnswerReport {
     /// The upstream's id of the answer.
     pub upstream_id: Option<String>,
+    /// The model that the upstream names in its answer.
+    pub model: Option<String>,
     /// `stop_reason`, once it is known.
     pub stop_reason: Option<&'static str>,
     /// `input_tokens`

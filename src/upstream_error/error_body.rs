@@ -40,6 +40,15 @@ const NAMES: [&str; 7] = [
 const CODES: &str =
     "code type status status_code statusCode error_code error_type errorType errcode StatusCode";
 
+/// So many codes are logged.
+const PLAIN_CODES_MAX: usize = 4;
+
+/// Whether it is one word or number, and no sentence that may quote a request.
+fn is_plain_code(code: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
+    (1..=64).contains(&code.len()) && code.bytes().all(is_letter)
+}
+
 /// Where something stands: the order of the name at each level. The lower is the better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct JsonPath {
@@ -75,6 +84,8 @@ pub(super) struct ErrorBody {
     pub(super) context_tokens: Option<u64>,
     /// Everything called `code`, `type` or the like, in lower case.
     pub(super) codes: Vec<String>,
+    /// Those of them that are one word.
+    pub(super) plain_codes: Vec<String>,
     /// MiniMax: `base_resp.status_code`, which is no HTTP status.
     pub(super) base_resp: u64,
     /// `details.error_code`, on which clients act.
@@ -164,6 +175,7 @@ impl ErrorBody {
         self.context_tokens = self.context_tokens.or(inner.context_tokens);
         self.retry_after = self.retry_after.or(inner.retry_after);
         self.codes.extend(inner.codes);
+        self.plain_codes.extend(inner.plain_codes);
         self.add_rest(&inner.rest);
         if self.raw.is_empty() {
             self.raw = inner.raw;
@@ -347,6 +359,9 @@ impl ErrorBody {
         let status = code.parse::<u64>().ok().and_then(|status| u16::try_from(status).ok());
         let status = status.filter(|status| (400..600).contains(status));
         self.status = self.status.or(status);
+        if self.plain_codes.len() < PLAIN_CODES_MAX && is_plain_code(&code) {
+            self.plain_codes.push(code.clone());
+        }
         self.codes.push(code);
         Ok(())
     }

@@ -123,6 +123,7 @@ fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Reject
     Rejection {
         status,
         code: error_body.error_code.clone(),
+        codes: error_body.plain_codes.clone(),
         retry_after: error_body.retry_after(),
         is_passing: PASSING.any(&message),
         of_gateway: context.edge_key,

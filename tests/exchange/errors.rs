@@ -1,5 +1,7 @@
 //! Errors: failures of a host, refusals of an upstream, and answers that are none.
 
+use creole::observe::metrics;
+
 use super::*;
 
 #[test]
@@ -339,7 +341,8 @@ fn a_path_that_the_upstream_does_not_serve_is_the_operators_fault() {
 #[test]
 fn a_web_page_or_a_port_of_tls_in_place_of_the_api_is_the_operators_fault() {
     let config = r#"{"upstreams":{"default":{"url":"http://u","base_path":"/api"}}}"#;
-    let page = "<!DOCTYPE html>\n<html lang=\"en\"><body class=\"x\">Open WebUI {loading}</body></html>";
+    let page =
+        "<!DOCTYPE html>\n<html lang=\"en\"><body class=\"x\">Open WebUI {loading}</body></html>";
     let of_page = "Upstream sent a web page instead of an answer to /api/chat/completions (HTTP 200); \
                    check url and base_path of upstream default: Open WebUI";
     let of_tls = "Upstream expects TLS; write https:// in the url of upstream default: ";
@@ -359,7 +362,7 @@ fn a_web_page_or_a_port_of_tls_in_place_of_the_api_is_the_operators_fault() {
             assert_eq!(header(&answer.head, "x-should-retry"), Some("false"), "{body}");
             let message = error_of(&answer.body)["message"].as_str().unwrap().to_owned();
             assert!(message.starts_with(expected), "{message}");
-            assert_eq!(answer.report.outcome, Outcome::Failed(ErrorKind::Api, Fault::Operator));
+            assert_eq!(metrics::outcome(&answer.report), "failed_operator");
         }
     }
 }

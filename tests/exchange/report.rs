@@ -1,6 +1,7 @@
 //! What an exchange tells of itself: the headers of its answers, and the report that metrics and log
 //! lines are made of.
 
+use creole::observe::log::{self, Log};
 use creole::observe::report::RequestCounts;
 use creole::observe::report::{AnswerReport, Outcome, Report};
 use creole::observe::warning::Warnings;
@@ -26,16 +27,148 @@ fn a_head_has_these_headers_and_no_others() {
     let of_stream = [
         ("content-type", "text/event-stream; charset=utf-8"),
         ("request-id", id),
+        ("x-creole-model", "claude-test"),
         ("cache-control", "no-cache, no-transform"),
         ("x-accel-buffering", "no"),
     ];
     assert_eq!(head(true, whole), headers(&of_stream));
-    let of_whole = [("content-type", "application/json"), ("request-id", id)];
+    let of_whole = [
+        ("content-type", "application/json"),
+        ("request-id", id),
+        ("x-creole-model", "claude-test"),
+    ];
     let mut named = headers(&of_whole);
     named.extend(headers(&[("x-creole-upstream-id", "chatcmpl-1")]));
     assert_eq!(head(false, &whole.replace("ID", "chatcmpl-1")), named);
     // An id that would begin another header.
     assert_eq!(head(false, &whole.replace("ID", r"a\r\nb: c")), headers(&of_whole));
+}
+
+#[test]
+fn the_model_that_served_is_told_in_a_header_the_log_and_the_report() {
+    let openai = r#"{"upstreams":{"u":{"url":"http://u"}},"models":{"*":{"model":"asked"}}}"#;
+    let chat = r#"{MODEL"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}"#;
+    let messages = r#"{MODEL"type":"message","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn"}"#;
+    let anthropic = openai.replace("\"http://u\"", "\"http://u\",\"protocol\":\"anthropic\"");
+    for (config, whole) in [(openai, chat), (&anthropic, messages)] {
+        for (told, expected) in [
+            (r#""model":"asked-0731","#, Some("asked-0731")),
+            (r#""model":"","#, Some("asked")),
+            ("", Some("asked")),
+            (r#""model":"a\r\nb: c","#, None),
+        ] {
+            for stream in [false, true] {
+                let body = whole.replace("MODEL", told);
+                let (exchange, _) = started(&drive::config(config), Pings::Sent, &ask(stream));
+                let answer = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete);
+                assert_eq!(
+                    header(&answer.head, "x-creole-model"),
+                    expected,
+                    "{stream} {config} {body}"
+                );
+                let log = line_of(&answer.report);
+                assert_eq!(
+                    (&log["model"], &log["upstream_model"]),
+                    (&"claude-test".into(), &"asked".into())
+                );
+                assert_eq!(log.get("served_model").is_some(), told.len() > 11, "{log}");
+            }
+        }
+    }
+    // Where the upstream refuses, it is known which model it was asked for; where it was not asked, there is none.
+    let (exchange, _) = started(&drive::config(openai), Pings::Sent, &ask(true));
+    let answer = drive::respond(exchange, 400, &[], [&b"{}"[..]], End::Complete);
+    assert_eq!(header(&answer.head, "x-creole-model"), Some("asked"));
+    let body = br#"{"model":"m","messages":1}"#;
+    let answer = drive::request(&drive::config(openai), "/v1/messages", &[], body).err().unwrap();
+    assert_eq!(header(&answer.head, "x-creole-model"), None);
+    assert_eq!(line_of(&answer.report).get("upstream_model"), None);
+}
+
+/// The line in the log.
+fn line_of(report: &Report) -> Value {
+    let line = log::line(&log::Request::default(), report, Log::Debug, NOW).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+#[test]
+fn the_log_says_why_a_request_was_refused_and_nothing_that_it_held() {
+    let canary = "canary it's \"my\" secret, 'quoted'";
+    let user = |content: Value| json!([{"role": "user", "content": content}]);
+    let body = |messages: Value, more: Value| {
+        let mut body = json!({"model": "m", "max_tokens": 9, "messages": messages});
+        body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        body.to_string()
+    };
+    let text = || user(json!(canary));
+    for config in ["{}", r#"{"strict":true}"#, r#"{"upstreams":{"u":{"protocol":"anthropic"}}}"#] {
+        for (body, reason) in [
+            (format!("{{\"messages\": {canary}"), "The request body is not valid JSON"),
+            (body(text(), json!({"max_tokens": canary})), "max_tokens"),
+            (body(text(), json!({"system": 1})), "system"),
+            (body(text(), json!({"tools": canary})), "tools"),
+            (body(text(), json!({"tool_choice": {"type": canary}})), "tool_choice"),
+            (body(text(), json!({"tool_choice": {"type": "tool", "name": canary}})), "tool_choice"),
+            (body(json!([{"role": canary, "content": canary}]), json!({})), "messages"),
+            (body(user(json!([{"type": canary, "text": canary}])), json!({})), "messages"),
+            (body(user(json!([{"type": "text", "text": [canary]}])), json!({})), "messages"),
+            (
+                body(user(json!([{"type": "image", "source": {"type": canary}}])), json!({})),
+                "messages",
+            ),
+            (
+                body(user(json!([{"type": "tool_reference", "tool_name": canary}])), json!({})),
+                "messages",
+            ),
+        ] {
+            let sent = drive::request(&drive::config(config), "/v1/messages", &[], body.as_bytes());
+            // What one of them takes is not refused.
+            let Err(answer) = sent else { continue };
+            let log = line_of(&answer.report);
+            let told = log["reason"].as_str().unwrap();
+            assert!(told.contains(reason), "{body}: {log}");
+            assert!(
+                !log.to_string().contains("canary") && !log.to_string().contains("secret"),
+                "{log}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_log_has_the_code_and_the_type_of_an_upstreams_error_and_not_its_words() {
+    for (status, error, codes, reason) in [
+        (
+            400,
+            r#"{"message":"you said canary","type":"invalid_request_error","code":"bad_tool"}"#,
+            Some("invalid_request_error,bad_tool"),
+            None,
+        ),
+        (400, r#"{"message":"canary: no","type":"canary words said","code":null}"#, None, None),
+        (
+            400,
+            r#"{"message":"This model's maximum context length is 10 tokens. canary","code":"context_length_exceeded"}"#,
+            Some("context_length_exceeded"),
+            Some("prompt is too long"),
+        ),
+        (
+            404,
+            r#"{"message":"Invalid URL (POST /canary)","type":"invalid_request_error"}"#,
+            Some("invalid_request_error"),
+            Some(
+                "Upstream does not serve /v1/chat/completions (HTTP 404); check url and base_path of upstream default",
+            ),
+        ),
+        (500, r#"{"message":"canary","type":"server_error"}"#, Some("server_error"), None),
+    ] {
+        let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
+        let body = format!("{{\"error\":{error}}}");
+        let answer = drive::respond(exchange, status, &[], [body.as_bytes()], End::Complete);
+        let log = line_of(&answer.report);
+        assert_eq!(log.get("upstream_codes").and_then(Value::as_str), codes, "{log}");
+        assert_eq!(log.get("reason").and_then(Value::as_str), reason, "{log}");
+        assert!(!log.to_string().contains("canary"), "{log}");
+    }
 }
 
 #[test]
@@ -132,12 +265,14 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         upstream_request_id: Some("second".into()),
         upstream: "default".into(),
         model: "claude-test".into(),
+        upstream_model: "claude-test".into(),
         stream: true,
         status: 200,
         outcome: Outcome::Answered,
         warnings,
         answer: AnswerReport {
             upstream_id: Some("c-1".into()),
+            model: None,
             stop_reason: Some("tool_use"),
             input_tokens: 10,
             cache_read_tokens: 30,
@@ -153,6 +288,8 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         trace_id: None,
         upstream_status: Some(200),
         upstream_message: None,
+        upstream_codes: None,
+        reason: None,
         counts: RequestCounts { messages: 1, ..RequestCounts::default() },
         request_bytes: body.len(),
         upstream_request_bytes: first.body.len() + second.body.len(),

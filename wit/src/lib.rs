@@ -153,11 +153,13 @@ impl wit::GuestExchange for Exchange {
     fn report(&self) -> wit::Report {
         let report = self.0.borrow().report();
         let cause = report.cause().to_owned();
+        let served_model = report.served_model().to_owned();
         let answer = report.answer;
         wit::Report {
             request_id: report.request_id,
             upstream: report.upstream,
             model: report.model,
+            served_model,
             status: report.status,
             stop_reason: answer.stop_reason.map(str::to_owned),
             cause,

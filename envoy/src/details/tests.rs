@@ -48,7 +48,10 @@ fn envoys_reasons_are_told_in_the_words_of_all_hosts() {
             &format!("{tls}CERTIFICATE_VERIFY_FAILED:TLS_error_end"),
             "TLS: its certificate is not valid",
         ),
-        (&format!("{tls}WRONG_VERSION_NUMBER:TLS_error_end"), "TLS: it does not speak TLS (http:// instead of https://?)"),
+        (
+            &format!("{tls}WRONG_VERSION_NUMBER:TLS_error_end"),
+            "TLS: it does not speak TLS (http:// instead of https://?)",
+        ),
         (&format!("{tls}NO_SHARED_CIPHER:TLS_error_end"), "TLS: the handshake failed"),
         ("a_reason_of_tomorrow", "no connection"),
     ] {

@@ -49,7 +49,10 @@ fn a_header_that_is_creoles_or_cannot_be_sent_is_refused_with_its_name() {
         (r#"{"x-a":""}"#, "x-a: expected a value in one line".to_owned()),
         (r#"{"x-a":"1","X-A":"2"}"#, "X-A: expected each name once".to_owned()),
         (r#"{"x-a":1}"#, "x-a: expected {\"env\": NAME}".to_owned()),
-        (r#"{"x-a":{"secret":"GONE"}}"#, "x-a: expected an environment variable called \"GONE\"".to_owned()),
+        (
+            r#"{"x-a":{"secret":"GONE"}}"#,
+            "x-a: expected an environment variable called \"GONE\"".to_owned(),
+        ),
         (
             r#"{"x-a":{"secret":"LONG"}}"#,
             "x-a: expected a value of at most 32768 bytes, but found one of 32769".to_owned(),

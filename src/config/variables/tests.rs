@@ -113,8 +113,7 @@ fn a_url_is_taken_in_each_form_in_which_people_have_it() {
 
 #[test]
 fn only_an_address_is_taken_for_one() {
-    let scheme =
-        "a URL that begins with http:// or https://, such as http://localhost:11434/v1";
+    let scheme = "a URL that begins with http:// or https://, such as http://localhost:11434/v1";
     let credentials = "a URL without credentials (set a key instead)";
     let host = "a host in the URL";
     let port = "a port from 0 to 65535 in the URL";

@@ -9,6 +9,7 @@ fn answered(model: &str) -> Report {
     Report {
         model: model.to_owned(),
         upstream: "up".to_owned(),
+        upstream_model: "asked".to_owned(),
         status: 200,
         outcome: Outcome::Answered,
         request_bytes: 10,
@@ -58,6 +59,7 @@ fn an_answer_is_counted_with_its_times_and_tokens() {
         "creole_first_token_milliseconds{upstream=up} 250",
         "creole_tokens_total{kind=input,model=m,upstream=up} 7",
         "creole_tokens_total{kind=output,model=m,upstream=up} 3",
+        "creole_answers_total{model=m,served=asked,upstream=up} 1",
         "creole_bytes_total{direction=to_upstream} 20",
     ] {
         assert!(lines.iter().any(|line| line == expected), "{expected} in {lines:#?}");

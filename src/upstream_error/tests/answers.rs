@@ -237,7 +237,10 @@ fn a_context_error_inside_an_answer_needs_no_code() {
 fn a_page_in_place_of_an_answer_is_told_as_one() {
     let page = "\n<!doctype html><title>Sign in</title><p>Please log in</p>";
     let error = from_object(page, &context());
-    assert_eq!((error.status, error.should_retry, error.fault()), (502, Some(false), Fault::Operator));
+    assert_eq!(
+        (error.status, error.should_retry, error.fault()),
+        (502, Some(false), Fault::Operator)
+    );
     assert_eq!(
         error.message,
         "Upstream sent a web page instead of an answer: Sign in Please log in"

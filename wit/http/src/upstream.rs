@@ -85,7 +85,8 @@ fn options(live: &Live) -> RequestOptions {
     let nanos = |ms: u64| Some(ms.saturating_add(LONGER_MS).saturating_mul(NANOS));
     let first_byte = settings.first_byte_after_ms(true, true);
     // A stream may be silent for as long after its head.
-    let silence = first_byte.max(settings.stall_after_ms(true)).max(settings.no_progress_timeout_ms);
+    let silence =
+        first_byte.max(settings.stall_after_ms(true)).max(settings.no_progress_timeout_ms);
     let options = RequestOptions::new();
     // A host that does not know one of them has its own.
     let _ = options.set_connect_timeout(Some(CONNECT_TIMEOUT_NS));

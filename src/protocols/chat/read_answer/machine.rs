@@ -182,6 +182,9 @@ impl Machine {
         if let (None, Some(id)) = (&to.report.upstream_id, chunk.id) {
             to.report.upstream_id = Some(id.decode().into_owned());
         }
+        if let (None, Some(model)) = (&to.report.model, chunk.model) {
+            to.report.model = Some(model.decode().into_owned());
+        }
         self.outcome.take_chunk(chunk);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
             return self.fail(raw, to);

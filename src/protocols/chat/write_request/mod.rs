@@ -176,6 +176,7 @@ impl Target<'_> {
         let context = Box::new(RequestContext {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
+            upstream_model: model.to_string(),
             max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),

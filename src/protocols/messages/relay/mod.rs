@@ -91,6 +91,7 @@ fn relay(
     let mut context = Box::new(RequestContext {
         model: model.to_string(),
         model_mapped: outgoing != model,
+        upstream_model: outgoing.to_string(),
         stream: envelope.stream,
         edge_key: upstream.key.is_own(),
         profile: upstream.profile.clone(),

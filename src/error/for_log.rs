@@ -1,0 +1,110 @@
+//! What the log says of an error: Creole's own words, without anything that a client or an upstream chose.
+
+use super::{Error, Failure};
+use crate::text::words;
+
+/// Longest reason in the log, in bytes.
+const REASON_BYTES_MAX: usize = 300;
+
+/// What Creole quotes of itself. Another quoted text is somebody's value.
+const OWN_WORDS: [&str; 7] =
+    ["user", "assistant", "system", "object", "adaptive", "enabled", "disabled"];
+
+impl Error {
+    /// Creole's own words for it, where it has some: the place in a request and what was expected there, the path that
+    /// an upstream does not serve. What is quoted of a request is left out, and so are the upstream's words.
+    #[must_use]
+    pub(crate) fn reason_for_log(&self) -> Option<String> {
+        let own = match &*self.0 {
+            Failure::Rejected { rejection, .. } => return rejection.reason_for_log(&self.message),
+            Failure::Client { details, .. } | Failure::Operator { details } => &*details.message,
+            // What stands behind a colon may be what the upstream said.
+            Failure::Upstream { details, .. } => match &*details.message {
+                message if words::begins(message, "upstream could not") => message,
+                message => words::before(message, b":"),
+            },
+        };
+        Some(without_values(own)).filter(|reason| !reason.is_empty())
+    }
+}
+
+/// A text without the values in single or double quotes. Names of members in back ticks are the API's.
+fn without_values(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = words::beginning(text, REASON_BYTES_MAX);
+    while let Some(at) = rest.find(['\'', '"']) {
+        let (before, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        let quote = from.get(..1).unwrap_or_default();
+        let inside = from.get(1..).unwrap_or_default();
+        // The end of a word, as in `upstream's`, quotes nothing.
+        let is_apostrophe = before.ends_with(char::is_alphanumeric);
+        out.push_str(before);
+        if is_apostrophe {
+            out.push_str(quote);
+            rest = inside;
+            continue;
+        }
+        // A value may have quotes in it: it goes to the last one before the words that follow.
+        let (value, after) = inside.rsplit_once(quote).unwrap_or((inside, ""));
+        let (first, behind) = inside.split_once(quote).unwrap_or((value, after));
+        if OWN_WORDS.contains(&first) {
+            out.push_str(quote);
+            out.push_str(first);
+            out.push_str(quote);
+            rest = behind;
+            continue;
+        }
+        out.push('…');
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::{ErrorKind, Fault};
+
+    fn told(message: &str) -> String {
+        Error::invalid(message).reason_for_log().unwrap()
+    }
+
+    #[test]
+    fn the_log_has_the_place_and_what_was_expected_and_no_value() {
+        for (message, expected) in [
+            (
+                "max_tokens: expected a number, but found a string",
+                "max_tokens: expected a number, but found a string",
+            ),
+            (
+                "messages[0].content[0]: Input tag 'canary' found using 'type' does not match",
+                "messages[0].content[0]: Input tag … does not match",
+            ),
+            (
+                "messages[0].role: Input should be 'user', 'assistant' or 'system'",
+                "messages[0].role: Input should be 'user', 'assistant' or 'system'",
+            ),
+            (
+                "tool_choice.name: Tool 'it's \"my' canary' not found",
+                "tool_choice.name: Tool … not found",
+            ),
+            (
+                "content-encoding: expected identity, but found \"canary",
+                "content-encoding: expected identity, but found …",
+            ),
+            ("`max_tokens` must be greater", "`max_tokens` must be greater"),
+        ] {
+            assert_eq!(told(message), expected);
+        }
+    }
+
+    #[test]
+    fn what_an_upstream_said_is_not_repeated() {
+        let of = |message: &str| Error::misbehaved(message).reason_for_log();
+        assert_eq!(of("Upstream stopped: canary").as_deref(), Some("Upstream stopped"));
+        let unreachable = "Upstream could not be reached: the connection was refused";
+        assert_eq!(of(unreachable).as_deref(), Some(unreachable));
+        assert!(Error::new(Fault::Upstream, ErrorKind::Api, "").reason_for_log().is_none());
+    }
+}
