@@ -65,8 +65,8 @@ keys! {
         url: Option<String> = None;
         /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.
         cluster: Option<String> = None;
-        /// What stands before `/chat/completions`. Absent: the path of `url`, or else that of the profile's vendor, `/v1`
-        /// for most.
+        /// What stands before `/chat/completions`. Absent: the path of `url`, or else that of the profile's vendor,
+        /// which is `/v1` for most.
         base_path: Option<String> = None;
         /// What it speaks.
         protocol: Protocol = Protocol::Openai;

@@ -4,6 +4,7 @@
 
 use crate::Millis;
 use crate::error::{ErrorKind, Fault};
+use crate::json::Str;
 use crate::observe::warning::Warnings;
 
 /// The report of one exchange.
@@ -194,6 +195,17 @@ pub struct AnswerReport {
     pub tool_calls: u32,
     /// Pieces of content read; it stands still while an upstream sends only signs of life.
     pub progress: u64,
+}
+
+impl AnswerReport {
+    /// Notes what an upstream calls its answer and the model, the first time it does.
+    pub(crate) fn name(&mut self, id: Option<Str<'_>>, model: Option<Str<'_>>) {
+        for (known, told) in [(&mut self.upstream_id, id), (&mut self.model, model)] {
+            if let (None, Some(told)) = (&*known, told) {
+                *known = Some(told.decode().into_owned());
+            }
+        }
+    }
 }
 
 /// Counts of a request.

@@ -289,6 +289,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         upstream_status: Some(200),
         upstream_message: None,
         upstream_codes: None,
+        retries: 1,
         reason: None,
         counts: RequestCounts { messages: 1, ..RequestCounts::default() },
         request_bytes: body.len(),

@@ -179,12 +179,7 @@ impl Machine {
     fn take_chunk(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         to.report.chunks = to.report.chunks.saturating_add(1);
         let before = self.content.pieces();
-        if let (None, Some(id)) = (&to.report.upstream_id, chunk.id) {
-            to.report.upstream_id = Some(id.decode().into_owned());
-        }
-        if let (None, Some(model)) = (&to.report.model, chunk.model) {
-            to.report.model = Some(model.decode().into_owned());
-        }
+        to.report.name(chunk.id, chunk.model);
         self.outcome.take_chunk(chunk);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
             return self.fail(raw, to);
