@@ -14,6 +14,7 @@
 //! deferred (`deferred`): then nothing is written inside of one.
 
 mod answer;
+mod list;
 mod over;
 
 use std::sync::Arc;
@@ -129,7 +130,12 @@ impl Stream {
     /// A stream that nothing is known of yet. `seed` must differ for each stream of all replicas.
     #[must_use]
     pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
-        let can = HostCan { ping: pings(&config), serve_others: true, ..HostCan::default() };
+        let can = HostCan {
+            ping: pings(&config),
+            list_models: true,
+            serve_others: true,
+            ..HostCan::default()
+        };
         let mut exchange = Exchange::new(Arc::clone(&config), seed, can);
         exchange.remember(refusals);
         Self {
@@ -214,6 +220,8 @@ impl Stream {
             self.exchange.handle_request_body(Vec::new(), now);
             return match self.exchange.poll_call(now) {
                 None => self.reply(when, Vec::new()),
+                // The upstream is asked for its models.
+                Some(call) if call.body.is_empty() => self.send_head(&head, call),
                 Some(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
             };
         }

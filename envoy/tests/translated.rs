@@ -38,6 +38,40 @@ fn value<'a>(head: &'a [creole::Header], name: &str) -> Option<&'a str> {
 }
 
 #[test]
+fn without_a_model_map_the_upstream_is_asked_for_its_models() {
+    let list = br#"{"object":"list","data":[{"id":"qwen3","object":"model"}]}"#;
+    for config in [PAUSED, UNPAUSED] {
+        for (status, body, expected) in [
+            (200, &list[..], r#"{"data":[{"type":"model","id":"qwen3","#),
+            (404, b"no", r#"{"data":[],"#),
+        ] {
+            let mut envoy = Envoy::new(config);
+            let decision = envoy.request("GET", "/v1/models?limit=1000", &key(), true);
+            assert_eq!(decision.flow, Flow::Continue);
+            let head = replaced(&decision, Side::Request);
+            assert_eq!(value(&head, ":path"), Some("/v1/models"));
+            assert_eq!(value(&head, ":method"), Some("GET"));
+            assert_eq!(value(&head, "authorization"), Some("Bearer sk-client"));
+            assert_eq!(value(&head, ROUTING_HEADER), Some("default"));
+            assert_eq!(value(&head, "content-type"), None);
+            envoy.head(status, &[], false, "via_upstream");
+            let decision = envoy.answer(body, true);
+            let told = written(&decision, Side::Response, b"");
+            assert!(text(&told).starts_with(expected), "{}", text(&told));
+        }
+    }
+    // One that is not there costs the names alone.
+    let mut envoy = Envoy::new(PAUSED);
+    envoy.request("GET", "/v1/models", &key(), true);
+    let decision = envoy.head(503, &[], true, "upstream_reset_before_response_started");
+    assert_eq!(local(&decision).status, 200);
+    // A client without a version may be one of another service.
+    let mut envoy = Envoy::new(PAUSED);
+    let decision = envoy.request("GET", "/v1/models", &[header("x-api-key", "k")], true);
+    assert_eq!(local(&decision).status, 200);
+}
+
+#[test]
 fn a_request_goes_on_whole_with_its_head_however_it_is_cut() {
     let mut whole = None;
     for cut in 0..=REQUEST.len() {

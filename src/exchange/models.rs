@@ -5,6 +5,7 @@
 
 use super::Exchange;
 use crate::config::Config;
+use crate::headers::{Header, Headers as _};
 use crate::protocols;
 use crate::protocols::messages::models::{self, ListFor};
 
@@ -15,16 +16,24 @@ pub(super) const LIST_TIMEOUT_MS: u64 = 2_500;
 pub(super) const LIST_BYTES_MAX: usize = 4 << 20;
 
 impl Exchange {
-    /// Whether the list of models is the upstream's to give.
-    pub(super) fn is_upstreams_list(&self, method: &str) -> bool {
-        self.can.list_models && method == "GET" && self.config.models.is_empty()
+    /// Whether the list of models is the upstream's to give. Where other services are behind the host, a request that
+    /// passes may be theirs and would have no key, so that only clients of Messages get that list.
+    pub(super) fn is_upstreams_list(&self, method: &str, headers: &[Header]) -> bool {
+        let is_ours = !self.can.serve_others || has_version(headers);
+        self.can.list_models && method == "GET" && self.config.models.is_empty() && is_ours
     }
 
     /// Whether a client wants the upstream's own answer: it speaks the upstream's protocol.
-    pub(super) fn wants_own_list(&self, has_version: bool) -> bool {
+    pub(super) fn wants_own_list(&self, headers: &[Header]) -> bool {
         let upstream = self.config.first_upstream();
-        upstream.is_some_and(|it| protocols::of(it.protocol).lists_in_messages()) == has_version
+        let in_messages = upstream.is_some_and(|it| protocols::of(it.protocol).lists_in_messages());
+        !self.can.serve_others && in_messages == has_version(headers)
     }
+}
+
+/// Whether a request is one of the Messages API.
+fn has_version(headers: &[Header]) -> bool {
+    headers.value("anthropic-version").is_some()
 }
 
 /// The list for the client: the upstream's, if its answer is one.

@@ -83,8 +83,8 @@ impl Exchange {
             "/" | "/api/hello" if probe => {
                 return Ok(self.answer_at_once(b"{}"));
             }
-            "/v1/models" if self.is_upstreams_list(method) => {
-                if self.wants_own_list(headers.value("anthropic-version").is_some()) {
+            "/v1/models" if self.is_upstreams_list(method, headers) => {
+                if self.wants_own_list(headers) {
                     return Ok(RequestHead::PassThrough);
                 }
                 self.client.path = Path::Models(ListFor::of(headers.value("user-agent")));

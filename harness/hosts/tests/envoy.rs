@@ -61,6 +61,7 @@ fn main() -> ExitCode {
             ("a_client_that_leaves_frees_the_upstream", client_leaves),
             ("a_gzip_answer_that_nobody_asked_for_is_a_clear_502", gzip),
             ("probes_of_clients_are_answered_here", probes),
+            ("without_a_model_map_the_upstream_is_asked_for_its_models", models),
             ("other_paths_pass_untouched", pass_through),
             ("a_route_that_does_not_exist_is_an_anthropic_404", no_route),
             ("no_healthy_upstream_is_an_anthropic_529", no_endpoints),
@@ -302,6 +303,29 @@ fn probes(envoys: &Envoys) {
         assert_eq!((got.status, got.end), (status, End::Complete), "{method} {path}: {got:?}");
         assert!(got.upstream.is_empty(), "{method} {path}");
         assert_eq!(got.body.is_empty(), method == "HEAD", "{method} {path}: {}", got.text());
+    }
+}
+
+fn models(_: &Envoys) {
+    let mut config = suite::config(&["0013"], json!({}));
+    config["models"] = json!({});
+    for pause_headers in [true, false] {
+        config["pause_headers"] = pause_headers.into();
+        let envoy = start(&config, EnvoyOptions { pause_headers, ..EnvoyOptions::default() });
+        let list = Answer::json(r#"{"object":"list","data":[{"id":"qwen3","object":"model"}]}"#);
+        let request = Request::plain("GET", "/v1/models?limit=1000");
+        let got = envoy.send(&trial("0013", request.clone(), list));
+        assert_eq!((got.status, got.end), (200, End::Complete), "{}", got.text());
+        assert_eq!(got.json()["data"][0]["id"], "qwen3", "{}", got.text());
+        assert_eq!(got.json()["data"][0]["type"], "model");
+        let seen = got.upstream.first().unwrap();
+        assert_eq!(seen.path, "/0013/v1/models");
+        assert!(seen.body.is_empty());
+        assert_eq!(creole_hosts::value(&seen.headers, "authorization"), Some("Bearer sk-test"));
+        let none = Answer::whole(404, "text/plain", "404 page not found");
+        let got = envoy.send(&trial("0013", request, none));
+        assert_eq!((got.status, got.end), (200, End::Complete), "{}", got.text());
+        assert_eq!(got.json()["data"], json!([]));
     }
 }
 

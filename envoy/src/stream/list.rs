@@ -1,0 +1,19 @@
+//! A question without a body: for the upstream's models.
+
+use creole::{Call, Header};
+
+use super::{Stream, StreamState};
+use crate::action::{Action, Decision, Side};
+use crate::heads;
+
+impl Stream {
+    /// Sends the client's request on with the head of the call.
+    pub(super) fn send_head(&mut self, client: &[Header], call: Call) -> Decision {
+        self.state = StreamState::Waiting;
+        let Some(upstream) = self.config.upstreams.get(&call.upstream) else {
+            return Decision::pass();
+        };
+        let head = heads::for_upstream(client, upstream, &call.path, call.headers, None);
+        Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, head)])
+    }
+}
