@@ -247,6 +247,22 @@ async fn a_key_that_is_missing_or_wrong_is_told_and_never_shown() {
     check(&["--upstream", &url]).await.assert_fails("asks for a key (401): name the environment");
     let checked = check(&["--upstream", &url, "--key-env", "CANARY"]).await;
     checked.assert_fails("refuses the key (401)");
+
+    // OpenRouter lists its models to everyone.
+    let open = server_but(|asked| {
+        let sent = asked.headers.get("authorization").map_or("", |key| key.to_str().unwrap());
+        let message = format!("No cookie auth credentials found in {sent}");
+        Some(json(401, &json!({"error": {"message": message, "code": 401}})))
+    })
+    .await;
+    for (args, says) in [
+        (&["--upstream", &open.url()][..], "asks for a key (401): name the environment"),
+        (&["--upstream", &open.url(), "--key-env", "CANARY"], "refuses the key (401)"),
+    ] {
+        let checked = check(args).await;
+        checked.assert_row("answer", "fails", says);
+        assert_eq!(checked.code, 1, "{checked:?}");
+    }
 }
 
 #[tokio::test]

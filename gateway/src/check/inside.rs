@@ -173,6 +173,12 @@ async fn read(response: Response<Incoming>, began: Instant, told: &mut Told) {
 }
 
 impl Told {
+    /// What the upstream answered; 0 if nothing.
+    pub(super) fn upstream_status(&self) -> u16 {
+        let status = json::member(&self.line, "upstream_status");
+        status.and_then(|status| status.parse().ok()).unwrap_or_default()
+    }
+
     /// The codes of its warnings.
     pub(super) fn warnings(&self) -> Vec<String> {
         let codes = json::member(&self.line, "warnings").and_then(json::string);

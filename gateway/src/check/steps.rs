@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::ask::{self, Answer, Call};
 use super::inside::{Inside, Told};
 use super::nearest::nearest;
+use super::problem::Problem;
 use super::row::{Level, Row};
 
 /// Between which models think in their text.
@@ -51,12 +52,21 @@ impl Steps<'_> {
         let (told, answer) = self.ask(ask::answer(self.model)).await;
         let took = seconds(told.whole);
         if let Some(error) = answer.error {
+            // Some list their models to everyone.
+            let route = self.inside.config().route(self.model);
+            // Beside a key of the operator's, the client gets another status than the gateway.
+            let status = told.upstream_status();
+            if let (401 | 403, Some((upstream, _))) = (status, route) {
+                let Problem { code, text } = Problem::key(upstream, status);
+                return Row { code, ..Row::new(STEP, Level::Fails, text).with(&told) };
+            }
             let near = nearest(self.model, known);
             let is_of_model = told.status == 404 || error.to_lowercase().contains("model");
             let is_known = known.iter().any(|name| name == self.model);
             if is_of_model && !is_known && !near.is_empty() && told.status < 500 {
                 let text = format!("{error}; the nearest that it lists: {}", near.join(", "));
-                return Row::new(STEP, Level::Fails, text).with(&told);
+                let row = Row::new(STEP, Level::Fails, text).with(&told);
+                return Row { code: "model", ..row };
             }
             return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
         }
