@@ -356,7 +356,7 @@ async fn what_a_server_lacks_is_told_with_what_becomes_of_it() {
     checked.assert_row("stream", "limited", "in one piece: Creole makes a stream of it");
     checked.assert_row("tools", "works", "");
     checked.assert_row("reasoning", "limited", "\"inline_think\": true");
-    checked.assert_row("images", "limited", "");
+    checked.assert_row("images", "limited", "an image becomes a note that says so");
     checked.assert_row("counts", "limited", "clients get estimates");
     let config = rig::file(
         r#"{"upstreams": {"default": {"profile_overrides": {"inline_think": true, "image_parts": "none"}}}}"#,
