@@ -287,6 +287,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         client_key: None,
         trace_id: None,
         upstream_status: Some(200),
+        retries: 1,
         upstream_message: None,
         upstream_codes: None,
         retries: 1,
