@@ -194,6 +194,12 @@ impl Exchange {
         self.report.translation_us = Some(sum);
     }
 
+    /// Whether the upstream has sent content: what [`Report::content_at`] says, without a copy of all of it.
+    #[must_use]
+    pub fn has_content(&self) -> bool {
+        self.report.content_at.is_some()
+    }
+
     /// The configuration of this exchange.
     #[must_use]
     pub fn config(&self) -> &Config {
