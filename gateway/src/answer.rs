@@ -27,6 +27,7 @@ use crate::apart::{APART_BYTES, Apart};
 use crate::budget::Held;
 use crate::inflate::{self, Broken};
 use crate::live::{self, Live};
+use crate::page::Events;
 
 /// How long the end of an upstream's body is waited for when the client has everything. Most servers
 /// send it in a packet of its own after `[DONE]`, and a connection whose body was not read to its end
@@ -48,6 +49,8 @@ pub(crate) enum Body {
     Translated(Box<Answering>),
     /// The upstream's own.
     Passed { upstream: Incoming, live: Box<Live> },
+    /// The live part of the page.
+    Events(Box<Events>),
 }
 
 impl Body {
@@ -284,6 +287,9 @@ impl http_body::Body for Body {
                 }
                 polled
             }
+            Self::Events(events) => {
+                events.poll_next(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+            }
             Self::Translated(answering) => loop {
                 if !answering.out.is_empty() {
                     return Poll::Ready(Some(Ok(Frame::data(answering.give()))));
@@ -302,6 +308,7 @@ impl http_body::Body for Body {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
             Self::Passed { upstream, .. } => upstream.is_end_stream(),
+            Self::Events(_) => false,
             Self::Translated(answering) => answering.out.is_empty() && answering.is_ended(),
         }
     }
@@ -310,7 +317,7 @@ impl http_body::Body for Body {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Self::Passed { upstream, .. } => upstream.size_hint(),
-            Self::Translated(_) => SizeHint::default(),
+            Self::Translated(_) | Self::Events(_) => SizeHint::default(),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Callers {
         let is_foreign = sites.any(|site| match site.as_bytes() {
             // A person typed the address, or a program that looks like a browser asks.
             b"none" => false,
-            // A page that came from here. Creole has no pages, so it is one of a proxy in front, or has a false name.
+            // A page that came from here: Creole's own, one of a proxy in front, or one with a false name.
             b"same-origin" => is_any(&|host| self.is_known(host)),
             _ => true,
         });

@@ -17,12 +17,19 @@ use crate::headers;
 use crate::load::Counted;
 use crate::records::Records;
 
+/// How often an exchange says how far it is: a report is a copy of many texts.
+const SHOW_INTERVAL: Duration = Duration::from_millis(250);
+
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
     pub(crate) request: Request,
     records: Arc<Records>,
+    /// The exchange's in the records.
+    number: u64,
+    /// When the page last got to know how far it is, and whether there was content then.
+    shown: Option<(Instant, bool)>,
     /// In the exchange.
     spent: Duration,
     /// Its head and itself.
@@ -47,7 +54,9 @@ impl Live {
             exchange: Exchange::new(config, seed, can),
             clock,
             request: Request { method, path, began: clock.now(), ..Request::default() },
+            number: records.begin(),
             records,
+            shown: None,
             spent: Duration::ZERO,
             held,
             _counted: counted,
@@ -59,7 +68,22 @@ impl Live {
         let began = Instant::now();
         let result = call(&mut self.exchange);
         self.spent = self.spent.saturating_add(began.elapsed());
+        let has_content = self.exchange.has_content();
+        let is_due = self.shown.is_none_or(|(last, had_content)| {
+            has_content != had_content || began.saturating_duration_since(last) >= SHOW_INTERVAL
+        });
+        if is_due && !self.exchange.is_ended() {
+            self.shown = Some((began, has_content));
+            self.show();
+        }
         result
+    }
+
+    /// Tells the page how far the exchange is.
+    pub(crate) fn show(&self) {
+        if let Some(board) = &self.records.board {
+            board.show(self.number, &self.request, &self.exchange.report());
+        }
     }
 
     /// Waits until the exchange wants [`Exchange::handle_timeout`] to be called.
@@ -93,7 +117,7 @@ impl Drop for Live {
             self.exchange.add_translation_us(spent_us);
         }
         let report = self.exchange.report();
-        self.records.end(&self.request, &report, self.exchange.config(), now);
+        self.records.end(self.number, &self.request, &report, self.exchange.config(), now);
     }
 }
 

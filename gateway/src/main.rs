@@ -31,6 +31,7 @@ mod log;
 mod metrics;
 mod names;
 mod offline;
+mod page;
 mod pass;
 mod pool;
 mod reach;

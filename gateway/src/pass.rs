@@ -48,6 +48,7 @@ pub(crate) async fn pass(
     match answered {
         Ok(response) => {
             live.request.passed = Some((response.status().as_u16(), name));
+            live.show();
             let (mut head, upstream) = response.into_parts();
             let change = PassedHead::of_answer(headers::connection(&head.headers));
             headers::change(&mut head.headers, change);

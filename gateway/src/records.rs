@@ -1,4 +1,4 @@
-//! Where finished exchanges are recorded: in the metrics and in the log.
+//! Where exchanges are recorded: in the metrics, in the log and on the page.
 
 use creole::observe::log::{Level, Request};
 use creole::observe::report::Report;
@@ -6,22 +6,47 @@ use creole::{Config, Millis};
 
 use crate::log::{EXCHANGE, Format, text};
 use crate::metrics::Metrics;
+use crate::page::Board;
 
 /// What all exchanges of the process are recorded in.
 #[derive(Debug)]
 pub(crate) struct Records {
     pub(crate) metrics: Metrics,
+    /// None without a page.
+    pub(crate) board: Option<Board>,
     format: Format,
 }
 
 impl Records {
-    pub(crate) fn new(format: Format) -> Self {
-        Self { metrics: Metrics::new(), format }
+    pub(crate) fn new(format: Format, board: Option<Board>) -> Self {
+        Self { metrics: Metrics::new(), board, format }
+    }
+
+    /// A number for an exchange that begins.
+    pub(crate) fn begin(&self) -> u64 {
+        self.board.as_ref().map_or(0, Board::begin)
+    }
+
+    /// The gateway stops.
+    pub(crate) fn close(&self) {
+        if let Some(board) = &self.board {
+            board.close();
+        }
     }
 
     /// An exchange is over.
-    pub(crate) fn end(&self, request: &Request, report: &Report, config: &Config, now: Millis) {
+    pub(crate) fn end(
+        &self,
+        number: u64,
+        request: &Request,
+        report: &Report,
+        config: &Config,
+        now: Millis,
+    ) {
         self.metrics.count(report, config, now);
+        if let Some(board) = &self.board {
+            board.end(number, request, report, now);
+        }
         // Nothing where the setting `log` does not want it.
         let line = || creole::observe::log::line(request, report, config.settings.log, now);
         let line = match self.format {

@@ -32,6 +32,7 @@ use crate::first_request::HadRequest;
 use crate::live;
 use crate::log;
 use crate::metrics;
+use crate::page::Board;
 use crate::reach;
 use crate::records::Records;
 use crate::service::{Gateway, Seeds};
@@ -65,7 +66,7 @@ pub(crate) fn run_with(
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let records = Arc::new(Records::new(format));
+    let records = Arc::new(Records::new(format, (!door.no_page).then(Board::default)));
     let served = serve(&runtime, door, Arc::new(config), records, ready);
     log.finish();
     served
@@ -115,6 +116,7 @@ fn serve(
         records: Arc::clone(&records),
         refusals: Arc::clone(&refusals),
         callers: Arc::clone(&callers),
+        is_local: is_loopback(address),
         // Names of models and amounts of use are not for everyone who can reach this machine.
         shows_metrics: apart.is_none() && is_loopback(address),
         load,
@@ -133,7 +135,7 @@ fn serve(
             let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
             tokio::spawn(serve_metrics(listener, Arc::clone(&records), callers));
         }
-        accept(listener, &workers, &connections, stop, door.shutdown_timeout).await;
+        accept(listener, &workers, &connections, stop, door.shutdown_timeout, &records).await;
         Ok(())
     });
     workers.finish();
@@ -148,6 +150,7 @@ async fn accept(
     clients: &Arc<Connections>,
     mut stop: Stop,
     seconds: u64,
+    records: &Records,
 ) {
     let connections = GracefulShutdown::new();
     let (mut full, mut failed) = (Seldom::default(), Seldom::default());
@@ -179,6 +182,7 @@ async fn accept(
         }
     }
     drop(listener);
+    records.close();
     tracing::info!(
         "stopping; {} connections have {seconds} s to end; a second signal cuts them",
         connections.count()

@@ -26,6 +26,7 @@ use crate::inflate;
 use crate::live::{self, Live};
 use crate::load::Load;
 use crate::metrics;
+use crate::page;
 use crate::pass;
 use crate::reach::{self, Client};
 use crate::records::Records;
@@ -44,6 +45,8 @@ pub(crate) struct Gateway {
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) callers: Arc<Callers>,
+    /// Only this machine reaches it.
+    pub(crate) is_local: bool,
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
     pub(crate) load: Load,
@@ -89,6 +92,11 @@ impl Gateway {
             && self.config.lets_in(&list)
         {
             return self.records.metrics.response();
+        }
+        if refused.is_none()
+            && let Some(response) = page::respond(self, &head, &list)
+        {
+            return response;
         }
         let mut live = self.begin(method, path);
         if let Some(reason) = refused {
@@ -245,9 +253,10 @@ pub(crate) mod tests {
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             seeds: Arc::new(Seeds::Fixed(1)),
-            records: Arc::new(Records::new(Format::Json)),
+            records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),
             callers: Arc::new(Callers::new(address, &[], false)),
+            is_local: true,
             shows_metrics: false,
             load,
         }

@@ -92,9 +92,10 @@ impl Inside {
             client: client.clone(),
             translations: Translations::new(apart),
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
-            records: Arc::new(Records::new(Format::Json)),
+            records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),
             callers: Arc::new(Callers::new(own, &[], false)),
+            is_local: true,
             shows_metrics: false,
             load: Load::default(),
         };

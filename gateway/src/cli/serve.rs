@@ -51,6 +51,9 @@ pub(crate) struct Door {
     /// and clients have none
     #[arg(long)]
     pub(crate) allow_anyone: bool,
+    /// Serve no page for browsers at /
+    #[arg(long)]
+    pub(crate) no_page: bool,
     /// How the log is written to standard error; without it, text on a terminal and JSON elsewhere
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) log_format: Option<Format>,
@@ -73,6 +76,7 @@ impl Door {
             metrics: None,
             allow_host: Vec::new(),
             allow_anyone: false,
+            no_page: false,
             log_format: None,
             no_check: true,
             shutdown_timeout,

@@ -1,0 +1,199 @@
+//! What the page shows: the last exchanges, those that run, and which upstreams answer. All of it is bounded.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use creole::Millis;
+use creole::observe::log::Request;
+use creole::observe::report::{Cause, Report};
+
+use super::row::{Row, Running};
+
+/// Finished exchanges that are kept.
+pub(crate) const ROWS_MAX: usize = 100;
+
+/// Pages that are open and live at one time.
+const WATCHERS_MAX: usize = 16;
+
+/// How old what is known of an upstream may be, while somebody looks.
+const HEALTH_MS: Millis = 15_000;
+
+/// One for the process.
+#[derive(Debug, Default)]
+pub(crate) struct Board {
+    state: Mutex<State>,
+    /// Numbers the changes.
+    version: AtomicU64,
+    numbers: AtomicU64,
+    watchers: Arc<AtomicUsize>,
+    closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    /// The newest is the last.
+    pub(crate) rows: VecDeque<Row>,
+    /// By the numbers that they got at their beginning.
+    pub(crate) running: BTreeMap<u64, Running>,
+    pub(crate) totals: Totals,
+    pub(crate) health: BTreeMap<String, Health>,
+}
+
+/// Since the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Totals {
+    pub(crate) exchanges: u64,
+    pub(crate) failed: u64,
+    pub(crate) input_tokens: u64,
+    pub(crate) cached_tokens: u64,
+    pub(crate) output_tokens: u64,
+}
+
+/// What is known of an upstream.
+#[derive(Clone, Debug)]
+pub(crate) struct Health {
+    pub(crate) at: Millis,
+    pub(crate) answer: Answer,
+}
+
+/// What an upstream last did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// With this status.
+    Status(u16),
+    /// Why there was none.
+    Missing(String),
+    /// It is being asked.
+    Asked,
+}
+
+/// A page that is open and live, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Watching(Arc<AtomicUsize>);
+
+impl Board {
+    fn locked(&self) -> MutexGuard<'_, State> {
+        // Nothing in it can be left half changed in a way that matters.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Reads what there is.
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+        read(&self.locked())
+    }
+
+    pub(crate) fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    fn changed(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    /// A number for an exchange that begins.
+    pub(crate) fn begin(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// How far an exchange is.
+    pub(crate) fn show(&self, number: u64, request: &Request, report: &Report) {
+        let running = Running::of(request, report);
+        self.locked().running.insert(number, running);
+        self.changed();
+    }
+
+    /// An exchange is over.
+    pub(crate) fn end(&self, number: u64, request: &Request, report: &Report, now: Millis) {
+        let row = Row::of(request, report, now);
+        let mut state = self.locked();
+        state.running.remove(&number);
+        if let Some(row) = row {
+            state.note_health(&row, report);
+            state.totals.add(&row);
+            if state.rows.len() >= ROWS_MAX {
+                state.rows.pop_front();
+            }
+            state.rows.push_back(row);
+        }
+        drop(state);
+        self.changed();
+    }
+
+    /// Whether an upstream is to be asked now, because nothing fresh is known of it.
+    pub(crate) fn is_due(&self, upstream: &str, now: Millis) -> bool {
+        let mut state = self.locked();
+        if let Some(known) = state.health.get(upstream)
+            && now.saturating_sub(known.at) < HEALTH_MS
+        {
+            return false;
+        }
+        // What was known stays in sight until there is an answer.
+        state
+            .health
+            .entry(upstream.to_owned())
+            .and_modify(|known| known.at = now)
+            .or_insert(Health { at: now, answer: Answer::Asked });
+        true
+    }
+
+    /// What an upstream that was asked did.
+    pub(crate) fn note(&self, upstream: &str, answer: Answer, now: Millis) {
+        let health = Health { at: now, answer };
+        self.locked().health.insert(upstream.to_owned(), health);
+        self.changed();
+    }
+
+    /// One more page, unless there are too many.
+    pub(crate) fn watch(&self) -> Option<Watching> {
+        let watching = Watching(Arc::clone(&self.watchers));
+        let before = self.watchers.fetch_add(1, Ordering::Relaxed);
+        // Where there are too many, dropping it takes the count back.
+        (before < WATCHERS_MAX && !self.is_closed()).then_some(watching)
+    }
+
+    /// Open pages must not hold up the end of the process.
+    pub(crate) fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+}
+
+impl State {
+    /// An exchange says as much of an upstream as asking it.
+    fn note_health(&mut self, row: &Row, report: &Report) {
+        if row.upstream.is_empty() {
+            return;
+        }
+        let answer = match (report.upstream_status, report.failed_by) {
+            (_, Some(Cause::Unreachable | Cause::Timeout | Cause::Stall)) => {
+                Answer::Missing(row.cause.to_owned())
+            }
+            (Some(status), _) => Answer::Status(status),
+            _ => return,
+        };
+        self.health.insert(report.upstream.clone(), Health { at: row.ended_at, answer });
+    }
+}
+
+impl Totals {
+    fn add(&mut self, row: &Row) {
+        self.exchanges = self.exchanges.saturating_add(1);
+        self.failed = self.failed.saturating_add(u64::from(row.is_failed()));
+        self.input_tokens = self.input_tokens.saturating_add(row.figures.input_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(row.cached_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(row.output_tokens);
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! The page's live part: server-sent events, each with the sections of the page that changed.
+//!
+//! There is no queue: each page looks at the board some times a second, when its connection takes more, and gets what
+//! there is then. So a page that reads slowly costs nothing but its own updates.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use creole::Config;
+use tokio::time::{Instant, Sleep};
+
+use super::board::Watching;
+use super::{html, probe};
+use crate::clock::Clock;
+use crate::reach::Client;
+use crate::records::Records;
+
+/// How often it looks.
+const TICK: Duration = Duration::from_millis(400);
+
+/// After so many looks at which nothing changed it still sends something: a connection whose browser has gone shows
+/// only then.
+const QUIET_TICKS: u32 = 30;
+
+/// What an event is made of.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) records: Arc<Records>,
+    pub(crate) config: Arc<Config>,
+    pub(crate) client: Client,
+}
+
+impl Source {
+    /// Asks the upstreams of which nothing fresh is known.
+    pub(crate) fn look(&self) {
+        let Some(board) = &self.records.board else { return };
+        let now = Clock::start().now();
+        for upstream in self.config.upstreams.values() {
+            if !board.is_due(&upstream.name, now) {
+                continue;
+            }
+            let (source, name) = (self.clone(), upstream.name.clone());
+            tokio::spawn(async move {
+                let Some(upstream) = source.config.upstreams.get(&name) else { return };
+                let answer = probe::ask(&source.client, upstream).await;
+                let Some(board) = &source.records.board else { return };
+                board.note(&name, answer, Clock::start().now());
+            });
+        }
+    }
+}
+
+/// The body of the answer.
+pub(crate) struct Events {
+    source: Source,
+    _watching: Watching,
+    timer: Pin<Box<Sleep>>,
+    /// The board's, as it was last sent.
+    version: Option<u64>,
+    had_running: bool,
+    quiet: u32,
+}
+
+impl Events {
+    pub(crate) fn new(source: Source, watching: Watching) -> Self {
+        let timer = Box::pin(tokio::time::sleep_until(Instant::now()));
+        let (version, had_running, quiet) = (None, false, 0);
+        Self { source, _watching: watching, timer, version, had_running, quiet }
+    }
+
+    /// The next event; none when the gateway stops.
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            ready!(self.timer.as_mut().poll(context));
+            let now = Instant::now();
+            self.timer.as_mut().reset(now.checked_add(TICK).unwrap_or(now));
+            self.source.look();
+            let Some(board) = &self.source.records.board else { return Poll::Ready(None) };
+            if board.is_closed() {
+                return Poll::Ready(None);
+            }
+            let version = board.version();
+            let is_changed = self.version != Some(version);
+            // Their times go on although nothing else happens.
+            if !is_changed && !self.had_running {
+                self.quiet = self.quiet.saturating_add(1);
+                if self.quiet < QUIET_TICKS {
+                    continue;
+                }
+                self.quiet = 0;
+                return Poll::Ready(Some(Bytes::from_static(b": still here\n\n")));
+            }
+            let config = &self.source.config;
+            let (text, has_running) = board
+                .with(|state| (html::update(config, state, is_changed), !state.running.is_empty()));
+            (self.version, self.had_running, self.quiet) = (Some(version), has_running, 0);
+            return Poll::Ready(Some(Bytes::from(text)));
+        }
+    }
+}
+
+impl fmt::Debug for Events {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Events").field("version", &self.version).finish_non_exhaustive()
+    }
+}

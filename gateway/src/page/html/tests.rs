@@ -1,0 +1,73 @@
+//! Tests of `html.rs`.
+
+use super::*;
+use crate::page::board::Board;
+use creole::observe::log::Request;
+use creole::observe::report::{AnswerReport, Outcome, Report};
+use creole::observe::warning::Warnings;
+
+const BAD: &str = "<script>alert(\"1\")</script>'&";
+
+fn board(name: &str) -> Board {
+    let board = Board::default();
+    let mut warnings = Warnings::new(false);
+    warnings.add_named("dropped", name);
+    warnings.acted("pairing");
+    let report = Report {
+        model: name.to_owned(),
+        upstream: name.to_owned(),
+        client_key: Some(name.to_owned()),
+        status: 200,
+        outcome: Outcome::Answered,
+        stream: true,
+        requested_at: 1_000,
+        content_at: Some(1_500),
+        warnings,
+        answer: AnswerReport { output_tokens: 100, input_tokens: 1_000, ..AnswerReport::default() },
+        ..Report::default()
+    };
+    let request = Request { began: 1_000, path: name.to_owned(), ..Request::default() };
+    board.end(board.begin(), &request, &report, 2_500);
+    board.show(board.begin(), &request, &report);
+    board.end(board.begin(), &request, &Report { model: String::new(), ..report }, 2_500);
+    board
+}
+
+#[test]
+fn a_name_that_a_stranger_chose_is_text_everywhere() {
+    let html = board(BAD).with(|state| page(&Config::default(), state, "n"));
+    assert!(!html.contains("<script>alert"), "{html}");
+    let update = board(BAD).with(|state| update(&Config::default(), state, true));
+    assert!(!update.contains("<script>"), "{update}");
+    for place in
+        ["<td data-label=\"Model\" class=\"name\"><b>&lt;script&gt;", "<title>&lt;script&gt;"]
+    {
+        assert!(html.contains(place), "{place} in {html}");
+    }
+    let line =
+        board("a\r\n\r\ndata: {}\n\n").with(|state| super::update(&Config::default(), state, true));
+    assert_eq!(line.matches("data: ").count() - line.matches("data: {}").count(), 1, "{line}");
+    assert_eq!(line.lines().count(), 2, "{line:?}");
+}
+
+#[test]
+fn the_page_says_what_happened_without_a_script() {
+    let html = board("claude-x").with(|state| page(&Config::default(), state, "n"));
+    for text in [
+        "<b>claude-x</b>",
+        "<span class=\"good\">200</span>",
+        "data-label=\"First\" class=\"number\">500 ms<",
+        "data-label=\"Speed\" class=\"number\">100/s<",
+        "href=\"#guard-pairing\"",
+        "<b id=\"guard-pairing\">guard pairing</b>",
+        "a field or tool that the upstream has no counterpart for was left out",
+    ] {
+        assert!(html.contains(text), "{text} in {html}");
+    }
+}
+
+#[test]
+fn an_empty_board_makes_a_page_too() {
+    let html = Board::default().with(|state| page(&Config::default(), state, "n"));
+    assert!(html.contains("No client has asked yet."), "{html}");
+}

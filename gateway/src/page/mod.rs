@@ -1,0 +1,184 @@
+//! A page for browsers at `/`: what the gateway does now, and what it did of late.
+//!
+//! It has names and numbers, never a prompt, an answer, a tool's input or a key: all of it comes from reports, as the
+//! log's lines do. It is one answer with its style and its script in it, so that nothing else has to be served, and
+//! everything that is not in it is forbidden to it.
+
+pub(crate) mod board;
+mod events;
+mod html;
+mod meanings;
+mod plots;
+mod probe;
+mod row;
+
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use creole::{Config, Header};
+use hyper::header::{
+    ACCEPT, AUTHORIZATION, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName,
+    HeaderValue, RETRY_AFTER, VARY, WWW_AUTHENTICATE,
+};
+use hyper::http::request::Parts;
+use hyper::{HeaderMap, Method, Response, StatusCode};
+
+pub(crate) use board::Board;
+pub(crate) use events::Events;
+
+use crate::answer::Body;
+use crate::service::Gateway;
+
+/// What a browser's person sees in place of the page.
+const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.\n";
+
+/// Set by proxies in front: then the request is not of this machine, whatever its address says.
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+
+/// A request that is for the page, and not a client's probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Page,
+    Events,
+}
+
+/// Whoever may read the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reader {
+    Let,
+    /// May come in with a key.
+    WithoutKey,
+    /// Gets what clients get.
+    Nobody,
+}
+
+/// The answer, if the request is for the page.
+pub(crate) fn respond(gateway: &Gateway, head: &Parts, list: &[Header]) -> Option<Response<Body>> {
+    let board = gateway.records.board.as_ref()?;
+    let wanted = wanted(head)?;
+    match reader(&gateway.config, gateway.is_local, &head.headers, list) {
+        Reader::Let => {}
+        Reader::WithoutKey if is_navigation(&head.headers) => return Some(unauthorized()),
+        Reader::WithoutKey | Reader::Nobody => return None,
+    }
+    let source = events::Source {
+        records: Arc::clone(&gateway.records),
+        config: Arc::clone(&gateway.config),
+        client: gateway.client.clone(),
+    };
+    source.look();
+    if wanted == Wanted::Events {
+        return Some(match board.watch() {
+            Some(watching) => event_stream(Events::new(source, watching)),
+            None => busy(),
+        });
+    }
+    let mut nonce = [0; 16];
+    // Without it the page has neither style nor script, but all that it says.
+    let _ = getrandom::fill(&mut nonce);
+    let nonce = STANDARD.encode(nonce);
+    let text = board.with(|state| html::page(&gateway.config, state, &nonce));
+    let mut response = Response::new(Body::whole(text));
+    let headers = response.headers_mut();
+    harden(headers);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
+    let policy = format!(
+        "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; img-src data:; \
+         connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    );
+    if let Ok(policy) = HeaderValue::try_from(policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    Some(response)
+}
+
+/// Clients that probe a base URL ask for anything, or for JSON.
+fn wanted(head: &Parts) -> Option<Wanted> {
+    if head.uri.path() != "/" || ![Method::GET, Method::HEAD].contains(&head.method) {
+        return None;
+    }
+    let accepts = |kind: &str| {
+        let values = head.headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+        let mut ranges = values.flat_map(|value| value.split(','));
+        ranges.any(|range| {
+            let range = range.split(';').next().unwrap_or_default();
+            range.trim().eq_ignore_ascii_case(kind)
+        })
+    };
+    if accepts("text/event-stream") && head.method == Method::GET {
+        return Some(Wanted::Events);
+    }
+    accepts("text/html").then_some(Wanted::Page)
+}
+
+fn reader(config: &Config, is_local: bool, headers: &HeaderMap, list: &[Header]) -> Reader {
+    let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
+    if config.client_keys.is_empty() {
+        return if is_local && !is_forwarded { Reader::Let } else { Reader::Nobody };
+    }
+    let has_key = config.lets_in(list)
+        || password(headers)
+            .is_some_and(|password| config.lets_in(&[("x-api-key".to_owned(), password)]));
+    if has_key { Reader::Let } else { Reader::WithoutKey }
+}
+
+/// What a person wrote into the browser's own form.
+fn password(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, encoded) = value.split_once(' ')?;
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let text = String::from_utf8(STANDARD.decode(encoded.trim()).ok()?).ok()?;
+    Some(text.split_once(':')?.1.to_owned())
+}
+
+/// Whether a person opens a page: monitors and clients that name HTML among others send neither.
+fn is_navigation(headers: &HeaderMap) -> bool {
+    let is = |name: &str, value: &str| headers.get(name).is_some_and(|sent| sent == value);
+    is("sec-fetch-mode", "navigate") || is("upgrade-insecure-requests", "1")
+}
+
+fn unauthorized() -> Response<Body> {
+    let mut response = Response::new(Body::whole(NEEDS_KEY));
+    *response.status_mut() = StatusCode::UNAUTHORIZED;
+    let headers = response.headers_mut();
+    harden(headers);
+    let asks = HeaderValue::from_static("Basic realm=\"Creole\", charset=\"UTF-8\"");
+    headers.insert(WWW_AUTHENTICATE, asks);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+fn event_stream(events: Events) -> Response<Body> {
+    let mut response = Response::new(Body::Events(Box::new(events)));
+    let headers = response.headers_mut();
+    harden(headers);
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// Too many pages are open.
+fn busy() -> Response<Body> {
+    let mut response = Response::new(Body::whole(""));
+    *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    harden(response.headers_mut());
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("30"));
+    response
+}
+
+fn harden(headers: &mut HeaderMap) {
+    for (name, value) in [
+        (CACHE_CONTROL.as_str(), "no-store"),
+        (VARY.as_str(), "accept"),
+        ("cross-origin-opener-policy", "same-origin"),
+        ("cross-origin-resource-policy", "same-origin"),
+        ("referrer-policy", "no-referrer"),
+        ("x-content-type-options", "nosniff"),
+        ("x-frame-options", "DENY"),
+    ] {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+}

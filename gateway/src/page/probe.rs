@@ -1,0 +1,33 @@
+//! Whether an upstream answers: it is asked for its models while somebody looks at the page, and at no other time.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use creole::PassedHead;
+use creole::config::Upstream;
+use http_body_util::Full;
+use hyper::{Request, Uri};
+
+use super::board::Answer;
+use crate::headers;
+use crate::reach::{self, Client};
+use crate::shown;
+
+/// How long it is waited for.
+const PROBE_TIME: Duration = Duration::from_secs(5);
+
+/// Asks once.
+pub(crate) async fn ask(client: &Client, upstream: &Upstream) -> Answer {
+    let uri = format!("{}{}/models", upstream.url, upstream.base_path).parse::<Uri>();
+    let Ok(uri) = uri else { return Answer::Missing("its address cannot be used".to_owned()) };
+    let mut request = Request::new(Full::<Bytes>::default());
+    *request.uri_mut() = uri;
+    // With the operator's key and headers, as what passes through has them.
+    let change = PassedHead::of_request(std::iter::empty(), upstream);
+    headers::change(request.headers_mut(), change);
+    match tokio::time::timeout(PROBE_TIME, client.send(request)).await {
+        Ok(Ok(response)) => Answer::Status(response.status().as_u16()),
+        Ok(Err(error)) => Answer::Missing(shown::text(reach::reason(&error).words())),
+        Err(_) => Answer::Missing("no answer within 5 s".to_owned()),
+    }
+}

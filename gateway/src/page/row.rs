@@ -1,0 +1,102 @@
+//! What is kept of an exchange for the page: names and numbers.
+
+use creole::Millis;
+use creole::observe::log::{Level, Request, level};
+use creole::observe::report::{Outcome, Report};
+
+use crate::shown::{self, Figures};
+
+/// Warnings kept of one exchange.
+const WARNINGS_MAX: usize = 12;
+
+/// A finished exchange. Texts that strangers chose are cut and cleaned.
+#[derive(Clone, Debug)]
+pub(crate) struct Row {
+    pub(crate) ended_at: Millis,
+    /// As the client named it; for requests without one, method and path.
+    pub(crate) model: String,
+    /// The model that answered, where it is called otherwise.
+    pub(crate) served: String,
+    pub(crate) upstream: String,
+    pub(crate) client_key: String,
+    pub(crate) stream: bool,
+    pub(crate) level: Level,
+    pub(crate) cause: &'static str,
+    pub(crate) figures: Figures,
+    pub(crate) cached_tokens: u64,
+    pub(crate) output_tokens: u64,
+    pub(crate) tool_calls: u32,
+    pub(crate) retries: u32,
+    pub(crate) guards: Vec<&'static str>,
+    pub(crate) warnings: Vec<(&'static str, String)>,
+}
+
+impl Row {
+    /// None for a probe, of which nobody wants to see a thousand.
+    pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Option<Self> {
+        let path = request.path.split(['?', '#']).next().unwrap_or_default();
+        if matches!(path, "/" | "/api/hello") && report.outcome == Outcome::Answered {
+            return None;
+        }
+        let model = if report.model.is_empty() {
+            format!("{} {}", shown::text(&request.method), shown::text(path))
+        } else {
+            shown::text(&report.model)
+        };
+        let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
+        let warnings = report.warnings.iter().take(WARNINGS_MAX);
+        Some(Self {
+            ended_at: now,
+            model,
+            served: String::new(),
+            upstream: shown::text(upstream),
+            client_key: shown::text(report.client_key.as_deref().unwrap_or_default()),
+            stream: report.stream,
+            level: level(report),
+            cause: if report.outcome == Outcome::Open { "passed" } else { report.cause() },
+            figures: Figures::of(request, report, now),
+            cached_tokens: report.answer.cache_read_tokens,
+            output_tokens: report.answer.output_tokens,
+            tool_calls: report.answer.tool_calls,
+            retries: report.retries,
+            guards: report.warnings.guards().to_vec(),
+            warnings: warnings.map(|it| (it.code, shown::text(&it.name))).collect(),
+        })
+    }
+
+    /// Whether it is a failure for whoever asked.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.figures.status >= 400 && self.figures.status != 499
+    }
+}
+
+/// An exchange that is not over.
+#[derive(Clone, Debug)]
+pub(crate) struct Running {
+    pub(crate) began: Millis,
+    pub(crate) model: String,
+    pub(crate) upstream: String,
+    pub(crate) stream: bool,
+    /// From its beginning to the upstream's first content.
+    pub(crate) first_ms: Option<Millis>,
+    pub(crate) chunks: u64,
+    pub(crate) tool_calls: u32,
+    pub(crate) retries: u32,
+}
+
+impl Running {
+    pub(crate) fn of(request: &Request, report: &Report) -> Self {
+        let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
+        let path = request.path.split(['?', '#']).next().unwrap_or_default();
+        Self {
+            began: request.began,
+            model: shown::text(if report.model.is_empty() { path } else { &report.model }),
+            upstream: shown::text(upstream),
+            stream: report.stream,
+            first_ms: report.content_at.map(|at| at.saturating_sub(request.began)),
+            chunks: report.answer.chunks,
+            tool_calls: report.answer.tool_calls,
+            retries: report.retries,
+        }
+    }
+}
