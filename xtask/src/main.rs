@@ -75,6 +75,8 @@ enum Command {
     Reproduce,
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
+    /// Draw the pictures of the gateway's page in docs/page, with a real Chromium.
+    Pictures,
     /// Print how large the artefacts are, beside their budgets.
     Size,
     /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of clients
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         Command::Dist(options) => dist::dist(&options).map(|()| true),
         Command::Reproduce => dist::reproduce().map(|()| true),
         Command::Site => site::build().map(|()| true),
+        Command::Pictures => operate::page_pictures().map(|()| true),
         Command::Size => size::print().map(|()| true),
         Command::Setup => setup::all().map(|()| true),
     };

@@ -7,6 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::children::{Children, Stop};
+use crate::clients::install;
 use crate::hosts::{Host, envoy, gateway};
 use crate::http::{self, Url};
 use crate::run::{self, Serving};
@@ -109,5 +110,28 @@ fn script(name: &str, host: Host, config: Value, children: &mut Children) -> Res
     command.args([host.name(), &serving.listen.to_string(), &upstream.to_string()]);
     command.arg(serving.logs.first().context("the host has no log")?);
     command.arg(serving.metrics.as_deref().unwrap_or("-"));
+    Ok(command)
+}
+
+/// The gateway's page in a real browser: `harness/page`.
+pub(crate) fn page(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let mut command = page_script()?;
+    each(&mut command)
+}
+
+/// Draws the pictures of the page for the documents.
+pub(crate) fn page_pictures() -> Result<()> {
+    let pictures = workspace::root().join("docs/page");
+    std::fs::create_dir_all(&pictures)?;
+    setup::run(page_script()?.arg(pictures))
+}
+
+fn page_script() -> Result<Command> {
+    let sources = workspace::root().join("harness/page");
+    let folder = workspace::own().join("page");
+    install::locked("the page's browser driver", &sources, &folder, None)?;
+    let mut command = Command::new("node");
+    command.arg(sources.join("page.mjs"));
+    command.args([gateway::binary()?, setup::chromium()?, folder]);
     Ok(command)
 }

@@ -200,6 +200,36 @@ fn installed(python: &Path, package: &Package) -> Option<PathBuf> {
     })
 }
 
+/// The Chromium binary: `CREOLE_CHROMIUM` if that is set, else the system's, installed from Debian where that may be.
+pub(crate) fn chromium() -> Result<PathBuf> {
+    workspace::ready("CREOLE_CHROMIUM", || {
+        if let Some(found) = installed_chromium() {
+            return Ok(found);
+        }
+        let apt = |arguments: &[&str]| {
+            let mut command = Command::new("apt-get");
+            command.env("DEBIAN_FRONTEND", "noninteractive").args(arguments);
+            run(command.stdout(Stdio::null()))
+        };
+        step("installing chromium from Debian", || {
+            apt(&["update", "--quiet"])?;
+            apt(&["install", "--yes", "--quiet", "--no-install-recommends", "chromium"])
+        })
+        .context(
+            "there is no Chromium: as root, apt install chromium (Debian); or set CREOLE_CHROMIUM",
+        )?;
+        installed_chromium().context("the package chromium has no program of that name")
+    })
+}
+
+fn installed_chromium() -> Option<PathBuf> {
+    let folders = std::env::var_os("PATH")?;
+    let folders: Vec<PathBuf> = std::env::split_paths(&folders).collect();
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    let all = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    all.into_iter().find(|program| program.is_file())
+}
+
 /// The workerd binary: `CREOLE_WORKERD` if that is set, else the one in `.creole/npm`, installed from
 /// npm when it is missing. It needs no Node to run.
 pub(crate) fn workerd() -> Result<PathBuf> {

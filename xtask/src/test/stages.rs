@@ -123,6 +123,7 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "attacks, gateway",
             Work::Own(|_, each| operate::attacks(Host::Gateway, Size::Small, each)),
         ),
+        ("page", Work::Own(|_, each| operate::page(each))),
         ("attacks, envoy", Work::Own(|_, each| operate::attacks(Host::Envoy, Size::Small, each))),
         ("real-servers, llama.cpp", Work::Own(|_, each| servers::test("llama.cpp", each))),
         ("real-servers, mlx-lm", Work::Own(|_, each| servers::test("mlx-lm", each))),
