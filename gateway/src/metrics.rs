@@ -11,12 +11,16 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
 use crate::answer::Body;
 
 /// Where they are.
 pub(crate) const PATH: &str = "/metrics";
+
+/// The metric by which a gateway is known; as an `Info` it ends with `_info`.
+pub(crate) const NAME: &str = "creole_gateway";
 
 /// What the answer is.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -49,6 +53,8 @@ impl Metrics {
             (metric, register(metric, help, &mut registry))
         };
         let sums = METRICS.iter().map(register).collect();
+        let version = vec![("version", env!("CARGO_PKG_VERSION"))];
+        registry.register(NAME, "Which gateway this is", Info::new(version));
         Self { registry, sums, counters: Mutex::default() }
     }
 

@@ -20,6 +20,7 @@ fn samples_add_up_under_the_names_of_the_table() {
     }
     let text = metrics.render();
     for line in [
+        concat!(r#"creole_gateway_info{version=""#, env!("CARGO_PKG_VERSION"), r#""} 1"#),
         r#"creole_requests_total{outcome="answered",status="200",upstream="default"} 3"#,
         r#"creole_bytes_total{direction="to_upstream"} 21"#,
         r#"creole_request_duration_milliseconds_bucket{le="25.0",upstream="default"} 0"#,
