@@ -19,7 +19,7 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
         let source = if model.is_some() { "--model" } else { "--small-model" };
-        config.serve_models(model, small, source).map_err(Failed::Usage)?;
+        config.serve_models(model, small, &[], source).map_err(Failed::Usage)?;
     }
     let profile = options.chosen.profile.as_deref();
     set_key(&mut config, profile, options.key_env.as_deref())?;

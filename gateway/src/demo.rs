@@ -1,6 +1,5 @@
 //! `creole demo`: the gateway in front of the demo model, in one process.
 
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 
 use creole::Config;
@@ -9,8 +8,9 @@ use creole_demo::{Demo, Options};
 use crate::Failed;
 use crate::cli::demo::Demo as Flags;
 use crate::cli::serve::Door;
-use crate::ready::{self, Ready};
+use crate::ready::{self, Hints};
 use crate::serve;
+use crate::signals::Stop;
 
 /// Nobody waits for the end of an answer that no model gives.
 const SHUTDOWN_SECONDS: u64 = 2;
@@ -31,20 +31,24 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     let mut config = Config::default();
     config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
-    serve::run_with(&door, config, |address| announce(address, &model.url()))
+    serve::run_with(&door, config, Stop::listen, |address| announce(address, &model.url()))
 }
 
 fn announce(address: SocketAddr, model: &str) {
-    let ready = Ready { address, key: "demo", model: MODEL, prompt: PROMPT };
-    let curl = ready.curl();
-    let claude = ready.claude_code();
+    let hints = Hints {
+        key: "demo".to_owned(),
+        model: MODEL.to_owned(),
+        small: MODEL.to_owned(),
+        prompt: PROMPT,
+    };
+    let listening = ready::listening(address);
+    let curl = hints.curl(address);
+    let claude = hints.claude_code(address);
     let task =
         r#"-p 'demo:tool Bash demo:input {"command": "echo hello", "description": "Say hello"}'"#;
-    let text = format!(
-        "\nCreole answers at http://{address}, in front of the demo model at {model}/v1.\nIt contains no model: \
-         words in a prompt say what it answers.\n\nTry it in a second terminal:\n\n{curl}\n\nClaude Code, in an \
-         empty folder:\n\n{claude} \\\n    --allowedTools Bash {task}\n\nCtrl-C stops it.\n\n"
-    );
-    // Nobody may be reading.
-    let _ = ready::print(&mut io::stdout(), &text);
+    ready::print(&format!(
+        "{listening}\nCreole answers at http://{address}, in front of the demo model at {model}/v1.\nIt contains no \
+         model: words in a prompt say what it answers.\n\nTry it in a second terminal:\n\n{curl}\n\nClaude Code, in \
+         an empty folder:\n\n{claude} \\\n    --allowedTools Bash {task}\n\nCtrl-C stops it.\n\n"
+    ));
 }

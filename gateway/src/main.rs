@@ -1,12 +1,12 @@
 //! `creole`: Anthropic Messages clients on any Chat Completions model, on a laptop or a single machine.
 //!
 //! `creole serve` is the host: it moves bytes between its clients, [`creole::Exchange`] and the
-//! upstreams, and translates nothing itself. `creole demo` puts it in front of a scripted model. The
-//! other commands drive the same exchange without a network, for bug reports and for checking a
-//! configuration.
+//! upstreams, and translates nothing itself. `creole launch` runs a client behind it, `creole demo` puts
+//! it in front of a scripted model. The other commands drive the same exchange without a network, for
+//! bug reports and for checking a configuration.
 //!
-//! Exit codes: 0, done; 1, the result is an error (or the server could not run); 2, the flags, a file
-//! or the configuration cannot be used.
+//! Exit codes, but for `creole launch`, which has its client's: 0, done; 1, the result is an error (or
+//! the server could not run); 2, the flags, a file or the configuration cannot be used.
 #![forbid(unsafe_code)]
 // They panic where nothing can be written.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -25,6 +25,7 @@ mod demo;
 mod first_request;
 mod headers;
 mod inflate;
+mod launch;
 mod live;
 mod load;
 mod log;
@@ -66,6 +67,11 @@ pub(crate) enum Failed {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Serve(options) => serve::run(&options).map(|()| true),
+        Command::Launch(options) => match launch::run(&options) {
+            // The client's own code.
+            Ok(code) => return ExitCode::from(code),
+            Err(failed) => Err(failed),
+        },
         Command::Demo(options) => demo::run(&options).map(|()| true),
         Command::Check(options) => check::run(&options),
         Command::Translate(translate) => offline::translate(&translate),

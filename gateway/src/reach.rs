@@ -174,6 +174,11 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     if closed { Unreachable::Closed } else { Unreachable::NotConnected }
 }
 
+/// Why a server could not be reached, in words for the person who started a command.
+pub(crate) fn why(error: &legacy::Error) -> String {
+    reason(error).words().to_owned()
+}
+
 /// By `EMFILE` and `ENFILE`, for which the standard library has no names.
 fn is_out_of_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))

@@ -1,22 +1,84 @@
-//! What the gateway says when it is ready: commands for clients.
+//! What the gateway says when it is ready: its address, and commands for clients.
 
-use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use creole::Config;
+use creole::config::Key;
+use creole::dialect::presets::Server;
+
+use crate::cli::serve::Serve;
 
 /// What commands for clients are made of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Ready<'a> {
-    pub(crate) address: SocketAddr,
+#[derive(Clone, Debug)]
+pub(crate) struct Hints {
     /// What clients send as their key.
-    pub(crate) key: &'a str,
-    pub(crate) model: &'a str,
-    pub(crate) prompt: &'a str,
+    pub(crate) key: String,
+    pub(crate) model: String,
+    /// The model of small tasks.
+    pub(crate) small: String,
+    /// The user's words in the first request.
+    pub(crate) prompt: &'static str,
 }
 
-impl Ready<'_> {
+/// What clients of `creole serve` have to say.
+pub(crate) fn hints(options: &Serve, config: &Config) -> Hints {
+    let client_key = match (options.client_key_env.first(), config.first_upstream()) {
+        (Some(name), _) => format!("${name}"),
+        _ if !config.client_keys.is_empty() => "KEY".to_owned(),
+        // It goes up to a server that asks for it.
+        (None, Some(upstream)) if upstream.key == Key::Client => {
+            let vendor = Server::of_vendor(&upstream.url);
+            vendor.map_or_else(|| "local".to_owned(), |vendor| format!("${}", vendor.key))
+        }
+        _ => "local".to_owned(),
+    };
+    let model = options.model.clone().unwrap_or_else(|| "MODEL".to_owned());
+    let small = options.small_model.clone().unwrap_or_else(|| model.clone());
+    Hints { key: client_key, model, small, prompt: "Hi" }
+}
+
+/// The address goes to standard output, in a form that scripts can wait for. People also get commands.
+pub(crate) fn serving(address: SocketAddr, hints: &Hints) {
+    let mut text = listening(address);
+    if io::stdout().is_terminal() {
+        let address = reachable(address);
+        let replace = match hints.model.as_str() {
+            "MODEL" => ", in place of MODEL with a name that the server has",
+            _ => "",
+        };
+        text.push_str(&format!(
+            "\nClaude Code{replace}:\n\n{}\n\nSDKs of Anthropic: base URL http://{address}, key {}\n\ncurl:\n\n{}\n\n",
+            hints.claude_code(address),
+            hints.key,
+            hints.curl(address),
+        ));
+    }
+    print(&text);
+}
+
+pub(crate) fn listening(address: SocketAddr) -> String {
+    format!("listening on http://{address}\n")
+}
+
+/// Where this machine reaches a gateway that listens everywhere.
+fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip().is_unspecified() {
+        true => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
+        false => address,
+    }
+}
+
+/// Writes to standard output, all at once. The macros of the standard library would panic where nobody reads.
+pub(crate) fn print(text: &str) {
+    let mut stdout = io::stdout();
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+impl Hints {
     /// A request that streams its answer.
-    pub(crate) fn curl(&self) -> String {
-        let Self { address, key, model, prompt } = self;
+    pub(crate) fn curl(&self, address: SocketAddr) -> String {
+        let Self { key, model, prompt, .. } = self;
         format!(
             r#"  curl -N http://{address}/v1/messages \
     -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' -H "x-api-key: {key}" -d '{{
@@ -25,16 +87,24 @@ impl Ready<'_> {
         )
     }
 
-    pub(crate) fn claude_code(&self) -> String {
-        let Self { address, key, model, .. } = self;
+    pub(crate) fn claude_code(&self, address: SocketAddr) -> String {
+        let Self { key, model, small, .. } = self;
         format!(
             "  ANTHROPIC_BASE_URL=http://{address} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} \\\n    \
-             ANTHROPIC_DEFAULT_HAIKU_MODEL={model} ANTHROPIC_DEFAULT_SONNET_MODEL={model} claude"
+             ANTHROPIC_DEFAULT_HAIKU_MODEL={small} ANTHROPIC_DEFAULT_SONNET_MODEL={model} claude"
         )
     }
 }
 
-/// Writes all of it at once. The macros of the standard library would panic where it cannot be written.
-pub(crate) fn print(out: &mut impl Write, text: &str) -> io::Result<()> {
-    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_means_all_is_shown_as_this_machine() {
+        let shown = |address: &str| reachable(address.parse().unwrap()).to_string();
+        assert_eq!(shown("0.0.0.0:1"), "127.0.0.1:1");
+        assert_eq!(shown("[::]:1"), "127.0.0.1:1");
+        assert_eq!(shown("192.168.1.5:1"), "192.168.1.5:1");
+    }
 }

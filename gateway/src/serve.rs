@@ -1,7 +1,7 @@
 //! `creole serve`: listens, serves, and stops without cutting streams.
 
 use std::convert::Infallible;
-use std::io::{self, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -34,6 +34,7 @@ use crate::log;
 use crate::metrics;
 use crate::page::Board;
 use crate::reach;
+use crate::ready;
 use crate::records::Records;
 use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
@@ -49,13 +50,16 @@ const TOLD_PAUSE: Duration = Duration::from_secs(10);
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
-    run_with(&options.door, configure::for_serving(options)?, |_| ())
+    let config = configure::for_serving(options)?;
+    let hints = ready::hints(options, &config);
+    run_with(&options.door, config, Stop::listen, |address| ready::serving(address, &hints))
 }
 
-/// Serves until the process is asked to stop. `ready` gets the address, as soon as clients can connect.
+/// Serves until it is asked to stop. `ready` gets the address, as soon as clients can connect.
 pub(crate) fn run_with(
     door: &Door,
     config: Config,
+    stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failed> {
     let format = door.log_format.unwrap_or_else(log::Format::of_reader);
@@ -67,7 +71,7 @@ pub(crate) fn run_with(
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     let records = Arc::new(Records::new(format, (!door.no_page).then(Board::default)));
-    let served = serve(&runtime, door, Arc::new(config), records, ready);
+    let served = serve(&runtime, door, (Arc::new(config), records), stop, ready);
     log.finish();
     served
 }
@@ -75,8 +79,8 @@ pub(crate) fn run_with(
 fn serve(
     runtime: &Runtime,
     door: &Door,
-    config: Arc<Config>,
-    records: Arc<Records>,
+    (config, records): (Arc<Config>, Arc<Records>),
+    stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(SocketAddr),
 ) -> Result<(), Failed> {
     let (listener, address) = runtime.block_on(listen(&door.listen))?;
@@ -124,7 +128,7 @@ fn serve(
     let workers = Workers::start(count, gateway)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let ended = runtime.block_on(async {
-        let stop = Stop::listen().map_err(|error| Failed::Run(format!("signals: {error}")))?;
+        let stop = stop().map_err(|error| Failed::Run(format!("signals: {error}")))?;
         announce(address, &config);
         ready(address);
         if !door.no_check {
@@ -303,11 +307,7 @@ fn seeds(fixed: Option<u128>) -> Result<Seeds, Failed> {
     Ok(Seeds::Fresh(u128::from_ne_bytes(start), AtomicU64::new(0)))
 }
 
-/// The address goes to standard output, in a form that scripts can wait for.
 fn announce(address: SocketAddr, config: &Config) {
-    // Nobody may be reading.
-    let mut stdout = io::stdout();
-    let _ = writeln!(stdout, "listening on http://{address}").and_then(|()| stdout.flush());
     for upstream in config.upstreams.values() {
         tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
     }

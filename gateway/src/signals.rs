@@ -1,17 +1,41 @@
-//! The signals that the process obeys.
+//! What ends the process.
 
 use std::io;
+use std::sync::Arc;
 
-/// What asks the process to stop.
-pub(crate) struct Stop {
+use tokio::sync::Notify;
+
+/// What asks the gateway to stop.
+pub(crate) enum Stop {
+    /// SIGINT and SIGTERM.
+    Signals(Signals),
+    /// The command that the gateway is a part of.
+    Told(Arc<Notify>),
+}
+
+impl Stop {
+    pub(crate) fn listen() -> io::Result<Self> {
+        Signals::listen().map(Self::Signals)
+    }
+
+    pub(crate) async fn asked(&mut self) {
+        match self {
+            Self::Signals(signals) => signals.asked().await,
+            Self::Told(told) => told.notified().await,
+        }
+    }
+}
+
+/// The signals that the process obeys.
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
     interrupt: tokio::signal::unix::Signal,
 }
 
-impl Stop {
-    pub(crate) fn listen() -> io::Result<Self> {
+impl Signals {
+    fn listen() -> io::Result<Self> {
         #[cfg(unix)]
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
@@ -23,7 +47,7 @@ impl Stop {
     }
 
     #[cfg(unix)]
-    pub(crate) async fn asked(&mut self) {
+    async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -31,7 +55,7 @@ impl Stop {
     }
 
     #[cfg(not(unix))]
-    pub(crate) async fn asked(&mut self) {
+    async fn asked(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

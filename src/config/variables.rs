@@ -116,8 +116,8 @@ impl Config {
     }
 
     /// Sends every name that a client asks for to one model of the only upstream, and the names of small models
-    /// (`claude-haiku-…`) to another. Without `model`, all other names go there as they are. A map of the document's
-    /// is replaced.
+    /// (`claude-haiku-…`) to another; `others` are names with models of their own. Without `model`, all other names
+    /// go there as they are. A map of the document's is replaced.
     ///
     /// # Errors
     /// There are several upstreams.
@@ -125,6 +125,7 @@ impl Config {
         &mut self,
         model: Option<&str>,
         small: Option<&str>,
+        others: &[(String, String)],
         source: &str,
     ) -> Result<(), String> {
         self.only_upstream(source)?;
@@ -135,6 +136,7 @@ impl Config {
         if let Some(small) = small {
             models.extend(SMALL.map(|name| to(name, small)));
         }
+        models.extend(others.iter().map(|(name, model)| to(name, model)));
         // Clients list the names that stand there in full.
         models.extend(model.into_iter().chain(small).map(|name| to(name, name)));
         self.set_models(Some(Named(models))).map_err(|error| at(source, &error.to_string()))

@@ -9,7 +9,7 @@ use super::look::PLACEHOLDER;
 use super::{Checked, Row};
 use crate::Failed;
 use crate::cli::check::Check;
-use crate::ready::Ready;
+use crate::ready::Hints;
 
 /// Where `creole serve` listens if nothing else is said.
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
@@ -147,8 +147,9 @@ pub(super) fn commands(options: &Check, preset: Option<&str>, model: &str) -> Ve
         }
     }
     let model = shell(model);
-    let ready = Ready { address: USUAL_ADDRESS, key: PLACEHOLDER, model: &model, prompt: "" };
-    vec![serve, ready.claude_code()]
+    let key = PLACEHOLDER.to_owned();
+    let hints = Hints { key, small: model.clone(), model, prompt: "" };
+    vec![serve, hints.claude_code(USUAL_ADDRESS)]
 }
 
 /// A word that a shell takes as it is.

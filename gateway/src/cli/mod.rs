@@ -3,6 +3,7 @@
 pub(crate) mod check;
 pub(crate) mod check_config;
 pub(crate) mod demo;
+pub(crate) mod launch;
 pub(crate) mod serve;
 pub(crate) mod translate;
 
@@ -14,6 +15,7 @@ use creole::dialect::presets::PRESETS;
 use check::Check;
 use check_config::CheckConfig;
 use demo::Demo;
+use launch::Launch;
 use serve::Serve;
 use translate::Translate;
 
@@ -29,6 +31,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Serve the Messages API in front of an upstream
     Serve(Serve),
+    /// Start a client such as Claude Code, behind a gateway that ends with it
+    Launch(Launch),
     /// Serve the Messages API in front of a scripted model, to try Creole without a model server
     Demo(Demo),
     /// Ask an upstream for all that agents need, and say what works

@@ -184,9 +184,10 @@ fn only_upstreams_without_an_address_get_the_usual_one_of_their_preset() {
 
 #[test]
 fn every_name_goes_to_the_model_and_small_names_to_the_small_one() {
+    let others = [("claude-x".to_owned(), "x".to_owned())];
     let routed = |model, small, name| {
         let mut config = Config::default();
-        config.serve_models(model, small, "--model").unwrap();
+        config.serve_models(model, small, &others, "--model").unwrap();
         config.route(name).unwrap().1.to_owned()
     };
     let (main, small) = (Some("main"), Some("small"));
@@ -194,9 +195,10 @@ fn every_name_goes_to_the_model_and_small_names_to_the_small_one() {
     assert_eq!(routed(main, small, "claude-haiku-4-5-20251001"), "small");
     assert_eq!(routed(main, small, "claude-3-5-haiku-latest"), "small");
     assert_eq!(routed(main, small, "small"), "small");
+    assert_eq!(routed(main, small, "claude-x"), "x");
     assert_eq!(routed(main, None, "claude-haiku-4-5"), "main");
     assert_eq!(routed(None, small, "qwen3"), "qwen3");
     let mut several = Config::from_json(r#"{"upstreams":{"a":{},"b":{}}}"#, |_| None).unwrap();
-    let error = several.serve_models(main, None, "--model").unwrap_err();
+    let error = several.serve_models(main, None, &[], "--model").unwrap_err();
     assert!(error.starts_with("--model: the configuration has several upstreams"), "{error}");
 }

@@ -1,0 +1,33 @@
+//! `creole launch`.
+
+use std::ffi::OsString;
+
+use clap::Args;
+use creole::dialect::presets::PRESETS;
+
+#[derive(Debug, Args)]
+pub(crate) struct Launch {
+    /// The client: claude, opencode
+    pub(crate) client: String,
+    /// Where the model is: http://localhost:11434/v1. Without it and --profile, the servers of this machine are looked
+    /// for, then the keys in the environment
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream: Option<String>,
+    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
+    pub(crate) profile: Option<String>,
+    /// Environment variable with the upstream's key
+    #[arg(long, value_name = "NAME")]
+    pub(crate) key_env: Option<String>,
+    /// The model; without it, the only one that the server lists or has loaded
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// The model of small tasks such as titles; without it, the model
+    #[arg(long, value_name = "NAME")]
+    pub(crate) small_model: Option<String>,
+    /// How many tokens the model's context window has; without it, what the server says
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) context_window: Option<u64>,
+    /// What the client gets as its own arguments, behind --
+    #[arg(last = true, value_name = "ARGS")]
+    pub(crate) arguments: Vec<OsString>,
+}

@@ -1,0 +1,116 @@
+//! The client as a child: it has the terminal, and its end is ours.
+
+use std::io;
+use std::process::{Child, Command};
+use std::thread;
+
+use tokio::sync::oneshot;
+
+use crate::Failed;
+
+/// Runs a client to its end, and gives its exit code: 128 and the signal that ended it, as shells do.
+pub(crate) async fn run(mut command: Command) -> Result<u8, Failed> {
+    let failed = |error: io::Error| Failed::Run(format!("cannot run the client: {error}"));
+    // Before the client is there: the keys that end it must not end this process first.
+    let mut signals = Signals::listen().map_err(failed)?;
+    let child = command.spawn().map_err(failed)?;
+    let id = child.id();
+    let (ended, mut end) = oneshot::channel();
+    let waiting = thread::Builder::new().name("client".to_owned());
+    waiting.spawn(move || ended.send(wait(child))).map_err(failed)?;
+    loop {
+        tokio::select! {
+            code = &mut end => return code.unwrap_or(Ok(1)).map_err(failed),
+            () = signals.forwarded_to(id) => {}
+        }
+    }
+}
+
+#[cfg(unix)]
+fn wait(child: Child) -> io::Result<u8> {
+    use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process, waitpid};
+    let client = Pid::from_child(&child);
+    loop {
+        let status = match waitpid(Some(client), WaitOptions::UNTRACED) {
+            Ok(Some((_, status))) => status,
+            Ok(None) | Err(rustix::io::Errno::INTR) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        if let Some(code) = status.exit_status() {
+            return Ok(u8::try_from(code).unwrap_or(1));
+        }
+        if let Some(signal) = status.terminating_signal() {
+            return Ok(u8::try_from(signal.saturating_add(128)).unwrap_or(1));
+        }
+        if status.stopped() {
+            // The shell looks at this process alone: it gets its prompt when this one stops too.
+            kill_process(getpid(), Signal::STOP)?;
+            // Somebody let this one go on.
+            kill_process(client, Signal::CONT)?;
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn wait(mut child: Child) -> io::Result<u8> {
+    let code = child.wait()?.code().unwrap_or(1);
+    Ok(u8::try_from(code).unwrap_or(1))
+}
+
+/// The signals that ask this process to end. The client gets them, and decides.
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    quit: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one signal, and hands it on. Those of the keyboard go to all processes of the terminal, so the client
+    /// has them already.
+    async fn forwarded_to(&mut self, id: u32) {
+        use rustix::process::{Pid, Signal, kill_process};
+        use std::io::IsTerminal as _;
+        let keyboard = io::stdin().is_terminal();
+        let signal = tokio::select! {
+            _ = self.interrupt.recv() => (!keyboard).then_some(Signal::INT),
+            _ = self.quit.recv() => (!keyboard).then_some(Signal::QUIT),
+            _ = self.terminate.recv() => Some(Signal::TERM),
+            _ = self.hang_up.recv() => Some(Signal::HUP),
+        };
+        let client = i32::try_from(id).ok().and_then(Pid::from_raw);
+        if let (Some(signal), Some(client)) = (signal, client) {
+            // It may have ended meanwhile.
+            let _ = kill_process(client, signal);
+        }
+    }
+}
+
+/// Windows gives Ctrl-C to all programs of a console.
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn forwarded_to(&mut self, _: u32) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}

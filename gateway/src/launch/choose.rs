@@ -1,0 +1,92 @@
+//! Which model a client gets.
+
+use super::ask::Model;
+
+/// How many names an error lists.
+const SHOWN_MAX: usize = 20;
+
+/// The model that was asked for, as the server calls it; without one the only one that is loaded, else the only one.
+///
+/// # Errors
+/// Why none is clear, with the names to choose from.
+pub(crate) fn model(models: &[Model], wanted: Option<&str>) -> Result<Model, String> {
+    if let Some(wanted) = wanted {
+        return named(models, wanted)
+            .ok_or_else(|| format!("it does not list the model {wanted}: {}", names(models)));
+    }
+    let can_answer: Vec<&Model> = models.iter().filter(|model| !is_embedding(model)).collect();
+    let loaded: Vec<&Model> = can_answer.iter().copied().filter(|model| model.is_loaded).collect();
+    match (loaded.as_slice(), can_answer.as_slice()) {
+        ([only], _) | ([], [only]) => Ok((*only).clone()),
+        (_, []) => Err("it lists no model".to_owned()),
+        _ => Err(format!("choose a model with --model: {}", names(models))),
+    }
+}
+
+/// A model by its name. Ollama calls `qwen3` also `qwen3:latest`.
+pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
+    let latest = format!("{wanted}:latest");
+    let is_it = |name: &str| models.iter().find(|model| model.name == name);
+    is_it(wanted).or_else(|| is_it(&latest)).cloned()
+}
+
+/// They are listed beside the others, and no client can talk to them.
+fn is_embedding(model: &Model) -> bool {
+    model.name.to_ascii_lowercase().contains("embed")
+}
+
+fn names(models: &[Model]) -> String {
+    let mut names: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
+    let more = names.len().saturating_sub(SHOWN_MAX);
+    names.truncate(SHOWN_MAX);
+    let mut text = names.join(", ");
+    match (names.is_empty(), more) {
+        (true, _) => text.push_str("it lists none"),
+        (_, 0) => {}
+        (_, more) => text.push_str(&format!(", and {more} more")),
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn models(names: &[&str], loaded: &[&str]) -> Vec<Model> {
+        let model = |name: &&str| Model {
+            name: (*name).to_owned(),
+            is_loaded: loaded.contains(name),
+            ..Model::default()
+        };
+        names.iter().map(model).collect()
+    }
+
+    #[test]
+    fn the_only_model_or_the_only_loaded_one_is_taken() {
+        let taken = |names: &[&str], loaded: &[&str]| {
+            model(&models(names, loaded), None).map(|model| model.name)
+        };
+        assert_eq!(taken(&["a"], &[]).unwrap(), "a");
+        assert_eq!(taken(&["a", "b"], &["b"]).unwrap(), "b");
+        assert_eq!(taken(&["nomic-embed-text", "b"], &["nomic-embed-text"]).unwrap(), "b");
+        assert_eq!(taken(&["a", "b"], &[]).unwrap_err(), "choose a model with --model: a, b");
+        assert!(taken(&["a", "b"], &["a", "b"]).is_err());
+        assert_eq!(taken(&[], &[]).unwrap_err(), "it lists no model");
+    }
+
+    #[test]
+    fn a_model_that_is_asked_for_has_to_be_listed() {
+        let found = |wanted| model(&models(&["a", "qwen3:latest"], &[]), Some(wanted));
+        assert_eq!(found("a").unwrap().name, "a");
+        assert_eq!(found("qwen3").unwrap().name, "qwen3:latest");
+        assert_eq!(found("x").unwrap_err(), "it does not list the model x: a, qwen3:latest");
+    }
+
+    #[test]
+    fn a_long_list_is_cut() {
+        let names: Vec<String> = (0..30).map(|number| format!("m{number}")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let error = model(&models(&names, &[]), None).unwrap_err();
+        assert!(error.ends_with("m19, and 10 more"), "{error}");
+    }
+}

@@ -1,0 +1,179 @@
+//! The clients: a row for each, with the variables that lead it to the gateway.
+
+use serde_json::{Map, Value, json};
+
+use super::ask::Model;
+
+/// Below this window, Claude Code needs shorter answers to have room for a conversation.
+const SMALL_WINDOW: u64 = 64_000;
+
+/// Below this one, it compacts its first request already.
+const WINDOW_MIN: u64 = 40_000;
+
+/// A client that can be launched.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// Its name on the command line.
+    pub(crate) name: &'static str,
+    /// Its program.
+    pub(crate) program: &'static str,
+    /// How it is installed.
+    pub(crate) install: &'static str,
+    pub(crate) variables: fn(&Session<'_>) -> Variables,
+    /// The flag for a file of settings, where the user's own settings have variables that win over the environment.
+    pub(crate) settings: Option<&'static str>,
+}
+
+/// What a client is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Session<'a> {
+    /// The gateway's address.
+    pub(crate) gateway: &'a str,
+    /// The key that the gateway takes.
+    pub(crate) key: &'a str,
+    /// Nothing where the gateway chooses.
+    pub(crate) model: Option<&'a Model>,
+    pub(crate) small: Option<&'a Model>,
+    /// How many tokens the context window has, where that is known.
+    pub(crate) window: Option<u64>,
+}
+
+/// The environment of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Variables {
+    /// Always set: where everything goes.
+    pub(crate) set: Vec<(&'static str, String)>,
+    /// Set unless the user has set them.
+    pub(crate) usual: Vec<(&'static str, String)>,
+    /// Taken away: they would lead elsewhere, or show a key.
+    pub(crate) unset: &'static [&'static str],
+    /// What the user has to know.
+    pub(crate) notes: Vec<String>,
+}
+
+pub(crate) const CLIENTS: &[Client] = &[
+    Client {
+        name: "claude",
+        program: "claude",
+        install: "npm install -g @anthropic-ai/claude-code",
+        variables: claude,
+        settings: Some("--settings"),
+    },
+    Client {
+        name: "opencode",
+        program: "opencode",
+        install: "npm install -g opencode-ai",
+        variables: opencode,
+        settings: None,
+    },
+];
+
+/// # Errors
+/// Why it cannot be launched.
+pub(crate) fn named(name: &str) -> Result<&'static Client, String> {
+    if let Some(client) = CLIENTS.iter().find(|client| client.name == name) {
+        return Ok(client);
+    }
+    let known: Vec<&str> = CLIENTS.iter().map(|client| client.name).collect();
+    let known = known.join(", ");
+    match name {
+        "codex" => Err(format!(
+            "Codex speaks the Responses API, which Creole does not serve yet; it launches {known}"
+        )),
+        _ => Err(format!("expected one of {known}, but found {name:?}")),
+    }
+}
+
+/// Claude Code. It knows only Claude models, so it has to be told what others can do.
+fn claude(session: &Session<'_>) -> Variables {
+    let mut set = vec![
+        ("ANTHROPIC_BASE_URL", session.gateway.to_owned()),
+        ("ANTHROPIC_AUTH_TOKEN", session.key.to_owned()),
+    ];
+    if let Some(model) = session.model {
+        let small = session.small.unwrap_or(model);
+        set.push(("ANTHROPIC_MODEL", model.name.clone()));
+        // What its words `opus`, `sonnet` and `haiku` stand for; `sonnet` is also the judge of commands in auto mode.
+        for name in ["ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL"] {
+            set.push((name, model.name.clone()));
+        }
+        set.push(("ANTHROPIC_DEFAULT_HAIKU_MODEL", small.name.clone()));
+    }
+    let mut usual = vec![
+        // Its own judge asks the model; the API's judge is not there, and its absence would be told as an error.
+        ("CLAUDE_CODE_AUTO_MODE_SERVER", "0".to_owned()),
+        ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
+        ("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", "1".to_owned()),
+    ];
+    let mut notes = Vec::new();
+    match session.window {
+        Some(window) => {
+            usual.push(("CLAUDE_CODE_MAX_CONTEXT_TOKENS", window.to_string()));
+            if window < WINDOW_MIN {
+                notes.push(format!(
+                    "a window of {window} tokens is too small for Claude Code, whose first request has about 12,000: \
+                     raise it at the model server (OLLAMA_CONTEXT_LENGTH, --ctx-size, --max-model-len)"
+                ));
+            }
+        }
+        None => notes.push(
+            "the context window is not known, and Claude Code takes it for 1,000,000 tokens: name it with \
+             --context-window"
+                .to_owned(),
+        ),
+    }
+    let output = session.model.and_then(|model| model.output);
+    // It asks for 32,000 tokens by itself.
+    let limit = output.filter(|most| *most < 32_000);
+    let room = session.window.filter(|window| *window < SMALL_WINDOW);
+    let room = room.map(|window| (window / 8).clamp(1024, 8192));
+    if let Some(most) = room.or(limit) {
+        let most = output.map_or(most, |output| most.min(output));
+        usual.push(("CLAUDE_CODE_MAX_OUTPUT_TOKENS", most.to_string()));
+    }
+    let unset = &[
+        "ANTHROPIC_API_KEY",
+        "ANTHROPIC_SMALL_FAST_MODEL",
+        "CLAUDE_CODE_USE_BEDROCK",
+        "CLAUDE_CODE_USE_FOUNDRY",
+        "CLAUDE_CODE_USE_VERTEX",
+        "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL",
+    ];
+    Variables { set, usual, unset, notes }
+}
+
+/// opencode takes a configuration in a variable, which completes the user's own.
+fn opencode(session: &Session<'_>) -> Variables {
+    let options = json!({"baseURL": format!("{}/v1", session.gateway), "apiKey": session.key});
+    let mut anthropic = Map::from_iter([("options".to_owned(), options)]);
+    let mut config = Map::new();
+    let mut notes = Vec::new();
+    match session.model {
+        Some(model) => {
+            let small = session.small.unwrap_or(model);
+            let described = |of: &Model, window| (of.name.clone(), opencode_model(of, window));
+            // The main model last: it may be both.
+            let models = [described(small, small.window), described(model, session.window)];
+            anthropic.insert("models".to_owned(), Value::Object(Map::from_iter(models)));
+            config.insert("model".to_owned(), json!(format!("anthropic/{}", model.name)));
+            config.insert("small_model".to_owned(), json!(format!("anthropic/{}", small.name)));
+        }
+        None => notes.push("name the model with --model: opencode lists Claude models".to_owned()),
+    }
+    config.insert("provider".to_owned(), json!({ "anthropic": anthropic }));
+    let set = vec![("OPENCODE_CONFIG_CONTENT", Value::Object(config).to_string())];
+    Variables { set, usual: Vec::new(), unset: &["ANTHROPIC_API_KEY"], notes }
+}
+
+fn opencode_model(model: &Model, window: Option<u64>) -> Value {
+    match window {
+        Some(window) => {
+            let output = model.output.unwrap_or(8192).min(window / 2);
+            json!({"name": model.name, "limit": {"context": window, "output": output}})
+        }
+        None => json!({"name": model.name}),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,333 @@
+//! Where the model is: the upstream that was named, else a gateway that runs, else a server of this machine, else a
+//! vendor whose key is in the environment.
+
+use std::time::Duration;
+
+use creole::Config;
+use creole::dialect::presets::{SERVERS, Server};
+use futures_util::future::join_all;
+
+use super::ask::{Asker, List, Model};
+use super::choose;
+use crate::Failed;
+use crate::cli::launch::Launch;
+use crate::metrics;
+
+/// Where `creole serve` listens unless it is told otherwise.
+const GATEWAY: &str = "http://127.0.0.1:8787";
+
+/// A server of this machine that is there answers at once.
+const LOCAL_TIMEOUT: Duration = Duration::from_millis(800);
+
+const VENDOR_TIMEOUT: Duration = Duration::from_secs(8);
+
+/// What was found, and what people are told of it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) place: Place,
+    /// Nothing where a gateway chooses by itself.
+    pub(crate) model: Option<Model>,
+    pub(crate) small: Option<Model>,
+    /// All that the server lists.
+    pub(crate) models: Vec<Model>,
+    /// What was taken, and why.
+    pub(crate) said: Vec<String>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Place {
+    /// A gateway that runs already.
+    Gateway(String),
+    Upstream(Upstream),
+}
+
+/// An upstream for a gateway of our own.
+#[derive(Clone, Debug)]
+pub(crate) struct Upstream {
+    pub(crate) preset: &'static str,
+    /// Scheme, host and port.
+    pub(crate) address: String,
+    pub(crate) base_path: String,
+    /// The variable with its key.
+    pub(crate) key: Option<String>,
+}
+
+impl Upstream {
+    fn of(server: &Server) -> Self {
+        Self {
+            preset: server.preset,
+            address: server.url.to_owned(),
+            base_path: server.base_path.to_owned(),
+            key: Some(server.key.to_owned()).filter(|key| !key.is_empty()),
+        }
+    }
+
+    /// The flags name it. A key goes along if the flags name one, or if the address is the vendor's own.
+    fn given(flags: &Launch) -> Result<Option<Self>, Failed> {
+        if flags.upstream.is_none() && flags.profile.is_none() {
+            return match flags.key_env {
+                Some(_) => Err(Failed::Usage("--key-env needs --upstream or --profile".to_owned())),
+                None => Ok(None),
+            };
+        }
+        let mut config = Config::default();
+        if let Some(url) = &flags.upstream {
+            config.set_url(url, "--upstream").map_err(Failed::Usage)?;
+        }
+        let named = config.first_upstream();
+        let vendor = named.and_then(|upstream| Server::of_vendor(&upstream.url));
+        let vendor = vendor.map(|server| server.preset);
+        if let Some(name) = flags.profile.as_deref().or(vendor) {
+            config.set_profile(name, "--profile").map_err(Failed::Usage)?;
+        }
+        if let Some(url) = &flags.upstream {
+            config.set_url(url, "--upstream").map_err(Failed::Usage)?;
+        }
+        config.fill_urls();
+        config.check_urls().map_err(Failed::Usage)?;
+        let Some(upstream) = config.first_upstream() else { return Ok(None) };
+        let own = Server::of_vendor(&upstream.url).map(|server| server.key.to_owned());
+        Ok(Some(Self {
+            preset: upstream.preset,
+            address: upstream.url.clone(),
+            base_path: upstream.base_path.clone(),
+            key: flags.key_env.clone().or(own),
+        }))
+    }
+
+    fn base(&self) -> String {
+        format!("{}{}", self.address, self.base_path)
+    }
+
+    /// The value of its key.
+    ///
+    /// # Errors
+    /// The variable is not set.
+    pub(crate) fn secret(&self) -> Result<Option<String>, Failed> {
+        let Some(name) = &self.key else { return Ok(None) };
+        match std::env::var(name) {
+            Ok(value) if !value.is_empty() => Ok(Some(value)),
+            _ => Err(Failed::Usage(format!("{} needs a key: set {name}", self.address))),
+        }
+    }
+
+    /// What the owner of the models says of the kind of server.
+    fn learn(&mut self, owner: &str) {
+        let preset = match owner {
+            "vllm" => "vllm",
+            "llamacpp" => "llama.cpp",
+            "sglang" => "sglang",
+            "library" => "ollama",
+            "organization_owner" => "lmstudio",
+            // Another server can be at a port that only by custom is vLLM's or llama.cpp's.
+            _ if matches!(self.preset, "vllm" | "llama.cpp" | "sglang") => "default",
+            _ => return,
+        };
+        self.preset = preset;
+    }
+}
+
+pub(crate) async fn backend(asker: &Asker, flags: &Launch) -> Result<Found, Failed> {
+    if let Some(upstream) = Upstream::given(flags)? {
+        return given(asker, flags, upstream).await;
+    }
+    let mut looked = Vec::new();
+    match running(asker, flags).await {
+        Ok(found) => return Ok(found),
+        Err(reason) => looked.push(format!("a gateway at {GATEWAY}: {reason}")),
+    }
+    if let Some(found) = local(asker, flags, &mut looked).await? {
+        return Ok(found);
+    }
+    if let Some(found) = vendor(asker, flags, &mut looked).await? {
+        return Ok(found);
+    }
+    let looked = looked.join("\n  ");
+    Err(Failed::Run(format!(
+        "no model found. Start a model server, set a vendor's key, or name the server with --upstream URL. Looked at:\n  \
+         {looked}"
+    )))
+}
+
+async fn given(asker: &Asker, flags: &Launch, mut upstream: Upstream) -> Result<Found, Failed> {
+    let secret = upstream.secret()?;
+    let base = upstream.base();
+    match asker.models(&base, secret.as_deref(), VENDOR_TIMEOUT).await {
+        Ok(list) => {
+            if flags.profile.is_none() && upstream.preset == "default" {
+                upstream.learn(&list.owner);
+            }
+            complete(asker, flags, upstream, list, "you named it".to_owned()).await
+        }
+        // Some servers list nothing, and may still answer.
+        Err(reason) => match &flags.model {
+            Some(name) => {
+                let model = Model { name: name.clone(), ..Model::default() };
+                let small = flags.small_model.clone();
+                let said = format!("{base}: you named it; it lists no models ({reason})");
+                Ok(Found {
+                    place: Place::Upstream(upstream),
+                    model: Some(model),
+                    small: small.map(|name| Model { name, ..Model::default() }),
+                    models: Vec::new(),
+                    said: vec![said],
+                })
+            }
+            None => {
+                Err(Failed::Run(format!("{base}/models: {reason}; with --model it is not asked")))
+            }
+        },
+    }
+}
+
+/// The model of a server that listed some.
+async fn complete(
+    asker: &Asker,
+    flags: &Launch,
+    upstream: Upstream,
+    list: List,
+    why: String,
+) -> Result<Found, Failed> {
+    let base = upstream.base();
+    let mut models = list.models;
+    asker.complete(upstream.preset, &upstream.address, &mut models).await;
+    let failed = |reason: String| Failed::Usage(format!("{base}: {reason}"));
+    let mut model = choose::model(&models, flags.model.as_deref()).map_err(failed)?;
+    let small = match flags.small_model.as_deref() {
+        Some(name) => Some(choose::model(&models, Some(name)).map_err(failed)?),
+        None => None,
+    };
+    if upstream.preset == "ollama" && model.window.is_none() && flags.context_window.is_none() {
+        super::say(&format!("Ollama loads {}", model.name));
+        asker.load(&upstream.address, &mut model).await;
+    }
+    let because = match (&flags.model, model.is_loaded, models.len()) {
+        (Some(_), ..) => "you named it",
+        (None, _, 1) => "the only one",
+        (None, true, _) => "the only one that is loaded",
+        (None, false, _) => "the only one that answers",
+    };
+    let said = vec![
+        format!("{} at {base}: {why}", upstream.preset),
+        format!("model {}: {because}", model.name),
+    ];
+    Ok(Found { place: Place::Upstream(upstream), model: Some(model), small, models, said })
+}
+
+/// A gateway at the usual address. One that wants keys of clients is not ours to use.
+async fn running(asker: &Asker, flags: &Launch) -> Result<Found, String> {
+    let url = format!("{GATEWAY}{}", metrics::PATH);
+    let told = asker.text(&url, None, None, LOCAL_TIMEOUT).await?;
+    if !told.contains(metrics::NAME) {
+        return Err("another program answers there".to_owned());
+    }
+    let list = asker.models(&format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
+    let models = list.map(|list| list.models).unwrap_or_default();
+    let unlisted = |name: &String| Model { name: name.clone(), ..Model::default() };
+    let model = match &flags.model {
+        Some(name) => Some(choose::named(&models, name).unwrap_or_else(|| unlisted(name))),
+        // Where it maps all names, it chooses itself.
+        None if models.is_empty() => None,
+        None => Some(choose::model(&models, None)?),
+    };
+    let said = match &model {
+        Some(model) => format!("gateway at {GATEWAY}: it runs; model {}", model.name),
+        None => format!("gateway at {GATEWAY}: it runs, and chooses the model"),
+    };
+    let small = flags.small_model.as_ref().map(unlisted);
+    let place = Place::Gateway(GATEWAY.to_owned());
+    Ok(Found { place, model, small, models, said: vec![said] })
+}
+
+/// The first server of this machine that lists models, in the order of [`SERVERS`].
+async fn local(
+    asker: &Asker,
+    flags: &Launch,
+    looked: &mut Vec<String>,
+) -> Result<Option<Found>, Failed> {
+    let servers = || SERVERS.iter().filter(|server| server.key.is_empty());
+    let asked = servers().map(|server| {
+        let upstream = Upstream::of(server);
+        async move {
+            let list = asker.models(&upstream.base(), None, LOCAL_TIMEOUT).await;
+            (upstream, list)
+        }
+    });
+    let mut taken: Option<(Upstream, List)> = None;
+    let mut others = Vec::new();
+    // All are asked at once, because most of them are not there.
+    for (mut upstream, list) in join_all(asked).await {
+        let base = upstream.base();
+        let list = match list {
+            Ok(list) if list.models.is_empty() => Err("it lists no model".to_owned()),
+            Ok(list) => match &flags.model {
+                Some(name) if choose::named(&list.models, name).is_none() => {
+                    Err(format!("it does not list {name}"))
+                }
+                _ => Ok(list),
+            },
+            Err(reason) => Err(reason),
+        };
+        match list {
+            Ok(list) if taken.is_none() => {
+                upstream.learn(&list.owner);
+                taken = Some((upstream, list));
+            }
+            Ok(_) => others.push(format!("not used: {} at {base}", upstream.preset)),
+            Err(reason) => looked.push(format!("{} at {base}: {reason}", upstream.preset)),
+        }
+    }
+    let Some((upstream, list)) = taken else { return Ok(None) };
+    let mut found = complete(asker, flags, upstream, list, "it answers".to_owned()).await?;
+    others.extend(keys().map(|server| format!("not used: {} ({})", server.preset, server.key)));
+    found.said.append(&mut others);
+    Ok(Some(found))
+}
+
+/// The first vendor whose key is in the environment, in the order of [`SERVERS`].
+async fn vendor(
+    asker: &Asker,
+    flags: &Launch,
+    looked: &mut Vec<String>,
+) -> Result<Option<Found>, Failed> {
+    let hosted =
+        || SERVERS.iter().filter(|server| !server.key.is_empty() && !server.url.is_empty());
+    let mut found: Option<Found> = None;
+    for server in hosted() {
+        if !is_set(server) {
+            looked.push(format!("{}: {} is not set", server.preset, server.key));
+            continue;
+        }
+        if let Some(found) = &mut found {
+            found.said.push(format!("not used: {} ({})", server.preset, server.key));
+            continue;
+        }
+        let upstream = Upstream::of(server);
+        let secret = upstream.secret()?;
+        match asker.models(&upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
+            Ok(list) => {
+                if let Some(name) = &flags.model
+                    && choose::named(&list.models, name).is_none()
+                {
+                    looked.push(format!("{}: it does not list {name}", server.preset));
+                    continue;
+                }
+                let why = format!("{} is set", server.key);
+                found = Some(complete(asker, flags, upstream, list, why).await?);
+            }
+            Err(reason) => {
+                looked.push(format!("{} at {}: {reason}", server.preset, upstream.base()))
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The vendors whose keys are in the environment.
+fn keys() -> impl Iterator<Item = &'static Server> {
+    SERVERS.iter().filter(|server| !server.key.is_empty() && is_set(server))
+}
+
+fn is_set(server: &Server) -> bool {
+    std::env::var(server.key).is_ok_and(|key| !key.is_empty())
+}

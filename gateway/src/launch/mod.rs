@@ -1,0 +1,211 @@
+//! `creole launch`: a client, behind a gateway that lives as long as the client does.
+//!
+//! ```text
+//! find (upstream, model) ─▶ gateway on a free port ─▶ client with its variables ─▶ its exit code
+//! ```
+
+mod ask;
+mod child;
+mod choose;
+mod clients;
+mod find;
+mod settings;
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, JoinHandle};
+
+use creole::Config;
+use creole::config::{Key, Log};
+use tokio::runtime;
+use tokio::sync::Notify;
+
+use crate::Failed;
+use crate::cli::launch::Launch;
+use crate::cli::serve::Door;
+use crate::serve;
+use crate::signals::Stop;
+use ask::{Asker, Model};
+use clients::{Client, Session, Variables};
+use find::{Found, Place, Upstream};
+use settings::Settings;
+
+/// From so many models on, a list of other names for them is no help to anybody.
+const ALIASED_MAX: usize = 50;
+
+/// Runs a client, and gives its exit code.
+pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
+    let client = clients::named(&flags.client).map_err(Failed::Usage)?;
+    let program = which::which(client.program).map_err(|_| {
+        Failed::Run(format!("{} is not installed: {}", client.program, client.install))
+    })?;
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+    let found = runtime.block_on(async { find::backend(&Asker::new()?, flags).await })?;
+    found.said.iter().for_each(|line| say(line));
+    let (gateway, key, running) = match &found.place {
+        Place::Gateway(address) => (address.clone(), "local".to_owned(), None),
+        Place::Upstream(upstream) => {
+            // Other users of the machine can reach the gateway too.
+            let key = random()?;
+            let running = Gateway::start(configure(upstream, &found, &key)?)?;
+            (format!("http://{}", running.address), key, Some(running))
+        }
+    };
+    let said = found.model.as_ref().and_then(|model| model.window);
+    let window = flags.context_window.or(said);
+    let session = Session {
+        gateway: &gateway,
+        key: &key,
+        model: found.model.as_ref(),
+        small: found.small.as_ref(),
+        window,
+    };
+    let variables = (client.variables)(&session);
+    variables.notes.iter().for_each(|note| say(note));
+    say(&format!("{} behind the gateway at {gateway}", program.display()));
+    let mut command = Command::new(&program);
+    let settings = settings(client, &variables, &flags.arguments)?;
+    if let (Some(flag), Some(settings)) = (client.settings, &settings) {
+        command.arg(flag).arg(settings.path());
+    }
+    command.args(&flags.arguments);
+    prepare(&mut command, client, variables);
+    let ended = runtime.block_on(child::run(command));
+    drop(settings);
+    if let Some(running) = running {
+        running.stop()?;
+    }
+    ended
+}
+
+/// The variables that have to win, as settings of a client that would take others from the user's own.
+fn settings(
+    client: &Client,
+    variables: &Variables,
+    arguments: &[OsString],
+) -> Result<Option<Settings>, Failed> {
+    let Some(flag) = client.settings else { return Ok(None) };
+    if settings::is_given(flag, arguments) {
+        say(&format!("{flag} is yours: variables in settings would win over those of creole"));
+        return Ok(None);
+    }
+    let written = Settings::write(&variables.set, &random()?);
+    let failed = |error| Failed::Run(format!("cannot write the client's settings: {error}"));
+    written.map(Some).map_err(failed)
+}
+
+/// Sets the environment of a client.
+fn prepare(command: &mut Command, client: &Client, variables: Variables) {
+    let Variables { set, usual, unset, .. } = variables;
+    for name in unset {
+        if std::env::var_os(name).is_some() {
+            say(&format!("{name} is hidden from {}", client.name));
+        }
+        command.env_remove(name);
+    }
+    command.envs(set);
+    command.envs(usual.into_iter().filter(|(name, _)| std::env::var_os(name).is_none()));
+}
+
+/// The gateway's configuration: one upstream, all names to the model, one client.
+fn configure(upstream: &Upstream, found: &Found, key: &str) -> Result<Config, Failed> {
+    let mut config = Config::default();
+    config.set_profile(upstream.preset, "--profile").map_err(Failed::Usage)?;
+    let url = format!("{}{}", upstream.address, upstream.base_path);
+    config.set_url(&url, "--upstream").map_err(Failed::Usage)?;
+    let secret = upstream.secret()?;
+    if let Some(own) = config.upstreams.values_mut().next() {
+        // The client's key is the gateway's, and no upstream gets it.
+        own.key = Key::None;
+    }
+    if let Some(name) = &upstream.key {
+        let secret = |_: &str| secret.clone();
+        config.set_key_from(name, "the key", secret).map_err(Failed::Usage)?;
+    }
+    let added = config.add_client_key_from("launch", "the client's key", |_| Some(key.to_owned()));
+    added.map_err(Failed::Run)?;
+    let name = |model: &Option<Model>| model.as_ref().map(|model| model.name.clone());
+    let (model, small) = (name(&found.model), name(&found.small));
+    let others = aliases(&found.models);
+    let served = config.serve_models(model.as_deref(), small.as_deref(), &others, "--model");
+    served.map_err(Failed::Usage)?;
+    // The client has the terminal.
+    config.settings.log = Log::Off;
+    Ok(config)
+}
+
+/// The other models that the server lists, and names for them that Claude Code shows: it leaves out names without
+/// `claude`.
+fn aliases(models: &[Model]) -> Vec<(String, String)> {
+    let own = models.iter().map(|model| (model.name.clone(), model.name.clone()));
+    let is_shown = |name: &str| name.contains("claude") || name.contains("anthropic");
+    let hidden = models.iter().filter(|model| !is_shown(&model.name));
+    let aliased = hidden.filter(|_| models.len() <= ALIASED_MAX);
+    let aliased = aliased.map(|model| (format!("claude-{}", model.name), model.name.clone()));
+    own.chain(aliased).filter(|(name, _)| !name.contains('*')).collect()
+}
+
+/// A text that nobody can guess.
+fn random() -> Result<String, Failed> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failed::Run(format!("cannot get random bytes: {error}")))?;
+    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
+}
+
+/// A gateway of our own, on a thread of its own.
+struct Gateway {
+    address: SocketAddr,
+    stop: Arc<Notify>,
+    thread: JoinHandle<Result<(), Failed>>,
+}
+
+impl Gateway {
+    fn start(config: Config) -> Result<Self, Failed> {
+        let stop = Arc::new(Notify::new());
+        let told = Arc::clone(&stop);
+        let (sender, ready) = channel();
+        let thread = thread::Builder::new().name("gateway".to_owned());
+        let thread = thread
+            .spawn(move || serve_until(config, Stop::Told(told), sender))
+            .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+        match ready.recv() {
+            Ok(address) => Ok(Self { address, stop, thread }),
+            Err(_) => Err(ended(thread).err().unwrap_or_else(|| {
+                Failed::Run("the gateway ended before it was ready".to_owned())
+            })),
+        }
+    }
+
+    fn stop(self) -> Result<(), Failed> {
+        self.stop.notify_one();
+        ended(self.thread)
+    }
+}
+
+fn serve_until(config: Config, stop: Stop, ready: Sender<SocketAddr>) -> Result<(), Failed> {
+    // Nobody is left who would read the rest of an answer.
+    let door = Door::local("127.0.0.1:0".to_owned(), 0);
+    let told = |address| {
+        // The other thread waits for it.
+        let _ = ready.send(address);
+    };
+    serve::run_with(&door, config, || Ok(stop), told)
+}
+
+fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
+    thread.join().unwrap_or_else(|_| Err(Failed::Run("the gateway failed".to_owned())))
+}
+
+/// A line for the person who launches: before the client has the terminal.
+fn say(line: &str) {
+    // Nobody may be reading.
+    let _ = writeln!(io::stderr(), "creole: {line}");
+}

@@ -1,0 +1,79 @@
+//! A file of settings for a client, which goes when the client has ended.
+
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+#[derive(Debug)]
+pub(crate) struct Settings(PathBuf);
+
+impl Settings {
+    /// Writes variables as Claude Code reads them. Only this user can read the file: it has the gateway's key.
+    pub(crate) fn write(variables: &[(&str, String)], unique: &str) -> io::Result<Self> {
+        let variables: Map<String, Value> =
+            variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        let path = std::env::temp_dir().join(format!("creole-launch-{unique}.json"));
+        let mut options = OpenOptions::new();
+        // Whatever has this name already is not ours.
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&path)?;
+        let settings = Self(path);
+        file.write_all(json!({ "env": variables }).to_string().as_bytes())?;
+        Ok(settings)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Settings {
+    fn drop(&mut self) {
+        // The system clears the folder where it cannot be removed.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Whether arguments name a file of settings already.
+pub(crate) fn is_given(flag: &str, arguments: &[OsString]) -> bool {
+    arguments.iter().any(|argument| {
+        let text = argument.to_string_lossy();
+        text.strip_prefix(flag).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_the_variables_and_goes_with_its_value() {
+        let unique = format!("test-{}", std::process::id());
+        let settings = Settings::write(&[("A", "b".to_owned())], &unique).unwrap();
+        let path = settings.path().to_owned();
+        assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"env":{"A":"b"}}"#);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt as _;
+            assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert!(Settings::write(&[], &unique).is_err());
+        drop(settings);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn settings_of_the_users_are_seen_in_both_forms() {
+        let given = |arguments: &[&str]| {
+            let arguments: Vec<OsString> = arguments.iter().map(Into::into).collect();
+            is_given("--settings", &arguments)
+        };
+        assert!(given(&["-p", "--settings", "a.json"]) && given(&["--settings=a.json"]));
+        assert!(!given(&["-p", "--setting-sources", "user"]));
+    }
+}

@@ -1,0 +1,292 @@
+//! `creole launch`: the upstream that it finds, what the client is told, and how both end.
+//!
+//! What is found without a word is at usual ports of this machine. Those tests run in a network of their own
+//! (`unshare`), where these ports are free; where there can be none, on the machine's network, if its ports are free.
+#![cfg(unix)] // the client is a script
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod rig;
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use creole_demo::{Answer, Demo, Options};
+
+/// It prints its arguments and what it is told, asks a question through the gateway, and ends with 7.
+const CLIENT: &str = r#"#!/bin/bash
+echo "arguments: $*"
+env | sort
+address=${ANTHROPIC_BASE_URL#http://}
+body='{"model":"claude-sonnet-5","max_tokens":9,"messages":[{"role":"user","content":"demo:say pong"}]}'
+exec 3<>"/dev/tcp/${address%:*}/${address#*:}"
+printf 'POST /v1/messages HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\n' "$address" >&3
+printf 'connection: close\r\nauthorization: Bearer %s\r\n' "$ANTHROPIC_AUTH_TOKEN" >&3
+printf 'content-length: %s\r\n\r\n%s' "${#body}" "$body" >&3
+cat <&3
+exit 7
+"#;
+
+/// A folder with a client, which is the first of `PATH`.
+fn folder(name: &str, client: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("launch-{name}"));
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("claude");
+    fs::write(&program, client).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    folder
+}
+
+fn creole(folder: &Path, args: &[&str]) -> Command {
+    let path = std::env::var("PATH").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+    command.arg("launch").args(args).env_clear();
+    command.env("PATH", format!("{}:{path}", folder.display())).env("TMPDIR", folder);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+struct Ran {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+}
+
+impl Ran {
+    fn has(&self, line: &str) -> bool {
+        self.out.lines().any(|known| known == line)
+    }
+}
+
+fn launch(name: &str, args: &[&str], env: &[(&str, &str)]) -> Ran {
+    let folder = folder(name, CLIENT);
+    creole(&folder, args).envs(env.iter().copied()).output().unwrap().into()
+}
+
+fn demo(models: &[&str]) -> Demo {
+    let models = models.iter().map(|name| (*name).to_owned()).collect();
+    Demo::start(Options { models, ..Options::default() }).unwrap()
+}
+
+#[test]
+fn the_client_gets_its_arguments_its_answers_and_ends_with_its_own_code() {
+    let demo = demo(&["only", "nomic-embed-text"]);
+    let url = format!("{}/v1", demo.url());
+    let args = ["claude", "--upstream", &url, "--context-window", "48000", "--", "-p", "a b"];
+    let ran = launch("client", &args, &[("ANTHROPIC_API_KEY", "sk-canary")]);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    let arguments = ran.out.lines().next().unwrap();
+    let settings = arguments.strip_prefix("arguments: --settings ").unwrap();
+    let settings = settings.strip_suffix(" -p a b").unwrap();
+    assert!(!Path::new(settings).exists(), "the key of the gateway is left behind");
+    for line in [
+        "ANTHROPIC_MODEL=only",
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL=only",
+        "CLAUDE_CODE_MAX_CONTEXT_TOKENS=48000",
+        "CLAUDE_CODE_MAX_OUTPUT_TOKENS=6000",
+        "CLAUDE_CODE_AUTO_MODE_SERVER=0",
+    ] {
+        assert!(ran.has(line), "{line}: {}", ran.out);
+    }
+    assert!(ran.out.contains("\"pong\"") && ran.out.contains("HTTP/1.1 200"), "{}", ran.out);
+    assert!(!ran.out.contains("sk-canary"), "the key of another API is hidden from the client");
+    let asked = demo.requests().pop().unwrap();
+    assert!(asked.body.contains("\"model\":\"only\""), "every name goes to the model");
+    assert_eq!(asked.header("authorization"), None);
+}
+
+#[test]
+fn a_vendors_key_goes_to_no_other_server() {
+    let demo = demo(&["only"]);
+    let url = format!("{}/v1", demo.url());
+    let keys = [("OPENAI_API_KEY", "sk-openai-canary"), ("GROQ_API_KEY", "sk-groq-canary")];
+    for profile in [&[][..], &["--profile", "openai"], &["--profile", "groq"]] {
+        let args = [&["claude", "--upstream", &url], profile].concat();
+        assert_eq!(launch("keys", &args, &keys).code, Some(7));
+    }
+    for asked in demo.requests() {
+        assert_eq!(asked.header("authorization"), None, "{}", asked.path);
+    }
+    let args = ["claude", "--upstream", &url, "--key-env", "MINE"];
+    assert_eq!(launch("keys", &args, &[("MINE", "sk-12345")]).code, Some(7));
+    let asked = demo.requests().pop().unwrap();
+    assert_eq!(asked.header("authorization"), Some("Bearer (8 characters)"));
+}
+
+#[test]
+fn what_is_not_clear_is_an_error_that_names_the_choice() {
+    let demo = demo(&["one", "two"]);
+    let url = format!("{}/v1", demo.url());
+    let refused = |args: &[&str], code, reason: &str| {
+        let ran = launch("refused", args, &[]);
+        assert_eq!(ran.code, Some(code), "{}", ran.err);
+        assert!(ran.err.contains(reason) && ran.out.is_empty(), "{}", ran.err);
+    };
+    let upstream = ["claude", "--upstream", &url];
+    refused(&upstream, 2, "choose a model with --model: one, two");
+    refused(&[&upstream[..], &["--model", "x"]].concat(), 2, "does not list the model x: one, two");
+    refused(&[&upstream[..], &["--key-env", "NO"]].concat(), 2, "needs a key: set NO");
+    refused(&["claude", "--profile", "groq"], 2, "needs a key: set GROQ_API_KEY");
+    refused(&["claude", "--profile", "azure"], 2, "upstreams.default.url: expected a URL");
+    refused(&["codex"], 2, "Responses API");
+    refused(&["vim"], 2, "expected one of claude, opencode");
+    let nowhere =
+        format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    refused(&["claude", "--upstream", &nowhere], 1, "the connection was refused");
+    let mut bare = creole(Path::new("/nowhere"), &upstream);
+    let bare = bare.env("PATH", "/nowhere").output();
+    let ran = Ran::from(bare.unwrap());
+    assert!(ran.err.contains("claude is not installed: npm install"), "{}", ran.err);
+    assert_eq!(ran.code, Some(1));
+}
+
+#[tokio::test]
+async fn a_signal_goes_to_the_client_which_decides() {
+    let demo = demo(&["only"]);
+    let url = format!("{}/v1", demo.url());
+    let folder = folder(
+        "signal",
+        "#!/bin/bash\ntrap 'exit 9' TERM\ntrap 'echo interrupted' INT\ntouch \"$TMPDIR/up\"\n\
+         while :; do sleep 0.05; done\n",
+    );
+    let up = folder.join("up");
+    let _ = fs::remove_file(&up);
+    let child = creole(&folder, &["claude", "--upstream", &url]).spawn().unwrap();
+    rig::until("the client", || up.exists()).await;
+    signal(&child, "-INT");
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    signal(&child, "-TERM");
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.out.as_str()), (Some(9), "interrupted\n"), "{}", ran.err);
+}
+
+fn signal(child: &Child, name: &str) {
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
+}
+
+/// Runs a test, by its name, where the usual ports are free: this program runs it again, alone, in another network.
+#[track_caller]
+fn in_a_network_of_its_own(test: &str, body: impl FnOnce()) {
+    const INNER: &str = "CREOLE_OWN_NETWORK";
+    if std::env::var_os(INNER).is_some() {
+        return body();
+    }
+    let own = std::env::current_exe().unwrap();
+    let inner = ["--exact", test, "--nocapture"];
+    let has_networks = Command::new("unshare")
+        .args(["-rn", "ip", "link", "set", "lo", "up"])
+        .output()
+        .is_ok_and(|made| made.status.success());
+    let mut command = Command::new(if has_networks { Path::new("unshare") } else { &own });
+    if has_networks {
+        let shell = "ip link set lo up && exec \"$0\" \"$@\"";
+        command.args(["-rn", "sh", "-c", shell]).arg(&own);
+    } else {
+        println!("no network of its own: on the machine's");
+    }
+    let ran = Ran::from(command.args(inner).env(INNER, "1").output().unwrap());
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("1 passed"), "{}", ran.out);
+    print!("{}", ran.out);
+}
+
+/// The demo model at a usual port, unless another program of this machine has it.
+fn at(port: u16, models: &[&str]) -> Option<Demo> {
+    let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else {
+        println!("not tested: port {port} is taken on this machine");
+        return None;
+    };
+    let models = models.iter().map(|name| (*name).to_owned()).collect();
+    Some(Demo::start_on(listener, Options { models, ..Options::default() }).unwrap())
+}
+
+#[test]
+fn ollama_at_its_usual_port_needs_no_word() {
+    in_a_network_of_its_own("ollama_at_its_usual_port_needs_no_word", inner_ollama);
+}
+
+fn inner_ollama() {
+    let Some(ollama) = at(11434, &["qwen3-coder:30b"]) else { return };
+    let ps = r#"{"models":[{"name":"qwen3-coder:30b","context_length":65536}]}"#;
+    let answer = Answer { path: "/api/ps".to_owned(), times: 0, ..Answer::json(200, ps) };
+    ollama.script([answer]);
+    let ran = launch("ollama", &["claude"], &[("OPENAI_API_KEY", "sk-canary")]);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    for said in [
+        "ollama at http://localhost:11434/v1: it answers",
+        "model qwen3-coder:30b: the only one",
+        "not used: openai (OPENAI_API_KEY)",
+    ] {
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    assert!(ran.has("ANTHROPIC_MODEL=qwen3-coder:30b"), "{}", ran.out);
+    assert!(ran.has("CLAUDE_CODE_MAX_CONTEXT_TOKENS=65536"), "{}", ran.out);
+    assert!(ran.out.contains("\"pong\""), "{}", ran.out);
+    for asked in ollama.requests() {
+        assert_eq!(asked.header("authorization"), None, "{}", asked.path);
+    }
+}
+
+#[test]
+fn of_several_servers_the_first_in_order_that_has_the_model_is_taken() {
+    in_a_network_of_its_own(
+        "of_several_servers_the_first_in_order_that_has_the_model_is_taken",
+        inner_several,
+    );
+}
+
+fn inner_several() {
+    let (Some(_ollama), Some(_studio)) = (at(11434, &["first"]), at(1234, &["second"])) else {
+        return;
+    };
+    let ran = launch("several", &["claude"], &[]);
+    assert!(ran.has("ANTHROPIC_MODEL=first"), "{}", ran.err);
+    assert!(ran.err.contains("not used: lmstudio at http://localhost:1234/v1"), "{}", ran.err);
+    let ran = launch("several", &["claude", "--model", "second"], &[]);
+    assert!(ran.has("ANTHROPIC_MODEL=second"), "{}", ran.err);
+    assert!(ran.err.contains("lmstudio at http://localhost:1234/v1: it answers"), "{}", ran.err);
+}
+
+#[test]
+fn a_gateway_that_runs_is_used_and_nothing_at_all_is_told_place_by_place() {
+    in_a_network_of_its_own(
+        "a_gateway_that_runs_is_used_and_nothing_at_all_is_told_place_by_place",
+        inner_gateway,
+    );
+}
+
+fn inner_gateway() {
+    let ran = launch("nothing", &["claude"], &[]);
+    assert_eq!(ran.code, Some(1));
+    for looked in ["11434", "8080", "1234", "8000", "OPENAI_API_KEY is not set", "127.0.0.1:8787"] {
+        assert!(ran.err.contains(looked), "{looked}: {}", ran.err);
+    }
+    let demo = demo(&["behind"]);
+    let _gateway = rig::Gateway::start_with(
+        &["--upstream", &demo.url(), "--listen", "127.0.0.1:8787", "--model", "behind"],
+        "{}",
+        &[],
+    );
+    let ran = launch("gateway", &["claude"], &[]);
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    assert!(ran.err.contains("gateway at http://127.0.0.1:8787: it runs"), "{}", ran.err);
+    assert!(ran.has("ANTHROPIC_BASE_URL=http://127.0.0.1:8787") && ran.out.contains("\"pong\""));
+}
