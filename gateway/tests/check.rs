@@ -175,7 +175,7 @@ async fn a_server_that_has_everything_works_and_its_list_tells_the_profile() {
     }
 
     let config = rig::file(
-        r#"{"count_tokens": "upstream", "client_keys": [{"secret": "PATH"}],
+        r#"{"count_tokens": "upstream", "client_keys": [{"env": "PATH"}],
         "upstreams": {"default": {"profile": "vllm", "key": "none"}}}"#,
     );
     let args =
