@@ -50,7 +50,7 @@ enum Command {
     /// Mixed load with faults on a real host, where every response is classified; or attacks.
     Chaos {
         /// Where the translator runs.
-        #[arg(long, value_enum, default_value_t = hosts::Host::Envoy)]
+        #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value_t = hosts::Host::Envoy)]
         host: hosts::Host,
         /// How long.
         #[arg(long, default_value_t = 1800)]

@@ -20,7 +20,7 @@ use crate::workspace::{self, step};
 #[derive(Args)]
 pub(crate) struct Options {
     /// Where the translator runs.
-    #[arg(long, value_enum, default_value_t = Host::Envoy)]
+    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value_t = Host::Envoy)]
     host: Host,
     /// The base URL of a Chat Completions server, such as http://localhost:11434/v1; without it the
     /// demo model answers.

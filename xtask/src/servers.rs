@@ -27,7 +27,7 @@ pub(crate) struct Options {
     #[arg(value_name = "NAME", default_value = "default")]
     names: Vec<String>,
     /// Where the translator runs; without it, on the hosts that `server.json` names.
-    #[arg(long, value_enum)]
+    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
     host: Vec<Host>,
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Options {
     #[arg(value_name = "NAME", default_value = "default")]
     names: Vec<String>,
     /// Where the translator runs; several times for several hosts.
-    #[arg(long, value_enum, default_value = "envoy")]
+    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value = "envoy")]
     host: Vec<Host>,
     /// Only install what they need.
     #[arg(long)]

@@ -87,8 +87,8 @@ runs before it. Do not edit it.
 
 ```sh
 cargo xtask clients                                  # the default tier, in Envoy
-cargo xtask clients claude-code --host gateway       # one client, another host
-cargo xtask clients all --host envoy --host worker   # everything, in two hosts
+cargo xtask clients claude-code --on gateway         # one client, another host
+cargo xtask clients all --on envoy --on worker       # everything, in two hosts
 ```
 
 Lock files install the programs into `.creole/clients`. The folder of a client in `harness/clients` has its checks.
