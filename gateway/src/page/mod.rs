@@ -31,7 +31,7 @@ use crate::answer::Body;
 use crate::service::Gateway;
 
 /// What a browser's person sees in place of the page.
-const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.\n";
+const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";
 
 /// Set by proxies in front: then the request is not of this machine, whatever its address says.
 const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
