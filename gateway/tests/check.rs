@@ -168,6 +168,8 @@ async fn a_server_that_has_everything_works_and_its_list_tells_the_profile() {
         upstream.url()
     );
     assert!(checked.text.contains(&serve), "{checked:?}");
+    let launch = serve.replace("creole serve", "creole launch claude");
+    assert!(checked.text.contains(&launch), "{checked:?}");
     // A model for embeddings is not asked.
     assert!(checked.text.contains("ANTHROPIC_MODEL=qwen3-coder:30b"), "{checked:?}");
     for asked in upstream.asked.lock().unwrap().iter() {

@@ -130,7 +130,7 @@ fn write_row(row: &Row, json: &mut Writer<'_>) {
 
 /// The commands to begin with. `preset`: the profile that the list of models told.
 pub(super) fn commands(options: &Check, preset: Option<&str>, model: &str) -> Vec<String> {
-    let mut serve = "  creole serve".to_owned();
+    let mut flags = String::new();
     let config = options.chosen.config.as_ref().map(|file| file.display().to_string());
     let profile = options.chosen.profile.as_deref().or(preset);
     // Beside a configuration the name may be one of its own.
@@ -143,13 +143,18 @@ pub(super) fn commands(options: &Check, preset: Option<&str>, model: &str) -> Ve
         ("--model", all),
     ] {
         if let Some(value) = value {
-            serve.push_str(&format!(" {flag} {}", shell(value)));
+            flags.push_str(&format!(" {flag} {}", shell(value)));
         }
     }
     let model = shell(model);
     let key = PLACEHOLDER.to_owned();
     let hints = Hints { key, small: model.clone(), model, prompt: "" };
-    vec![serve, hints.claude_code(USUAL_ADDRESS)]
+    let mut commands = vec![format!("  creole serve{flags}"), hints.claude_code(USUAL_ADDRESS)];
+    if config.is_none() {
+        // It takes no configuration.
+        commands.insert(0, format!("  creole launch claude{flags}"));
+    }
+    commands
 }
 
 /// A word that a shell takes as it is.
