@@ -7,6 +7,7 @@
 pub(crate) mod accumulators;
 pub(crate) mod guards;
 pub(crate) mod install;
+pub(crate) mod launch;
 mod table;
 
 use std::fs;

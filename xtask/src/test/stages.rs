@@ -17,6 +17,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, vllm",
     "real-servers, sglang",
     "real-servers, transformers",
+    "launch, Claude Code",
     "packages, from nothing",
     "crates to publish",
 ];
@@ -111,6 +112,10 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
         ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
         ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
+        (
+            "launch, Claude Code",
+            Work::Own(|built, each| clients::launch::test(&built.program("creole")?, each)),
+        ),
         ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
         ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),
         ("guards, worker", Work::Own(|_, each| clients::guards::test(Host::Worker, each))),
