@@ -34,6 +34,14 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
     command
 }
 
+/// Where cargo keeps what it downloads.
+pub(crate) fn cargo_home() -> Result<PathBuf> {
+    match std::env::var_os("CARGO_HOME") {
+        Some(folder) => Ok(folder.into()),
+        None => Ok(std::env::home_dir().context("this user has no home folder")?.join(".cargo")),
+    }
+}
+
 /// What cargo tells the program that it runs is not meant for those that this one starts.
 pub(crate) fn without_cargo(command: &mut Command) {
     for (name, _) in std::env::vars_os() {

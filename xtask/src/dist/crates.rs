@@ -17,11 +17,16 @@ pub(super) fn published() -> Result<Vec<Package>> {
     Ok(packages)
 }
 
-/// Writes the archives into a folder. That each can be built alone is what `cargo xtask test crates` shows.
+/// Writes the archives into a folder. Each was built from what is in it, with the archives before it.
 pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     let published = published()?;
-    let mut cargo = workspace::cargo(["package", "--quiet", "--no-verify", "--allow-dirty"]);
+    forget(&published)?;
+    // What cargo compiled of earlier archives is forgotten with its folder.
+    let target = workspace::root().join("target/crates");
+    workspace::emptied(&target)?;
+    let mut cargo = workspace::cargo(["package", "--quiet", "--allow-dirty", "--target-dir"]);
+    cargo.arg(&target);
     for package in &published {
         cargo.args(["--package", package.name.as_str()]);
     }
@@ -30,10 +35,27 @@ pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     for Package { name, version, .. } in &published {
         let file = format!("{name}-{version}.crate");
         let path = folder.join(&file);
-        fs::copy(workspace::root().join("target/package").join(file), &path)?;
+        fs::copy(target.join("package").join(file), &path)?;
         written.push(path);
     }
     Ok(written)
+}
+
+/// Removes what cargo unpacked of earlier archives: it takes a version that it has for the one that it needs.
+fn forget(published: &[Package]) -> Result<()> {
+    let unpacked = workspace::cargo_home()?.join("registry/src");
+    for registry in fs::read_dir(&unpacked).into_iter().flatten().flatten() {
+        // The name of a registry's folder is its host and a hash; a folder of this machine has no host.
+        if registry.file_name().to_string_lossy().starts_with('-') {
+            for Package { name, version, .. } in published {
+                let folder = registry.path().join(format!("{name}-{version}"));
+                if folder.exists() {
+                    fs::remove_dir_all(&folder)?;
+                }
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

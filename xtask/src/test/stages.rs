@@ -19,7 +19,6 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, transformers",
     "launch, Claude Code",
     "packages, from nothing",
-    "crates to publish",
 ];
 
 /// One check.
@@ -138,13 +137,6 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("manifests", Work::Own(|_, each| operate::manifests(each))),
         ("packages, installed", Work::Own(|_, each| packages::installed(each))),
         ("packages, from nothing", Work::Own(|_, each| packages::from_nothing(each))),
-        // Each is built from its archive alone.
-        (
-            "crates to publish",
-            Work::Cargo(
-                "package --quiet --allow-dirty -p creole-json -p creole -p creole-demo -p creole-gateway",
-            ),
-        ),
         ("chaos, envoy", Work::Own(|_, each| operate::chaos(Host::Envoy, CHAOS_SECONDS, each))),
         ("chaos, gateway", Work::Own(|_, each| operate::chaos(Host::Gateway, CHAOS_SECONDS, each))),
         ("chaos, worker", Work::Own(|_, each| operate::chaos(Host::Worker, CHAOS_SECONDS, each))),
