@@ -50,6 +50,12 @@ impl Figures {
     }
 }
 
+/// The model that served, where it is not called as the client named it.
+pub(crate) fn other_model(report: &Report) -> &str {
+    let served = report.served_model();
+    if served == report.model { "" } else { served }
+}
+
 /// `950`, `12.1k`, `3.4M`
 pub(crate) fn count(number: u64) -> String {
     match number {

@@ -1,7 +1,7 @@
 //! The log for a person at a terminal: one short coloured line for each exchange.
 //!
 //! ```text
-//! 22:31:05 200 claude-sonnet-4-5 @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
+//! 22:31:05 200 claude-sonnet-4-5 → qwen3-coder @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
 //! 22:31:09 502 claude-sonnet-4-5 @local  unreachable  10.0 s
 //! ```
 //!
@@ -63,6 +63,10 @@ fn write(out: &mut String, request: &Request, report: &Report, now: Millis) -> f
         write!(out, "{} {NAME}{}{NAME:#}", shown::text(&request.method), shown::text(path))?;
     } else {
         write!(out, "{NAME}{}{NAME:#}", shown::text(&report.model))?;
+        let served = shown::other_model(report);
+        if !served.is_empty() {
+            write!(out, " {FAINT}→{FAINT:#} {}", shown::text(served))?;
+        }
     }
     let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
     if !upstream.is_empty() {

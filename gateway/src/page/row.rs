@@ -48,7 +48,7 @@ impl Row {
         Some(Self {
             ended_at: now,
             model,
-            served: String::new(),
+            served: shown::text(shown::other_model(report)),
             upstream: shown::text(upstream),
             client_key: shown::text(report.client_key.as_deref().unwrap_or_default()),
             stream: report.stream,

@@ -38,6 +38,9 @@ fn a_line_says_what_a_person_asks_first() {
         bare(&line(&request, &report, 7_100)),
         "200 claude-x @local  6.1 s  first 800 ms  12.1k in (81% cached)  231 out  44/s  2 tool calls"
     );
+    let mapped = Report { upstream_model: "qwen".to_owned(), ..report.clone() };
+    let shown = bare(&line(&request, &mapped, 7_100));
+    assert!(shown.starts_with("200 claude-x → qwen @local  6.1 s"), "{shown}");
     let mut warnings = Warnings::new(false);
     warnings.add("tool_input_repaired");
     warnings.add_named("dropped", "top_k");
