@@ -4,6 +4,9 @@
 //! dist/creole.wasm, creole.component.wasm, …   as `cargo xtask build` leaves them
 //! dist/creole-VERSION-TRIPLE.tar.gz, .zip       the binary for each system, with its licence
 //! dist/npm/, dist/pypi/                         the same binaries as packages for npm and PyPI
+//! dist/creole_VERSION_ARCHITECTURE.deb          packages for Debian and Ubuntu
+//! dist/image/                                   the gateway as an OCI image layout, for two processors
+//! dist/homebrew/, dist/scoop/                   what names the archives of a release
 //! dist/oci/                                     the filter as an OCI image layout, made without a daemon
 //! dist/crates/                                  the crates as a registry gets them
 //! dist/sbom.cdx.json                            what is in the artefacts: CycloneDX 1.6
@@ -13,7 +16,10 @@
 pub(crate) mod archive;
 pub(crate) mod binaries;
 mod crates;
+mod deb;
+mod formulas;
 mod image;
+mod notices;
 pub(crate) mod npm;
 pub(crate) mod package;
 mod sbom;
@@ -21,15 +27,22 @@ pub(crate) mod wheels;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use sha2::{Digest as _, Sha256};
 use walkdir::{DirEntry, WalkDir};
 
+use self::archive::File;
 use self::package::{Binary, Facts};
 use crate::build;
+use crate::setup;
+use crate::worker;
 use crate::workspace::{self, step};
+
+/// The version of all that is made.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What can be chosen.
 #[derive(Args)]
@@ -37,6 +50,9 @@ pub(crate) struct Options {
     /// Only these, beside what is there; all of them if none is named.
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
+    /// Where on GitHub the release is, for Homebrew and Scoop. Else GITHUB_REPOSITORY says it.
+    #[arg(long, value_name = "OWNER/NAME")]
+    repository: Option<String>,
 }
 
 /// What `cargo xtask dist` makes.
@@ -48,16 +64,24 @@ enum Part {
     Binaries,
     /// The packages for npm and PyPI, with the same binaries.
     Packages,
+    /// The packages for Debian.
+    Deb,
+    /// The gateway's image.
+    Image,
     /// The crates as a registry gets them.
     Crates,
+    /// What Homebrew and Scoop read, of archives that are there.
+    Formulas,
 }
 
 impl Part {
-    fn make(self, dist: &Path) -> Result<()> {
+    fn make(self, dist: &Path, repository: Option<&str>) -> Result<()> {
         match self {
             Self::Wasm => {
                 build::all()?;
                 let filter = fs::read(build::path(&build::FILTER))?;
+                let packed = worker_archive(&worker::folder())?;
+                fs::write(dist.join(format!("creole-{VERSION}-worker.tar.gz")), packed)?;
                 step("writing dist/oci", || image::of_module(&filter, &dist.join("oci")))
             }
             Self::Binaries => binaries::archives(dist),
@@ -69,11 +93,27 @@ impl Part {
                 })?;
                 Ok(())
             }
+            Self::Deb => deb::packages(dist),
+            Self::Image => step("writing dist/image", || image::of_gateway(&dist.join("image"))),
+            Self::Formulas => match repository {
+                Some(repository) => formulas::write(dist, repository),
+                None => {
+                    eprintln!("· no formulas: --repository OWNER/NAME says where the release is");
+                    Ok(())
+                }
+            },
             Self::Crates => {
                 step("packing the crates", || crates::packages(&dist.join("crates")).map(drop))
             }
         }
     }
+}
+
+/// The Worker as one file, which a release can hold.
+fn worker_archive(folder: &Path) -> Result<Vec<u8>> {
+    let modules = worker::modules(folder)?.into_iter();
+    let files = modules.map(|(name, bytes)| File::plain(format!("worker/{name}"), bytes));
+    archive::gzip(&archive::tar(&files.collect::<Vec<_>>())?)
 }
 
 /// Where everything goes.
@@ -92,8 +132,9 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
         &options.parts
     };
     fs::create_dir_all(&dist)?;
+    let repository = options.repository.clone().or_else(|| std::env::var("GITHUB_REPOSITORY").ok());
     for part in parts {
-        part.make(&dist)?;
+        part.make(&dist, repository.as_deref())?;
     }
     let bill = sbom::sbom(&workspace::metadata()?)?;
     fs::write(dist.join("sbom.cdx.json"), format!("{bill:#}\n"))?;
@@ -101,6 +142,21 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     fs::write(dist.join("SHA256SUMS"), &sums)?;
     print!("{sums}");
     Ok(())
+}
+
+/// Installs and runs what is in `dist/`: `harness/dist`. `each` runs a command and counts its tests.
+pub(crate) fn test(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let script = workspace::root().join("harness/dist/artefacts.py");
+    let (zig, _) = setup::zig()?;
+    let mut command = Command::new("python3");
+    each(command.arg("-B").arg(script).args([workspace::root(), folder(), zig]))
+}
+
+/// Checks what CI and releases run.
+pub(crate) fn workflows(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let script = workspace::root().join("harness/dist/workflows.py");
+    let mut command = Command::new("python3");
+    each(command.arg("-B").arg(script).args([workspace::root(), setup::actionlint()?]))
 }
 
 /// Removes everything but the pages, which are no artefact.

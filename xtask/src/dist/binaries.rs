@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use super::archive::{self, File};
+use super::notices;
 use crate::setup;
 use crate::workspace::{self, step};
 
@@ -35,11 +36,39 @@ pub(crate) const TARGETS: &[Target] = &[
 const README: &str = "\
 Creole: any client of the Anthropic Messages API on any model that is served with Chat Completions.
 
+    ./creole demo                                              a model to try it with
     ./creole serve --upstream http://localhost:11434/v1 --profile ollama
     ./creole --help
 
 The binary needs no other file. Put it anywhere in your PATH.
 ";
+
+/// What comes with every binary.
+pub(super) struct Documents {
+    licence: String,
+    /// The licences of what it is made of.
+    notices: String,
+}
+
+impl Documents {
+    pub(super) fn read() -> Result<Self> {
+        let licence = fs::read_to_string(workspace::root().join("LICENSE"))?;
+        Ok(Self { licence, notices: notices::text()? })
+    }
+
+    /// As one text.
+    pub(super) fn copyright(&self) -> String {
+        format!("{}\n{}", self.licence, self.notices)
+    }
+
+    /// As files of a folder.
+    pub(super) fn files(&self, folder: &str) -> [File; 2] {
+        [
+            File::plain(format!("{folder}/LICENSE"), self.licence.as_str()),
+            File::plain(format!("{folder}/THIRD-PARTY.txt"), self.notices.as_str()),
+        ]
+    }
+}
 
 /// Packs the binary of each system.
 pub(super) fn archives(dist: &Path) -> Result<()> {
@@ -53,19 +82,25 @@ pub(super) fn archives(dist: &Path) -> Result<()> {
 pub(crate) fn archive_of(target: &Target, binary: &Path, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(target.archive());
     step(&format!("writing {}", target.archive()), || {
-        let licence = fs::read(workspace::root().join("LICENSE"))?;
-        Ok(fs::write(&path, target.packed(fs::read(binary)?, licence)?)?)
+        let packed = target.packed(fs::read(binary)?, &Documents::read()?)?;
+        Ok(fs::write(&path, packed)?)
     })?;
     Ok(path)
 }
 
 impl Target {
+    /// The target with this name.
+    pub(crate) fn of(triple: &str) -> Result<&'static Self> {
+        let found = TARGETS.iter().find(|target| target.triple == triple);
+        found.with_context(|| format!("there is no binary for {triple}"))
+    }
+
     fn is_windows(&self) -> bool {
         self.triple.contains("windows")
     }
 
     /// The name of the archive, without its ending; its only folder is called so, too.
-    fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("creole-{}-{}", env!("CARGO_PKG_VERSION"), self.triple)
     }
 
@@ -83,13 +118,11 @@ impl Target {
         self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
     }
 
-    fn packed(&self, binary: Vec<u8>, licence: Vec<u8>) -> Result<Vec<u8>> {
+    fn packed(&self, binary: Vec<u8>, documents: &Documents) -> Result<Vec<u8>> {
         let folder = self.name();
-        let files = [
-            File::plain(format!("{folder}/LICENSE"), licence),
-            File::plain(format!("{folder}/README.txt"), README),
-            File::program(format!("{folder}/{}", self.file), binary),
-        ];
+        let mut files = Vec::from(documents.files(&folder));
+        files.push(File::plain(format!("{folder}/README.txt"), README));
+        files.push(File::program(format!("{folder}/{}", self.file), binary));
         if self.is_windows() { archive::zip(&files) } else { archive::gzip(&archive::tar(&files)?) }
     }
 }

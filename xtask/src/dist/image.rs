@@ -7,11 +7,16 @@ use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::archive::{self, File};
+use super::binaries::{self, Documents, Target};
 use super::digest;
 use crate::workspace;
 
 /// The name by which Istio and Envoy Gateway look for the module in an image.
 const MODULE_IN_IMAGE: &str = "plugin.wasm";
+
+/// The targets in the gateway's image, and how images call their processors.
+const ARCHITECTURES: [(&str, &str); 2] =
+    [("x86_64-unknown-linux-musl", "amd64"), ("aarch64-unknown-linux-musl", "arm64")];
 
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
@@ -21,6 +26,46 @@ pub(super) fn of_module(module: &[u8], folder: &Path) -> Result<()> {
     let platform = json!({"architecture": "wasm", "os": "wasi"});
     let image = layout.image(&[File::plain(MODULE_IN_IMAGE, module)], &platform, &json!({}))?;
     layout.finish(image)
+}
+
+/// The gateway for both processors, with nothing else in it: the binary needs no other file.
+pub(super) fn of_gateway(folder: &Path) -> Result<()> {
+    let documents = Documents::read()?;
+    let mut layout = Layout::new(folder)?;
+    let mut images = Vec::new();
+    for (triple, architecture) in ARCHITECTURES {
+        let binary = fs::read(binaries::built(Target::of(triple)?)?)?;
+        let mut files = Vec::from(documents.files("licenses"));
+        files.push(File::program("usr/local/bin/creole", binary));
+        let platform = json!({"architecture": architecture, "os": "linux"});
+        let mut image = layout.image(&files, &platform, &gateway())?;
+        if let Some(image) = image.as_object_mut() {
+            image.insert("platform".to_owned(), platform);
+        }
+        images.push(image);
+    }
+    let index = json!({"schemaVersion": 2, "mediaType": INDEX, "manifests": images});
+    let index = layout.blob(INDEX, index.to_string().as_bytes())?;
+    layout.finish(index)
+}
+
+/// How the gateway is started: as `gateway/deploy/Containerfile` says, where the reasons stand.
+fn gateway() -> Value {
+    json!({
+        "User": "65534:65534",
+        "ExposedPorts": {"8787/tcp": {}, "9787/tcp": {}},
+        "Env": ["PATH=/usr/local/bin"],
+        "Entrypoint": ["/usr/local/bin/creole"],
+        "Cmd": [
+            "serve", "--config", "/etc/creole.json", "--listen", "0.0.0.0:8787",
+            "--metrics", "0.0.0.0:9787", "--allow-host", "localhost", "--shutdown-timeout", "60",
+        ],
+        "Labels": {
+            "org.opencontainers.image.title": "creole",
+            "org.opencontainers.image.version": env!("CARGO_PKG_VERSION"),
+            "org.opencontainers.image.licenses": "Apache-2.0",
+        },
+    })
 }
 
 /// A folder of blobs, which are named by their digests.

@@ -12,8 +12,13 @@ const SHIPPED: [&str; 5] =
 
 /// What the shipped packages are made of: their dependencies, without those of tests and builds.
 pub(super) fn shipped(metadata: &Metadata) -> Result<Vec<&Package>> {
+    made_of(metadata, &SHIPPED)
+}
+
+/// These packages with their dependencies, without those of tests and builds.
+pub(super) fn made_of<'a>(metadata: &'a Metadata, roots: &[&str]) -> Result<Vec<&'a Package>> {
     let graph = metadata.resolve.as_ref().context("cargo metadata has no graph")?;
-    let ours = metadata.packages.iter().filter(|it| SHIPPED.contains(&it.name.as_str()));
+    let ours = metadata.packages.iter().filter(|it| roots.contains(&it.name.as_str()));
     let mut open: Vec<&PackageId> = ours.map(|package| &package.id).collect();
     let mut found = BTreeSet::new();
     while let Some(id) = open.pop() {

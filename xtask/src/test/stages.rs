@@ -7,7 +7,7 @@ use anyhow::Result;
 use super::built::Built;
 use crate::hosts::Host;
 use crate::operate::Size;
-use crate::{clients, operate, packages, servers, templates};
+use crate::{clients, dist, operate, packages, servers, templates};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;
@@ -19,6 +19,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, transformers",
     "launch, Claude Code",
     "packages, from nothing",
+    "dist",
 ];
 
 /// One check.
@@ -134,6 +135,8 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", each))),
         ("real-servers, sglang", Work::Own(|_, each| servers::test("sglang", each))),
         ("real-servers, transformers", Work::Own(|_, each| servers::test("transformers", each))),
+        ("dist", Work::Own(|_, each| dist::test(each))),
+        ("workflows", Work::Own(|_, each| dist::workflows(each))),
         ("manifests", Work::Own(|_, each| operate::manifests(each))),
         ("packages, installed", Work::Own(|_, each| packages::installed(each))),
         ("packages, from nothing", Work::Own(|_, each| packages::from_nothing(each))),

@@ -1,0 +1,72 @@
+//! The licences of what the binary is made of, whose texts have to come with it.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context as _, Result};
+use cargo_metadata::Package;
+
+use super::sbom;
+use crate::workspace;
+
+/// What the binaries hold beside crates.
+const BESIDE: &str = "\
+The Rust standard library (https://www.rust-lang.org): MIT OR Apache-2.0.
+On Linux musl (https://musl.libc.org): MIT, Copyright 2005-2020 Rich Felker, et al.
+";
+
+/// One text with the name of each crate, its licence, and the texts that its archive holds, each text once.
+pub(super) fn text() -> Result<String> {
+    let metadata = workspace::metadata()?;
+    let mut of_text: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut names = String::new();
+    for package in sbom::made_of(&metadata, &["creole-gateway"])? {
+        let name = format!("{} {}", package.name, package.version);
+        if package.source.is_some() {
+            let licence = package.license.as_deref().unwrap_or("see below");
+            names.push_str(&format!("{name}: {licence}\n"));
+            for text in texts(package)? {
+                of_text.entry(text).or_default().push(name.clone());
+            }
+        }
+    }
+    let mut all = format!("The program creole contains these works of others.\n\n{BESIDE}{names}");
+    for (text, of) in of_text {
+        all.push_str(&format!("\n---- {}\n\n{}\n", of.join(", "), text.trim_end()));
+    }
+    Ok(all)
+}
+
+/// The files of a crate whose names begin as such files do.
+fn texts(package: &Package) -> Result<Vec<String>> {
+    let folder = package.manifest_path.parent().context("a package's folder")?;
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).with_context(|| folder.to_string())? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().to_uppercase();
+        let is_licence =
+            ["LICEN", "COPY", "NOTICE", "UNLICENSE"].iter().any(|it| name.starts_with(it));
+        if is_licence && entry.path().is_file() {
+            found.push((name, String::from_utf8_lossy(&fs::read(entry.path())?).replace('\r', "")));
+        }
+    }
+    // The order of a folder is the file system's.
+    found.sort();
+    Ok(found.into_iter().map(|(_, text)| text).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_crate_of_the_binary_is_named_with_its_licence_and_no_path_of_this_machine() {
+        let text = text().unwrap();
+        for words in ["\nhyper 1", "\nring 0", "\nrustls 0", "Sean McArthur"] {
+            assert!(text.contains(words), "{words}");
+        }
+        assert!(!text.contains(&workspace::root().display().to_string()));
+        assert!(!text.contains("\nproptest ") && !text.contains("\nwasmtime "));
+    }
+}
