@@ -1,11 +1,12 @@
 //! The artefacts in `dist/`.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
+use crate::dist::binaries;
 use crate::workspace::{self, step};
 use crate::{component, setup, worker};
 
@@ -93,9 +94,20 @@ pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
 }
 
 /// What cargo makes for an artefact.
-pub(crate) fn unfinished(artefact: &Artefact, arguments: &[&str]) -> Result<PathBuf> {
+fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
+    unfinished_of(artefact, &workspace::root(), &[])
+}
+
+/// As [`unfinished`], of the sources in a folder.
+pub(crate) fn unfinished_of(
+    artefact: &Artefact,
+    root: &Path,
+    arguments: &[&str],
+) -> Result<PathBuf> {
     setup::target(artefact.target)?;
-    workspace::module(artefact.package, PROFILE, artefact.target, arguments)
+    let remapped = binaries::remapped(root, artefact.target)?;
+    let arguments = [&remapped.each_ref().map(String::as_str), arguments].concat();
+    workspace::module(artefact.package, PROFILE, artefact.target, &arguments)
 }
 
 /// A finished artefact: the one that its variable names, else a new one.
@@ -120,7 +132,7 @@ pub(crate) fn path(artefact: &Artefact) -> PathBuf {
 /// Builds one artefact and gives its path.
 pub(crate) fn one(artefact: &Artefact) -> Result<PathBuf> {
     step(&format!("building dist/{}", artefact.name), || {
-        let built = unfinished(artefact, &[])?;
+        let built = unfinished(artefact)?;
         let path = path(artefact);
         fs::create_dir_all(workspace::root().join("dist"))?;
         if artefact.encoded {

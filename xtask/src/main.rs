@@ -71,7 +71,7 @@ enum Command {
     },
     /// Make `dist/` complete: artefacts, binaries, packages, images, bill of materials, checksums.
     Dist(dist::Options),
-    /// Build the filter twice and compare the bytes.
+    /// Build the filter and a binary twice, in two folders, and compare the bytes.
     Reproduce,
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,

@@ -1,6 +1,5 @@
 //! The binary `creole` for every system, built on one Linux machine with zig as linker and C compiler.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -159,7 +158,7 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
 }
 
 /// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
-pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[OsString; 2]> {
+pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
     let cargo = match std::env::var_os("CARGO_HOME") {
         Some(folder) => PathBuf::from(folder),
         None => std::env::home_dir().context("this user has no home folder")?.join(".cargo"),
@@ -172,5 +171,5 @@ pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[OsString; 2]> {
     }
     let flags = serde_json::to_string(&flags)?;
     // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
-    Ok(["--config".into(), format!("target.{triple}.rustflags = {flags}").into()])
+    Ok(["--config".to_owned(), format!("target.{triple}.rustflags = {flags}")])
 }
