@@ -5,11 +5,15 @@
 
 pub(crate) mod chat;
 mod client;
+mod decide;
+mod effort;
+mod fields;
 pub(crate) mod messages;
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, clippy::panic)]
 mod tests;
 mod upstream;
+mod words;
 
 use crate::answer::json::{JsonAnswer, ObjectKind, ObjectReader};
 use crate::answer::{Answer, AnswerReader, Output, Rules};

@@ -5,7 +5,7 @@
 //! are estimated.
 
 use super::write_request::thinking::Reasoning;
-use super::write_request::{schema_in_words, write_request};
+use super::write_request::write_request;
 use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::dialect::profile::{Profile, Tokenizer};
@@ -17,6 +17,7 @@ use crate::model::turn::Turn;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
 use crate::protocols::client::{ClientRequest, Purpose, Routed};
+use crate::protocols::decide::schema_in_words;
 use crate::protocols::upstream::{CountRequest, Translated};
 use crate::text::surrogates;
 use crate::tokens;

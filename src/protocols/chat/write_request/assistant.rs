@@ -6,10 +6,9 @@ use super::thinking::Reasoning;
 use crate::carry::signature::{self, SignaturePlace};
 use crate::dialect::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::error::Error;
-use crate::history::{server_tools as server_history, spoilt_inputs};
-use crate::json::{Reader, Writer, escape, escape_compact};
+use crate::json::{Writer, escape};
 use crate::model::turn::{User, calls};
-use crate::model::{Block, DocumentSource, ToolResult, ToolUse, path_at};
+use crate::model::{Block, ToolResult, ToolUse};
 
 /// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
 /// neither, as after a change of models.
@@ -151,26 +150,7 @@ impl<'a> MessageWriter<'_, 'a> {
                 escape(out, gap);
             }
             let from = out.len();
-            match block {
-                Block::ServerToolUse { name, input } => {
-                    server_history::push_call(out, *name, input);
-                }
-                Block::ServerToolResult { content, is_error, .. } => {
-                    if *is_error {
-                        escape(out, "Error: ");
-                    }
-                    server_history::push_result(out, content);
-                }
-                block => {
-                    if let Block::Document(document) = block
-                        && let DocumentSource::Base64 { .. } = document.source
-                    {
-                        let path = format!("{}.source", path_at(self.parts.body, document.at));
-                        return Err(Error::unsupported_kind(&path, "the source type base64"));
-                    }
-                    self.parts.push_text(out, block)?;
-                }
-            }
+            self.words.push_said(out, block)?;
             if out.len() == from {
                 out.truncate(before);
             } else {
@@ -194,7 +174,7 @@ impl<'a> MessageWriter<'_, 'a> {
         let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
         let client_id = call.id.decode();
         let id = self.ids.id(client_id.clone(), &outgoing);
-        if self.parts.profile.tool_result_name {
+        if self.words.profile.tool_result_name {
             self.called.insert(id.to_owned(), outgoing.clone().into_owned());
         }
         let signature = reasoning.signature_of(&client_id);
@@ -203,18 +183,7 @@ impl<'a> MessageWriter<'_, 'a> {
         json.begin_object().key("id").text(id).kind("function");
         json.key("function").begin_object().key("name").text(&outgoing);
         json.key("arguments");
-        if call.input.starts_with('{') {
-            let stripped =
-                spoilt_inputs::without_echoed_id(&call.input, call.id, self.tools.schema_of(&name));
-            json.string(|out| match stripped {
-                Some(input) => escape_compact(out, &input),
-                None => call.input.escape_compact(out),
-            });
-        } else {
-            self.bad_input(call)?;
-            let inside = spoilt_inputs::unwrapped(&call.input);
-            json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
-        }
+        self.words.write_arguments(call, self.tools.schema_of(&name), self.warnings, json)?;
         if let Some((SignaturePlace::Function, signature)) = signature {
             json.key("thought_signature").text(signature);
         }
@@ -232,19 +201,6 @@ impl<'a> MessageWriter<'_, 'a> {
             }
         }
         json.end_object();
-        Ok(())
-    }
-
-    fn bad_input(&mut self, call: &ToolUse<'_>) -> Result<(), Error> {
-        if self.warnings.strict() {
-            let found = Reader::of(&call.input).kind()?;
-            return Err(Error::invalid(format!(
-                "{}.input: expected an object, but found {}",
-                path_at(self.parts.body, call.at),
-                found.name()
-            )));
-        }
-        self.warnings.add("tool_input_not_object");
         Ok(())
     }
 }

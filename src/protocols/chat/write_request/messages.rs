@@ -7,32 +7,25 @@
 //!             everything else                   with both
 //! ```
 
-use super::parts::{Parts, begin_text, end_text, push};
+use super::parts::{begin_text, end_text};
 use crate::carry::tool_id::Outgoing;
 use crate::dialect::profile::{Profile, SystemRole, ToolContentParts};
 use crate::error::Error;
 use crate::history::beginning;
-use crate::json::{Str, Writer, escape, escape_compact};
+use crate::json::Writer;
 use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, Text, ToolResult};
+use crate::model::{Block, ToolResult};
 use crate::observe::warning::Warnings;
+use crate::protocols::words::{SystemPrompt, Words, is_cached, push, push_joined, push_system};
 use crate::text::names::Names;
 use crate::tools::ToolSet;
 
 /// Most cache breakpoints that an upstream takes in one request.
 const BREAKPOINTS_MAX: usize = 4;
 
-/// The system prompt.
-#[derive(Debug, Default)]
-pub(crate) struct SystemPrompt<'a> {
-    pub(crate) texts: Vec<Text<'a>>,
-    /// The schema that the answer must have, for upstreams that know no other way.
-    pub(crate) schema: Option<&'a str>,
-}
-
 /// Writes the messages of one request.
 pub(crate) struct MessageWriter<'r, 'a> {
-    pub(crate) parts: Parts<'r, 'a>,
+    pub(crate) words: Words<'r, 'a>,
     pub(crate) tools: &'r ToolSet<'a>,
     pub(crate) ids: Outgoing<'a>,
     /// The names of called tools by the upstream's ids, where results name them.
@@ -59,15 +52,15 @@ pub(crate) struct Written {
 
 impl<'r, 'a> MessageWriter<'r, 'a> {
     pub(crate) fn new(
-        parts: Parts<'r, 'a>,
+        words: Words<'r, 'a>,
         tools: &'r ToolSet<'a>,
         system: SystemPrompt<'a>,
         warnings: &'r mut Warnings,
     ) -> Self {
-        let ids = Outgoing::new(parts.profile.id_style, parts.profile.max_id_length);
+        let ids = Outgoing::new(words.profile.id_style, words.profile.max_id_length);
         let (called, passed_over, is_last, attached) = (Names::default(), 0, false, Vec::new());
         Self {
-            parts,
+            words,
             tools,
             ids,
             called,
@@ -138,7 +131,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     }
 
     pub(crate) fn profile(&self) -> &'r Profile {
-        self.parts.profile
+        self.words.profile
     }
 
     fn breakpoints(&self, turns: &[Turn<'_>]) -> usize {
@@ -195,38 +188,5 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             end_text(json, false);
         }
         json.end_array();
-    }
-}
-
-pub(super) fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = Str<'t>>) {
-    for (at, text) in texts.into_iter().enumerate() {
-        if at > 0 {
-            escape(out, "\n\n");
-        }
-        push(out, text);
-    }
-}
-
-pub(super) fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
-    let start = out.len();
-    push_joined(out, system.texts.iter().map(|text| text.text));
-    if let Some(schema) = system.schema {
-        if out.len() > start {
-            escape(out, "\n\n");
-        }
-        escape(
-            out,
-            "Answer with one JSON object that matches this JSON Schema, and nothing else:\n",
-        );
-        escape_compact(out, schema);
-    }
-}
-
-pub(super) fn is_cached(item: &UserPart<'_>) -> bool {
-    match item {
-        UserPart::Block(Block::Text(text)) => text.cached,
-        UserPart::Block(Block::Image(image)) => image.cached,
-        UserPart::Block(Block::Document(document)) => document.cached,
-        _ => false,
     }
 }

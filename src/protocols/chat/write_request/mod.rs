@@ -1,5 +1,4 @@
-//! A Messages request to a Chat Completions request: what becomes of each field, and the order of
-//! the steps.
+//! A decided request to a Chat Completions request: what becomes of each field, and the order of the steps.
 
 pub(crate) mod assistant;
 pub(crate) mod effort;
@@ -9,33 +8,20 @@ pub(crate) mod parts;
 pub(crate) mod thinking;
 pub(crate) mod user;
 
-use std::borrow::Cow;
-
-use crate::carry::marks::Marks;
-use crate::carry::tool_id;
-use crate::config::{Config, Pairing, Upstream};
-use crate::dialect::profile::{
-    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
-};
+use crate::dialect::profile::Prefill;
 use crate::error::Error;
-use crate::guards::loops::{self, Guarded, Note};
-use crate::headers::is_of_claude_code;
-use crate::history::thinking::is_required;
-use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
 use crate::json::Writer;
-use crate::model::request_context::{Display, Refusable, RequestContext, Withheld};
-use crate::model::turn::{Turn, alternates, calls};
-use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
+use crate::model::Block;
+use crate::model::request_context::RequestContext;
+use crate::model::turn::Turn;
 use crate::observe::warning::Warnings;
-use crate::protocols::client::{ClientRequest, Purpose, Routed};
+use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::decide::{Decided, decide, is_prefilled};
 use crate::protocols::upstream::Translated;
-use crate::text::words;
+use crate::protocols::words::Words;
 use crate::tokens;
-use crate::tools::{ToolRequest, ToolSet};
 use crate::upstream_error::refused::Refused;
-use effort::Effective;
-use messages::{MessageWriter, SystemPrompt};
-use parts::Parts;
+use messages::MessageWriter;
 
 /// Writes a request without what the upstream refused.
 pub(crate) fn write_request(
@@ -44,237 +30,35 @@ pub(crate) fn write_request(
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    client.read(purpose, warnings, |routed, warnings| {
-        let Routed { request, body, upstream, model } = routed;
-        let lost = spoilt_inputs::find_lost(&request, client.config.settings.depth_max);
-        let mut request = request;
-        lost.iter().for_each(|lost| lost.put_back(&mut request));
-        if request.thinking.is_none()
-            && request.effort.is_some()
-            && is_of_claude_code(client.headers)
-        {
-            // That is how it says that thinking is off, to a model whose name it does not know.
-            request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
-        }
-        let mut profile = Cow::Borrowed(&upstream.profile);
-        for refused in refused {
-            refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
-        }
-        let target = Target { client, upstream, profile: &profile, model, refused };
-        target.translate(request, body, warnings)
-    })
+    decide(client, purpose, refused, warnings, translate)
 }
 
-/// Where a request goes.
-#[derive(Clone, Copy)]
-struct Target<'t> {
-    client: &'t ClientRequest<'t>,
-    upstream: &'t Upstream,
-    /// The upstream's own, or without what it refused.
-    profile: &'t Profile,
-    /// As the upstream knows it.
-    model: &'t str,
-    refused: &'t [Refused],
-}
-
-/// What is decided of a request before its body is written.
-struct Decided<'a> {
-    history: History<'a>,
-    tools: ToolSet<'a>,
-    effective: Effective,
-    notes: Vec<Note>,
-    /// The answer, which needs no upstream.
-    end: Option<String>,
-    context: Box<RequestContext>,
-}
-
-impl Target<'_> {
-    fn translate<'a>(
-        self,
-        mut request: Request<'a>,
-        body: &'a str,
-        warnings: &mut Warnings,
-    ) -> Result<Translated, Error> {
-        let Decided { mut history, tools, effective, notes, end, mut context } =
-            self.decide(&mut request, body, warnings)?;
-        if let Some(text) = end {
-            return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
-        }
-        let profile = self.profile;
-        let mut turns = std::mem::take(&mut history.turns);
-        loops::annotate(&mut turns, &notes);
-        for refused in self.refused {
-            if let Refused::Calls(refusal) = refused {
-                turns = loops::without_refused(turns, &tools, profile, refusal);
-            }
-        }
-
-        let continues = profile.prefill == Prefill::Continue && continues(&turns);
-        let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
-        let mut json = Writer::new(&mut out);
-        json.begin_object().key("model").text(self.model);
-        let system = system_prompt(&mut request, &mut history, profile);
-        let parts = Parts { profile, body };
-        let schema_bytes = system.schema.map_or(0, str::len);
-        let writer = MessageWriter::new(parts, &tools, system, warnings);
-        let written = writer.write(turns, json.key("messages"))?;
-        // What is sent beside what the estimate looked at.
-        let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
-        context.refusable.silent_calls = written.silent_calls;
-        context.input_tokens = context.input_tokens.saturating_add(more);
-        tools.write(&mut json);
-        if continues {
-            json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
-        }
-        fields::write(&request, &effective, profile, self.client.headers, warnings, &mut json)?;
-        json.end_object();
-
-        if request.max_tokens == Some(0) {
-            // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
-            context.input_tokens = 0;
-            let text = String::new();
-            return Ok(Translated::Answer { context, text, stop_reason: "max_tokens" });
-        }
-        Ok(Translated::Send { upstream: self.upstream.name.clone(), body: out, context })
+fn translate(
+    decided: Decided<'_, '_>,
+    context: &mut RequestContext,
+    warnings: &mut Warnings,
+) -> Result<Vec<u8>, Error> {
+    let Decided { request, body, headers, profile, model, system, turns, tools, effective } =
+        decided;
+    let continues = profile.prefill == Prefill::Continue && continues(&turns);
+    let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
+    let mut json = Writer::new(&mut out);
+    json.begin_object().key("model").text(model);
+    let words = Words { profile, body };
+    let schema_bytes = system.schema.map_or(0, str::len);
+    let writer = MessageWriter::new(words, &tools, system, warnings);
+    let written = writer.write(turns, json.key("messages"))?;
+    // What is sent beside what the estimate looked at.
+    let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
+    context.refusable.silent_calls = written.silent_calls;
+    context.input_tokens = context.input_tokens.saturating_add(more);
+    tools.write(&mut json);
+    if continues {
+        json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
     }
-
-    fn decide<'a>(
-        self,
-        request: &mut Request<'a>,
-        body: &'a str,
-        warnings: &mut Warnings,
-    ) -> Result<Decided<'a>, Error> {
-        let Self { client, upstream, profile, model, .. } = self;
-        let config = client.config;
-        let input_tokens = tokens::estimate(request);
-        let mut counts = tokens::counts(request);
-        let takes_images = profile.image_parts != ImageParts::None;
-        let attached = attached::refusable(request, takes_images, profile.file_parts);
-
-        let guards = config.guards(upstream);
-        let marks = Marks::new(config, upstream, model);
-        let mut history = self.read_history(request, guards.pairing, &marks, warnings)?;
-        let refusable = refusable(attached, request, &history, profile);
-        let prefilled = is_prefilled(&history.turns);
-        let prefill = prefill(&history.turns, profile, warnings)?;
-
-        let requested = ToolRequest {
-            body,
-            definitions: std::mem::take(&mut request.tools),
-            changes: std::mem::take(&mut history.changes),
-            activated: std::mem::take(&mut history.activated),
-            choice: request.tool_choice.take(),
-            history_has_calls: !history.ids.is_empty(),
-        };
-        let mut tools = ToolSet::new(requested, profile, warnings)?;
-        let Guarded { notes, withheld, end, .. } =
-            Guarded::new(&history.turns, &mut tools, guards, warnings)?;
-        let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
-        let effective = Effective::new(request, turn, profile, warnings)?;
-        tool_id::count_forms(&history.ids, &mut counts);
-        let stops = request.stop_sequences.iter();
-        let context = Box::new(RequestContext {
-            model: request.model.decode().into_owned(),
-            model_mapped: request.model != model,
-            upstream_model: model.to_string(),
-            max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
-            stream: request.stream,
-            tools: tools.context(keeps_schemas(config, profile)),
-            stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
-            thinking: Display::of(request.thinking, config.settings.reasoning),
-            reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
-            upstream_mark: marks.upstream,
-            model_mark: marks.model,
-            one_tool_call: tools.one_tool_call(),
-            withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
-            ids_used: std::mem::take(&mut history.ids),
-            input_tokens,
-            input_estimate: input_tokens,
-            edge_key: upstream.key.is_own(),
-            prefill,
-            refusable,
-            counts,
-            profile: for_answer(profile, &tools),
-        });
-        Ok(Decided { history, tools, effective, notes, end, context })
-    }
-
-    /// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
-    fn read_history<'a>(
-        self,
-        request: &mut Request<'a>,
-        pairing: Pairing,
-        marks: &Marks,
-        warnings: &mut Warnings,
-    ) -> Result<History<'a>, Error> {
-        self.client.check_strictly(request)?;
-        if self.client.config.settings.strict || pairing == Pairing::Reject {
-            pairs::reject(&request.messages, warnings)?;
-        }
-        let messages = std::mem::take(&mut request.messages);
-        let only_system = messages.iter().all(|message| message.role == Role::System);
-        let last = messages.iter().rfind(|message| message.role != Role::System);
-        let last_says_nothing = last.is_some_and(says_nothing);
-        let recipient = Recipient { profile: self.profile, marks, keeps_ids: true };
-        let mut history = History::read(messages, recipient, warnings)?;
-        history.repair(pairing, warnings);
-        // An empty last message must not be left out if the assistant spoke before it: the answer would
-        // continue those words.
-        let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
-        if only_system {
-            return Err(Error::invalid("messages: first message must use the \"user\" role"));
-        }
-        let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
-        if nobody_speaks || last_says_nothing && ends_with_assistant {
-            return Err(Error::invalid("messages: text content blocks must be non-empty"));
-        }
-        Ok(history)
-    }
-}
-
-/// What the answer needs of the profile.
-fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
-    // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
-    let text_tool_calls = match profile.text_tool_calls {
-        TextToolCalls::Harmony => TextToolCalls::Harmony,
-        _ if tools.forbids_calls() => TextToolCalls::Off,
-        syntax => syntax,
-    };
-    Profile { text_tool_calls, ..profile.clone() }
-}
-
-/// What is sent, unless the profile says that it is not. `attached` are the images and files.
-fn refusable(
-    attached: Refusable,
-    request: &Request<'_>,
-    history: &History<'_>,
-    profile: &Profile,
-) -> Refusable {
-    let thinks = request.thinking.is_some() || request.effort.is_some() || history.effort.is_some();
-    Refusable {
-        schema: request.output_schema.is_some(),
-        reasoning: history.has_reasoning || is_required(profile),
-        sampling: request.temperature.is_some() || request.top_p.is_some(),
-        top_k: request.top_k.is_some(),
-        thinking: thinks || profile.thinking_switch != ThinkingSwitch::None,
-        user: request.user_id.is_some(),
-        service_tier: request.service_tier.is_some() || request.speed.is_some(),
-        neighbours: !alternates(&history.turns),
-        // Known when the messages are written.
-        silent_calls: false,
-        ..attached
-    }
-}
-
-/// Whether a message is a user's, without a word.
-fn says_nothing(message: &Message<'_>) -> bool {
-    let is_blank = |block: &Block<'_>| matches!(block, Block::Text(text) if text.text.is_empty());
-    message.role == Role::User && message.content.iter().all(is_blank)
-}
-
-/// Whether the last words are the assistant's.
-fn is_prefilled(turns: &[Turn<'_>]) -> bool {
-    matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
+    fields::write(&request, &effective, profile, headers, warnings, &mut json)?;
+    json.end_object();
+    Ok(out)
 }
 
 /// Whether these are any words: an empty message is not sent.
@@ -282,65 +66,4 @@ fn continues(turns: &[Turn<'_>]) -> bool {
     let says = |block: &Block<'_>| matches!(block, Block::Text(text) if !text.text.is_empty());
     is_prefilled(turns)
         && matches!(turns.last(), Some(Turn::Assistant(blocks)) if blocks.iter().any(says))
-}
-
-/// The final words of the assistant, which the answer continues.
-fn prefill(
-    turns: &[Turn<'_>],
-    profile: &Profile,
-    warnings: &mut Warnings,
-) -> Result<String, Error> {
-    let Some(Turn::Assistant(blocks)) = turns.last().filter(|_| is_prefilled(turns)) else {
-        return Ok(String::new());
-    };
-    if warnings.strict() || profile.prefill == Prefill::Reject {
-        return Err(Error::invalid(
-            "This model does not support assistant message prefill. The conversation must end \
-             with a user message.",
-        ));
-    }
-    if profile.prefill == Prefill::Send {
-        warnings.add("prefill");
-    }
-    if !profile.strip_prefill_echo {
-        return Ok(String::new());
-    }
-    let texts = blocks.iter().filter_map(|block| match block {
-        Block::Text(text) => Some(text.text.decode()),
-        Block::Note => Some("\n\n".into()),
-        _ => None,
-    });
-    Ok(texts.collect())
-}
-
-/// Schemas are kept for answers in which calls are written as text or checked.
-fn keeps_schemas(config: &Config, profile: &Profile) -> bool {
-    profile.text_tool_calls != TextToolCalls::Off || config.settings.checks_inputs()
-}
-
-fn system_prompt<'a>(
-    request: &mut Request<'a>,
-    history: &mut History<'a>,
-    profile: &Profile,
-) -> SystemPrompt<'a> {
-    let mut texts = std::mem::take(&mut request.system);
-    let is_billing = |text: &&mut Text<'_>| {
-        let start = text.text.raw().trim_start();
-        start.starts_with("x-anthropic-billing-header:")
-    };
-    if profile.strip_billing_header
-        && let Some(first) = texts.first_mut().filter(|text| is_billing(text))
-    {
-        // It is one line: what comes after it is the client's prompt.
-        let line = words::find(first.text.raw(), "\\n").map(|at| at.saturating_add(2));
-        first.text = first.text.after(line.unwrap_or(usize::MAX));
-    }
-    texts.append(&mut history.system);
-    texts.retain(|text| !text.text.is_blank());
-    SystemPrompt { texts, schema: schema_in_words(request, profile) }
-}
-
-/// The schema of the answer, where the prompt has it because the upstream knows no other way.
-pub(super) fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
-    request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
 }

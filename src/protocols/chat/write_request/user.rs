@@ -5,15 +5,15 @@
 //! System messages, and words that clients add by themselves, go there for every upstream if nobody speaks
 //! beside them: templates forget what the model thought before a user message.
 
-use super::messages::{MessageWriter, is_cached, push_joined, push_system};
-use super::parts::{self, begin_text, end_text, push};
+use super::messages::MessageWriter;
+use super::parts::{begin_text, end_text};
 use crate::dialect::profile::{MidSystem, TextAfterToolResults, ToolContentParts};
 use crate::error::Error;
 use crate::guards::person::is_of_client;
 use crate::json::{Writer, escape};
-use crate::model::turn::{MOVED, User, UserPart};
+use crate::model::turn::{User, UserPart};
 use crate::model::{Block, DocumentSource, ToolResult};
-use crate::text::words;
+use crate::protocols::words::{attachments, is_cached, push_failure};
 
 /// The words of the assistant between results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
@@ -41,20 +41,20 @@ impl<'a> MessageWriter<'_, 'a> {
             return !items.is_empty();
         }
         let speaks = if self.joins_result(items) {
-            items.iter().any(|item| !self.is_text(item))
+            items.iter().any(|item| !self.words.is_text(item))
         } else {
             !items.is_empty()
         };
         speaks
             || results
                 .iter()
-                .any(|result| self.waits(&parts::attachments(&result.content, self.profile())))
+                .any(|result| self.waits(&attachments(&result.content, self.profile())))
     }
 
     pub(super) fn user(&mut self, user: User<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
         let User { results, items } = user;
         let (merged, items) = if !results.is_empty() && self.joins_result(&items) {
-            items.into_iter().partition(|item| self.is_text(item))
+            items.into_iter().partition(|item| self.words.is_text(item))
         } else {
             (Vec::new(), items)
         };
@@ -83,7 +83,7 @@ impl<'a> MessageWriter<'_, 'a> {
         words: &[UserPart<'a>],
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
-        let attached = parts::attachments(&result.content, self.profile());
+        let attached = attachments(&result.content, self.profile());
         let waits = self.waits(&attached);
         let in_parts = !waits && !attached.is_empty();
         let id = self.ids.id(result.id.decode(), "");
@@ -108,7 +108,7 @@ impl<'a> MessageWriter<'_, 'a> {
                 json.out().truncate(before);
             }
             for image in attached {
-                self.parts.write_attachment(json, image, false)?;
+                self.words.write_attachment(json, image, false)?;
             }
             json.end_array().end_object();
             return Ok(());
@@ -136,7 +136,7 @@ impl<'a> MessageWriter<'_, 'a> {
         let start = out.len();
         push_failure(out, result);
         let labelled = out.len();
-        self.parts.push_lines(out, &result.content)?;
+        self.words.push_lines(out, &result.content)?;
         if out.len() == labelled {
             escape(out, empty);
         }
@@ -144,7 +144,7 @@ impl<'a> MessageWriter<'_, 'a> {
             if out.len() > start {
                 escape(out, "\n\n");
             }
-            self.push_item(out, item)?;
+            self.words.push_item(out, item, &self.system)?;
         }
         Ok(())
     }
@@ -168,11 +168,11 @@ impl<'a> MessageWriter<'_, 'a> {
             || self.profile().joined_texts
             || matches!(first, UserPart::SystemPrompt);
         let is_plain = |item: &UserPart<'_>| {
-            self.is_text(item) && !(self.profile().cache_breakpoints && is_cached(item))
+            self.words.is_text(item) && !(self.profile().cache_breakpoints && is_cached(item))
         };
         begin_user(json);
         if joined && attached.is_empty() && items.iter().all(is_plain) {
-            json.string(|out| self.push_items(out, &items))?;
+            json.string(|out| self.words.push_items(out, &items, &self.system))?;
         } else {
             json.begin_array();
             self.write_attached(&attached, json)?;
@@ -183,7 +183,7 @@ impl<'a> MessageWriter<'_, 'a> {
                     self.write_item(item, json)?;
                 } else {
                     begin_text(json);
-                    self.push_items(json.out(), run)?;
+                    self.words.push_items(json.out(), run, &self.system)?;
                     end_text(json, false);
                 }
             }
@@ -193,82 +193,19 @@ impl<'a> MessageWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Texts, with an empty line between them.
-    fn push_items(&self, out: &mut Vec<u8>, items: &[UserPart<'a>]) -> Result<(), Error> {
-        items.iter().enumerate().try_for_each(|(at, item)| {
-            if at > 0 {
-                escape(out, "\n\n");
-            }
-            self.push_item(out, item)
-        })
-    }
-
     fn write_attached(
         &self,
         attached: &[(String, ToolResult<'_>)],
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
         for (id, result) in attached {
-            for block in parts::attachments(&result.content, self.profile()) {
+            for block in attachments(&result.content, self.profile()) {
                 let what = if matches!(block, Block::Image(_)) { "Image" } else { "Document" };
                 begin_text(json);
                 escape(json.out(), &format!("{what} from tool result {id}:"));
                 end_text(json, false);
-                self.parts.write_attachment(json, block, false)?;
+                self.words.write_attachment(json, block, false)?;
             }
-        }
-        Ok(())
-    }
-
-    fn is_text(&self, item: &UserPart<'_>) -> bool {
-        match item {
-            UserPart::Block(block) => parts::is_text(block, self.profile()),
-            UserPart::Orphan(result) => self.is_all_text(result),
-            UserPart::Done(done) => self.is_all_text(&done.1),
-            UserPart::System(_)
-            | UserPart::Summary(_)
-            | UserPart::SystemPrompt
-            | UserPart::Moved => true,
-        }
-    }
-
-    fn is_all_text(&self, result: &ToolResult<'_>) -> bool {
-        result.content.iter().all(|block| parts::is_text(block, self.profile()))
-    }
-
-    /// Appends what an item says in words, as the inside of a JSON string.
-    fn push_item(&self, out: &mut Vec<u8>, item: &UserPart<'_>) -> Result<(), Error> {
-        match item {
-            UserPart::Block(block) => self.parts.push_text(out, block)?,
-            UserPart::System(texts) => {
-                escape(out, "<system-message>\n");
-                push_joined(out, texts.iter().copied());
-                escape(out, "\n</system-message>");
-            }
-            UserPart::Summary(summary) => {
-                escape(out, "<summary>");
-                push(out, *summary);
-                escape(out, "</summary>");
-            }
-            UserPart::Orphan(result) => {
-                escape(out, "[Tool result without a call: ");
-                push_failure(out, result);
-                self.parts.push_lines(out, &result.content)?;
-                escape(out, "]");
-            }
-            UserPart::Done(done) => {
-                let (call, result) = &**done;
-                escape(out, "[Tool call ");
-                push(out, call.name);
-                escape(out, " ");
-                call.input.escape_compact(out);
-                escape(out, " gave: ");
-                push_failure(out, result);
-                self.parts.push_lines(out, &result.content)?;
-                escape(out, "]");
-            }
-            UserPart::SystemPrompt => push_system(out, &self.system),
-            UserPart::Moved => escape(out, MOVED),
         }
         Ok(())
     }
@@ -276,17 +213,17 @@ impl<'a> MessageWriter<'_, 'a> {
     fn write_item(&mut self, item: &UserPart<'_>, json: &mut Writer<'_>) -> Result<(), Error> {
         let due = self.breakpoint(is_cached(item));
         if let UserPart::Block(block) = item
-            && !self.is_text(item)
+            && !self.words.is_text(item)
         {
             if let Block::Document(document) = block
                 && let DocumentSource::Content(inner) = &document.source
             {
-                return self.parts.write_document(json, document, inner, due);
+                return self.words.write_document(json, document, inner, due);
             }
-            return self.parts.write_attachment(json, block, due);
+            return self.words.write_attachment(json, block, due);
         }
         begin_text(json);
-        self.push_item(json.out(), item)?;
+        self.words.push_item(json.out(), item, &self.system)?;
         end_text(json, due);
         let result = match item {
             UserPart::Orphan(result) => Some(result),
@@ -294,8 +231,8 @@ impl<'a> MessageWriter<'_, 'a> {
             _ => None,
         };
         if let Some(result) = result {
-            for block in parts::attachments(&result.content, self.profile()) {
-                self.parts.write_attachment(json, block, false)?;
+            for block in attachments(&result.content, self.profile()) {
+                self.words.write_attachment(json, block, false)?;
             }
         }
         Ok(())
@@ -304,18 +241,4 @@ impl<'a> MessageWriter<'_, 'a> {
 
 fn begin_user<'j, 'o>(json: &'j mut Writer<'o>) -> &'j mut Writer<'o> {
     json.begin_object().key("role").text("user").key("content")
-}
-
-/// The word that says that a tool failed, unless its result begins with it.
-fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
-    if result.is_error && !says_error(&result.content) {
-        escape(out, "Error: ");
-    }
-}
-
-/// Whether a result begins with the word "error", whatever its case.
-fn says_error(content: &[Block<'_>]) -> bool {
-    let is_empty = |block: &&Block<'_>| matches!(block, Block::Text(it) if it.text.is_empty());
-    let Some(Block::Text(text)) = content.iter().find(|it| !is_empty(it)) else { return false };
-    words::begins(text.text.raw(), "error")
 }

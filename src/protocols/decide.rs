@@ -1,0 +1,342 @@
+//! What is decided of a request before any protocol writes it: its repaired turns, tools, thinking, and what its answer
+//! must know.
+
+use std::borrow::Cow;
+
+use super::client::{ClientRequest, Purpose, Routed};
+use super::effort::{self, Effective};
+use super::upstream::Translated;
+use super::words::SystemPrompt;
+use crate::carry::marks::Marks;
+use crate::carry::tool_id;
+use crate::config::{Config, Pairing, Upstream};
+use crate::dialect::profile::{
+    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
+};
+use crate::error::Error;
+use crate::guards::loops::{self, Guarded, Note};
+use crate::headers::{Header, is_of_claude_code};
+use crate::history::thinking::is_required;
+use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
+use crate::model::request_context::{Display, Refusable, RequestContext, Withheld};
+use crate::model::turn::{Turn, alternates, calls};
+use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
+use crate::observe::warning::Warnings;
+use crate::text::words;
+use crate::tokens;
+use crate::tools::{ToolRequest, ToolSet};
+use crate::upstream_error::refused::Refused;
+
+/// A request of which everything is decided but its form.
+pub(crate) struct Decided<'d, 'a> {
+    /// What is left of the request beside what stands in the other members.
+    pub(crate) request: Request<'a>,
+    /// The client's body, for the paths of errors.
+    pub(crate) body: &'a str,
+    /// The client's headers that are kept.
+    pub(crate) headers: &'d [Header],
+    /// The upstream's own, or without what it refused.
+    pub(crate) profile: &'d Profile,
+    /// As the upstream knows it.
+    pub(crate) model: &'d str,
+    pub(crate) system: SystemPrompt<'a>,
+    pub(crate) turns: Vec<Turn<'a>>,
+    pub(crate) tools: ToolSet<'a>,
+    pub(crate) effective: Effective,
+}
+
+/// Decides of a request without what the upstream refused, and has `write` give its bytes.
+///
+/// # Errors
+/// The request cannot be served.
+pub(crate) fn decide(
+    client: &ClientRequest<'_>,
+    purpose: Purpose,
+    refused: &[Refused],
+    warnings: &mut Warnings,
+    write: impl FnOnce(Decided<'_, '_>, &mut RequestContext, &mut Warnings) -> Result<Vec<u8>, Error>,
+) -> Result<Translated, Error> {
+    client.read(purpose, warnings, |routed, warnings| {
+        let Routed { request, body, upstream, model } = routed;
+        let lost = spoilt_inputs::find_lost(&request, client.config.settings.depth_max);
+        let mut request = request;
+        lost.iter().for_each(|lost| lost.put_back(&mut request));
+        if request.thinking.is_none()
+            && request.effort.is_some()
+            && is_of_claude_code(client.headers)
+        {
+            // That is how it says that thinking is off, to a model whose name it does not know.
+            request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
+        }
+        let mut profile = Cow::Borrowed(&upstream.profile);
+        for refused in refused {
+            refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
+        }
+        let target = Target { client, upstream, profile: &profile, model, refused };
+        target.translate(request, body, warnings, write)
+    })
+}
+
+/// Where a request goes.
+#[derive(Clone, Copy)]
+struct Target<'t> {
+    client: &'t ClientRequest<'t>,
+    upstream: &'t Upstream,
+    /// The upstream's own, or without what it refused.
+    profile: &'t Profile,
+    /// As the upstream knows it.
+    model: &'t str,
+    refused: &'t [Refused],
+}
+
+/// What is decided of a request before its turns are told what guards say.
+struct Plan<'a> {
+    history: History<'a>,
+    tools: ToolSet<'a>,
+    effective: Effective,
+    notes: Vec<Note>,
+    /// The answer, which needs no upstream.
+    end: Option<String>,
+    context: Box<RequestContext>,
+}
+
+impl Target<'_> {
+    fn translate<'a>(
+        self,
+        mut request: Request<'a>,
+        body: &'a str,
+        warnings: &mut Warnings,
+        write: impl FnOnce(
+            Decided<'_, '_>,
+            &mut RequestContext,
+            &mut Warnings,
+        ) -> Result<Vec<u8>, Error>,
+    ) -> Result<Translated, Error> {
+        let Plan { mut history, tools, effective, notes, end, mut context } =
+            self.decide(&mut request, body, warnings)?;
+        if let Some(text) = end {
+            return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
+        }
+        let profile = self.profile;
+        let mut turns = std::mem::take(&mut history.turns);
+        loops::annotate(&mut turns, &notes);
+        for refused in self.refused {
+            if let Refused::Calls(refusal) = refused {
+                turns = loops::without_refused(turns, &tools, profile, refusal);
+            }
+        }
+        let is_for_cache = request.max_tokens == Some(0);
+        let (model, headers) = (self.model, self.client.headers);
+        let system = system_prompt(&mut request, &mut history, profile);
+        let decided =
+            Decided { request, body, headers, profile, model, system, turns, tools, effective };
+        let body = write(decided, &mut context, warnings)?;
+
+        if is_for_cache {
+            // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
+            context.input_tokens = 0;
+            let text = String::new();
+            return Ok(Translated::Answer { context, text, stop_reason: "max_tokens" });
+        }
+        Ok(Translated::Send { upstream: self.upstream.name.clone(), body, context })
+    }
+
+    fn decide<'a>(
+        self,
+        request: &mut Request<'a>,
+        body: &'a str,
+        warnings: &mut Warnings,
+    ) -> Result<Plan<'a>, Error> {
+        let Self { client, upstream, profile, model, .. } = self;
+        let config = client.config;
+        let input_tokens = tokens::estimate(request);
+        let mut counts = tokens::counts(request);
+        let takes_images = profile.image_parts != ImageParts::None;
+        let attached = attached::refusable(request, takes_images, profile.file_parts);
+
+        let guards = config.guards(upstream);
+        let marks = Marks::new(config, upstream, model);
+        let mut history = self.read_history(request, guards.pairing, &marks, warnings)?;
+        let refusable = refusable(attached, request, &history, profile);
+        let prefilled = is_prefilled(&history.turns);
+        let prefill = prefill(&history.turns, profile, warnings)?;
+
+        let requested = ToolRequest {
+            body,
+            definitions: std::mem::take(&mut request.tools),
+            changes: std::mem::take(&mut history.changes),
+            activated: std::mem::take(&mut history.activated),
+            choice: request.tool_choice.take(),
+            history_has_calls: !history.ids.is_empty(),
+        };
+        let mut tools = ToolSet::new(requested, profile, warnings)?;
+        let Guarded { notes, withheld, end, .. } =
+            Guarded::new(&history.turns, &mut tools, guards, warnings)?;
+        let turn = effort::Turn { effort: history.effort, forced: tools.forces_call(), prefilled };
+        let effective = Effective::new(request, turn, profile, warnings)?;
+        tool_id::count_forms(&history.ids, &mut counts);
+        let stops = request.stop_sequences.iter();
+        let context = Box::new(RequestContext {
+            model: request.model.decode().into_owned(),
+            model_mapped: request.model != model,
+            upstream_model: model.to_string(),
+            max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
+            stream: request.stream,
+            tools: tools.context(keeps_schemas(config, profile)),
+            stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
+            thinking: Display::of(request.thinking, config.settings.reasoning),
+            reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
+            upstream_mark: marks.upstream,
+            model_mark: marks.model,
+            one_tool_call: tools.one_tool_call(),
+            withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
+            ids_used: std::mem::take(&mut history.ids),
+            input_tokens,
+            input_estimate: input_tokens,
+            edge_key: upstream.key.is_own(),
+            prefill,
+            refusable,
+            counts,
+            profile: for_answer(profile, &tools),
+        });
+        Ok(Plan { history, tools, effective, notes, end, context })
+    }
+
+    /// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
+    fn read_history<'a>(
+        self,
+        request: &mut Request<'a>,
+        pairing: Pairing,
+        marks: &Marks,
+        warnings: &mut Warnings,
+    ) -> Result<History<'a>, Error> {
+        self.client.check_strictly(request)?;
+        if self.client.config.settings.strict || pairing == Pairing::Reject {
+            pairs::reject(&request.messages, warnings)?;
+        }
+        let messages = std::mem::take(&mut request.messages);
+        let only_system = messages.iter().all(|message| message.role == Role::System);
+        let last = messages.iter().rfind(|message| message.role != Role::System);
+        let last_says_nothing = last.is_some_and(says_nothing);
+        let recipient = Recipient { profile: self.profile, marks, keeps_ids: true };
+        let mut history = History::read(messages, recipient, warnings)?;
+        history.repair(pairing, warnings);
+        // An empty last message must not be left out if the assistant spoke before it: the answer would
+        // continue those words.
+        let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
+        if only_system {
+            return Err(Error::invalid("messages: first message must use the \"user\" role"));
+        }
+        let nobody_speaks = history.turns.iter().all(|turn| matches!(turn, Turn::System(_)));
+        if nobody_speaks || last_says_nothing && ends_with_assistant {
+            return Err(Error::invalid("messages: text content blocks must be non-empty"));
+        }
+        Ok(history)
+    }
+}
+
+/// What the answer needs of the profile.
+fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
+    // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
+    let text_tool_calls = match profile.text_tool_calls {
+        TextToolCalls::Harmony => TextToolCalls::Harmony,
+        _ if tools.forbids_calls() => TextToolCalls::Off,
+        syntax => syntax,
+    };
+    Profile { text_tool_calls, ..profile.clone() }
+}
+
+/// What is sent, unless the profile says that it is not. `attached` are the images and files.
+fn refusable(
+    attached: Refusable,
+    request: &Request<'_>,
+    history: &History<'_>,
+    profile: &Profile,
+) -> Refusable {
+    let thinks = request.thinking.is_some() || request.effort.is_some() || history.effort.is_some();
+    Refusable {
+        schema: request.output_schema.is_some(),
+        reasoning: history.has_reasoning || is_required(profile),
+        sampling: request.temperature.is_some() || request.top_p.is_some(),
+        top_k: request.top_k.is_some(),
+        thinking: thinks || profile.thinking_switch != ThinkingSwitch::None,
+        user: request.user_id.is_some(),
+        service_tier: request.service_tier.is_some() || request.speed.is_some(),
+        neighbours: !alternates(&history.turns),
+        // Known when the messages are written.
+        silent_calls: false,
+        ..attached
+    }
+}
+
+/// Whether a message is a user's, without a word.
+fn says_nothing(message: &Message<'_>) -> bool {
+    let is_blank = |block: &Block<'_>| matches!(block, Block::Text(text) if text.text.is_empty());
+    message.role == Role::User && message.content.iter().all(is_blank)
+}
+
+/// Whether the last words are the assistant's.
+pub(crate) fn is_prefilled(turns: &[Turn<'_>]) -> bool {
+    matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
+}
+
+/// The final words of the assistant, which the answer continues.
+fn prefill(
+    turns: &[Turn<'_>],
+    profile: &Profile,
+    warnings: &mut Warnings,
+) -> Result<String, Error> {
+    let Some(Turn::Assistant(blocks)) = turns.last().filter(|_| is_prefilled(turns)) else {
+        return Ok(String::new());
+    };
+    if warnings.strict() || profile.prefill == Prefill::Reject {
+        return Err(Error::invalid(
+            "This model does not support assistant message prefill. The conversation must end \
+             with a user message.",
+        ));
+    }
+    if profile.prefill == Prefill::Send {
+        warnings.add("prefill");
+    }
+    if !profile.strip_prefill_echo {
+        return Ok(String::new());
+    }
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text(text) => Some(text.text.decode()),
+        Block::Note => Some("\n\n".into()),
+        _ => None,
+    });
+    Ok(texts.collect())
+}
+
+/// Schemas are kept for answers in which calls are written as text or checked.
+fn keeps_schemas(config: &Config, profile: &Profile) -> bool {
+    profile.text_tool_calls != TextToolCalls::Off || config.settings.checks_inputs()
+}
+
+fn system_prompt<'a>(
+    request: &mut Request<'a>,
+    history: &mut History<'a>,
+    profile: &Profile,
+) -> SystemPrompt<'a> {
+    let mut texts = std::mem::take(&mut request.system);
+    let is_billing = |text: &&mut Text<'_>| {
+        let start = text.text.raw().trim_start();
+        start.starts_with("x-anthropic-billing-header:")
+    };
+    if profile.strip_billing_header
+        && let Some(first) = texts.first_mut().filter(|text| is_billing(text))
+    {
+        // It is one line: what comes after it is the client's prompt.
+        let line = words::find(first.text.raw(), "\\n").map(|at| at.saturating_add(2));
+        first.text = first.text.after(line.unwrap_or(usize::MAX));
+    }
+    texts.append(&mut history.system);
+    texts.retain(|text| !text.text.is_blank());
+    SystemPrompt { texts, schema: schema_in_words(request, profile) }
+}
+
+/// The schema of the answer, where the prompt has it because the upstream knows no other way.
+pub(crate) fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
+    request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
+}

@@ -1,0 +1,94 @@
+//! How hard the model thinks, and for how many tokens it may think and write.
+
+use crate::dialect::effort::{nearest, of_word};
+use crate::dialect::profile::{Effort, Profile, ThinkingSwitch};
+use crate::error::Error;
+use crate::json::Str;
+use crate::model::{Request, ThinkingMode};
+use crate::observe::warning::Warnings;
+
+/// What the conversation says about thinking in this turn.
+pub(crate) struct Turn<'a> {
+    /// The effort that the last system message in the middle asks for.
+    pub effort: Option<Str<'a>>,
+    /// Whether the model must call a tool.
+    pub forced: bool,
+    /// Whether the answer continues a prefill.
+    pub prefilled: bool,
+}
+
+/// The settings of thinking in the upstream's request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Effective {
+    /// The word for it.
+    pub effort: Option<Effort>,
+    /// Whether the model thinks, where the client says so.
+    pub switch: Option<bool>,
+    /// How many tokens it may think for.
+    pub budget: Option<u64>,
+}
+
+impl Effective {
+    /// Decides. Servers that think by default refuse a forced call and a prefill, unless thinking is
+    /// switched off.
+    pub(crate) fn new(
+        request: &Request<'_>,
+        turn: Turn<'_>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let mode = request.thinking.map(|thinking| thinking.mode);
+        let has_none = profile.reasoning_effort_values.contains(&Effort::None);
+        let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
+        let must_be_off = match profile.thinking_switch {
+            ThinkingSwitch::ThinkingType => turn.forced,
+            // Models of Qwen that also think by default refuse an answer that is JSON, and one without a stream.
+            ThinkingSwitch::EnableThinking => {
+                turn.forced || request.output_schema.is_some() || !request.stream && mode.is_none()
+            }
+            ThinkingSwitch::ChatTemplateKwargs | ThinkingSwitch::ChatTemplateThinking => {
+                turn.prefilled
+            }
+            _ => false,
+        };
+        if is_off || must_be_off {
+            let none = has_none || profile.thinking_switch == ThinkingSwitch::EffortNone;
+            let effort = none.then_some(Effort::None);
+            return Ok(Self { effort, switch: Some(false), budget: None });
+        }
+        let word = turn.effort.or(request.effort);
+        let mut wanted = word.and_then(of_word);
+        if word.is_some() && wanted.is_none() {
+            warnings.dropped("output_config.effort")?;
+        }
+        let mut budget = None;
+        if let Some(ThinkingMode::Enabled(tokens)) = mode {
+            budget = profile.thinking_budget.then(|| thinking_budget(tokens, request, profile));
+            wanted = wanted.or(Some(match tokens {
+                4096.. => Effort::High,
+                2048.. => Effort::Medium,
+                _ => Effort::Low,
+            }));
+        }
+        let values = &profile.reasoning_effort_values;
+        if *values == [Effort::None] {
+            // Where that is the only word, there is no other way to use tools.
+            wanted = wanted.or(Some(Effort::Low));
+        }
+        let effort = wanted.and_then(|wanted| nearest(wanted, values));
+        Ok(Self { effort, switch: mode.map(|_| true), budget })
+    }
+}
+
+/// How many tokens the answer may have.
+pub(crate) fn limited(wanted: u64, profile: &Profile) -> u64 {
+    if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
+}
+
+/// How many tokens the model may think for. The client left tokens for an answer below its own limit; where that is
+/// lowered, half of the new one is left.
+fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
+    let context = request.max_tokens.unwrap_or(u64::MAX);
+    let limit = limited(context, profile);
+    if limit < context { wanted.min(limit / 2) } else { wanted }
+}

@@ -1,0 +1,404 @@
+//! What blocks and the parts of turns say in words.
+//!
+//! Texts are written as the inside of a JSON string, straight from the client's escaped text.
+
+mod browser;
+
+use crate::dialect::profile::{ImageParts, Profile};
+use crate::error::Error;
+use crate::history::omitted::IMAGE_OMITTED;
+use crate::history::{server_tools as server_history, spoilt_inputs};
+use crate::json::{Reader, Str, Writer, escape, escape_compact};
+use crate::model::turn::{MOVED, UserPart};
+use crate::model::{
+    Block, Document, DocumentSource, Image, ImageSource, Text, ToolResult, ToolUse, path_at,
+};
+use crate::observe::warning::Warnings;
+use crate::text::words;
+use browser::push_browser_state;
+
+/// What the words of one request have in common.
+#[derive(Clone, Copy)]
+pub(crate) struct Words<'p, 'a> {
+    pub(crate) profile: &'p Profile,
+    /// The client's body, for the paths of errors.
+    pub(crate) body: &'a str,
+}
+
+/// Whether a block can be put in words, all of it by [`push_text`].
+pub(crate) fn is_text(block: &Block<'_>, profile: &Profile) -> bool {
+    match block {
+        Block::Image(_) => profile.image_parts == ImageParts::None,
+        Block::Document(document) => match &document.source {
+            DocumentSource::Content(blocks) => blocks.iter().all(|block| is_text(block, profile)),
+            DocumentSource::Base64 { .. } => false,
+            DocumentSource::Text(_) | DocumentSource::Url | DocumentSource::File => true,
+        },
+        _ => true,
+    }
+}
+
+/// The images and files among `blocks`, also those inside documents.
+pub(crate) fn attachments<'b, 'a>(
+    blocks: &'b [Block<'a>],
+    profile: &Profile,
+) -> Vec<&'b Block<'a>> {
+    let mut found = Vec::new();
+    collect_attachments(blocks, profile, &mut found);
+    found
+}
+
+fn collect_attachments<'b, 'a>(
+    blocks: &'b [Block<'a>],
+    profile: &Profile,
+    found: &mut Vec<&'b Block<'a>>,
+) {
+    for block in blocks.iter().filter(|block| !is_text(block, profile)) {
+        match block {
+            Block::Document(document) => match &document.source {
+                DocumentSource::Content(inner) => collect_attachments(inner, profile, found),
+                _ => found.push(block),
+            },
+            _ => found.push(block),
+        }
+    }
+}
+
+/// Appends a text, as the inside of a JSON string.
+pub(crate) fn push(out: &mut Vec<u8>, text: Str<'_>) {
+    out.extend_from_slice(text.raw().as_bytes());
+}
+
+/// A text in an attribute.
+fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
+    escape(out, &format!(" {name}=\""));
+    // A quote can be written as `\u0022`, as .NET and Symfony do.
+    if value.is_escaped() {
+        escape(out, &value.decode().replace('"', "&quot;"));
+    } else {
+        push(out, value);
+    }
+    escape(out, "\"");
+}
+
+impl Words<'_, '_> {
+    /// Appends what a block says in words, as the inside of a JSON string. Images and files are
+    /// left to the protocol.
+    pub(crate) fn push_text(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
+        match block {
+            Block::Text(text) => push(out, text.text),
+            Block::Image(image) => {
+                self.check_image(image)?;
+                if self.profile.image_parts == ImageParts::None {
+                    escape(out, IMAGE_OMITTED);
+                }
+            }
+            Block::Document(document) => {
+                self.check_document(document)?;
+                if matches!(document.source, DocumentSource::Base64 { .. }) {
+                    return Ok(());
+                }
+                push_document_start(out, document);
+                match &document.source {
+                    DocumentSource::Text(text) => push(out, *text),
+                    DocumentSource::Content(blocks) => self.push_lines(out, blocks)?,
+                    _ => {}
+                }
+                escape(out, DOCUMENT_END);
+            }
+            Block::SearchResult(result) => {
+                escape(out, "<search_result");
+                push_attribute(out, "title", result.title);
+                push_attribute(out, "source", result.source);
+                escape(out, ">");
+                self.push_lines(out, &result.content)?;
+                escape(out, "</search_result>");
+            }
+            Block::ToolReference(name) => {
+                escape(out, "Tool loaded: ");
+                push(out, *name);
+            }
+            Block::BrowserState { tabs, changes } => push_browser_state(out, tabs, changes),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Appends what blocks say in words, one below the other.
+    pub(crate) fn push_lines(&self, out: &mut Vec<u8>, blocks: &[Block<'_>]) -> Result<(), Error> {
+        let start = out.len();
+        for block in blocks {
+            let before = out.len();
+            if before > start {
+                escape(out, "\n");
+            }
+            let from = out.len();
+            self.push_text(out, block)?;
+            if out.len() == from {
+                out.truncate(before);
+            }
+        }
+        Ok(())
+    }
+
+    /// # Errors
+    /// The upstream takes no such image.
+    pub(crate) fn check_image(&self, image: &Image<'_>) -> Result<(), Error> {
+        match &image.source {
+            ImageSource::File => Err(self.no_source(image.at, "the source type file")),
+            source if source.is_remote() && self.profile.image_parts == ImageParts::Data => {
+                Err(Error::invalid(format!(
+                    "{}: image URLs are not supported by this model; send the image as base64",
+                    self.source_of(image.at)
+                )))
+            }
+            ImageSource::Url(_) | ImageSource::Base64 { .. } => Ok(()),
+        }
+    }
+
+    /// # Errors
+    /// The upstream takes no such document.
+    pub(crate) fn check_document(&self, document: &Document<'_>) -> Result<(), Error> {
+        match &document.source {
+            DocumentSource::Url => Err(self.no_source(document.at, "the source type url")),
+            DocumentSource::File => Err(self.no_source(document.at, "the source type file")),
+            DocumentSource::Base64 { media_type, .. } if *media_type != "application/pdf" => {
+                Err(Error::invalid(format!(
+                    "{}.media_type: Input should be 'application/pdf'",
+                    self.source_of(document.at)
+                )))
+            }
+            DocumentSource::Base64 { .. } if !self.profile.file_parts => {
+                Err(Error::invalid(format!(
+                    "{}: as configured, this model does not support PDF input",
+                    self.source_of(document.at)
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn no_source(&self, at: usize, kind: &str) -> Error {
+        Error::unsupported_kind(&self.source_of(at), kind)
+    }
+
+    fn source_of(&self, at: usize) -> String {
+        format!("{}.source", path_at(self.body, at))
+    }
+}
+
+impl<'a> Words<'_, 'a> {
+    /// Texts, with an empty line between them.
+    pub(crate) fn push_items(
+        &self,
+        out: &mut Vec<u8>,
+        items: &[UserPart<'a>],
+        system: &SystemPrompt<'_>,
+    ) -> Result<(), Error> {
+        items.iter().enumerate().try_for_each(|(at, item)| {
+            if at > 0 {
+                escape(out, "\n\n");
+            }
+            self.push_item(out, item, system)
+        })
+    }
+
+    /// Whether an item is all words.
+    pub(crate) fn is_text(&self, item: &UserPart<'_>) -> bool {
+        match item {
+            UserPart::Block(block) => is_text(block, self.profile),
+            UserPart::Orphan(result) => self.is_all_text(result),
+            UserPart::Done(done) => self.is_all_text(&done.1),
+            UserPart::System(_)
+            | UserPart::Summary(_)
+            | UserPart::SystemPrompt
+            | UserPart::Moved => true,
+        }
+    }
+
+    fn is_all_text(&self, result: &ToolResult<'_>) -> bool {
+        result.content.iter().all(|block| is_text(block, self.profile))
+    }
+
+    /// Appends what an item says in words, as the inside of a JSON string.
+    pub(crate) fn push_item(
+        &self,
+        out: &mut Vec<u8>,
+        item: &UserPart<'_>,
+        system: &SystemPrompt<'_>,
+    ) -> Result<(), Error> {
+        match item {
+            UserPart::Block(block) => self.push_text(out, block)?,
+            UserPart::System(texts) => {
+                escape(out, "<system-message>\n");
+                push_joined(out, texts.iter().copied());
+                escape(out, "\n</system-message>");
+            }
+            UserPart::Summary(summary) => {
+                escape(out, "<summary>");
+                push(out, *summary);
+                escape(out, "</summary>");
+            }
+            UserPart::Orphan(result) => {
+                escape(out, "[Tool result without a call: ");
+                push_failure(out, result);
+                self.push_lines(out, &result.content)?;
+                escape(out, "]");
+            }
+            UserPart::Done(done) => {
+                let (call, result) = &**done;
+                escape(out, "[Tool call ");
+                push(out, call.name);
+                escape(out, " ");
+                call.input.escape_compact(out);
+                escape(out, " gave: ");
+                push_failure(out, result);
+                self.push_lines(out, &result.content)?;
+                escape(out, "]");
+            }
+            UserPart::SystemPrompt => push_system(out, system),
+            UserPart::Moved => escape(out, MOVED),
+        }
+        Ok(())
+    }
+
+    /// Appends what a block of the assistant says.
+    ///
+    /// # Errors
+    /// It shows what the assistant's own words have no place for.
+    pub(crate) fn push_said(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
+        match block {
+            Block::ServerToolUse { name, input } => {
+                server_history::push_call(out, *name, input);
+            }
+            Block::ServerToolResult { content, is_error, .. } => {
+                if *is_error {
+                    escape(out, "Error: ");
+                }
+                server_history::push_result(out, content);
+            }
+            block => {
+                if let Block::Document(document) = block
+                    && let DocumentSource::Base64 { .. } = document.source
+                {
+                    let path = format!("{}.source", path_at(self.body, document.at));
+                    return Err(Error::unsupported_kind(&path, "the source type base64"));
+                }
+                self.push_text(out, block)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the arguments of a call, as a text. `schema`: that of its tool.
+    ///
+    /// # Errors
+    /// They are no object, in strict mode.
+    pub(crate) fn write_arguments(
+        &self,
+        call: &ToolUse<'_>,
+        schema: Option<&str>,
+        warnings: &mut Warnings,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        if call.input.starts_with('{') {
+            let stripped = spoilt_inputs::without_echoed_id(&call.input, call.id, schema);
+            json.string(|out| match stripped {
+                Some(input) => escape_compact(out, &input),
+                None => call.input.escape_compact(out),
+            });
+        } else {
+            self.check_input(call, warnings)?;
+            let inside = spoilt_inputs::unwrapped(&call.input);
+            json.string(|out| escape_compact(out, inside.as_deref().unwrap_or("{}")));
+        }
+        Ok(())
+    }
+
+    fn check_input(&self, call: &ToolUse<'_>, warnings: &mut Warnings) -> Result<(), Error> {
+        if warnings.strict() {
+            let found = Reader::of(&call.input).kind()?;
+            return Err(Error::invalid(format!(
+                "{}.input: expected an object, but found {}",
+                path_at(self.body, call.at),
+                found.name()
+            )));
+        }
+        warnings.add("tool_input_not_object");
+        Ok(())
+    }
+}
+
+/// The system prompt.
+#[derive(Debug, Default)]
+pub(crate) struct SystemPrompt<'a> {
+    pub(crate) texts: Vec<Text<'a>>,
+    /// The schema that the answer must have, for upstreams that know no other way.
+    pub(crate) schema: Option<&'a str>,
+}
+
+/// What ends a document.
+pub(crate) const DOCUMENT_END: &str = "\n</document>";
+
+/// Appends what begins a document.
+pub(crate) fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
+    escape(out, "<document");
+    if let Some(title) = document.title.filter(|title| !title.is_empty()) {
+        push_attribute(out, "title", title);
+    }
+    escape(out, ">\n");
+    if let Some(context) = document.context.filter(|context| !context.is_empty()) {
+        push(out, context);
+        escape(out, "\n");
+    }
+}
+
+/// Appends texts, with an empty line between them.
+pub(crate) fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = Str<'t>>) {
+    for (at, text) in texts.into_iter().enumerate() {
+        if at > 0 {
+            escape(out, "\n\n");
+        }
+        push(out, text);
+    }
+}
+
+/// Appends the system prompt.
+pub(crate) fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
+    let start = out.len();
+    push_joined(out, system.texts.iter().map(|text| text.text));
+    if let Some(schema) = system.schema {
+        if out.len() > start {
+            escape(out, "\n\n");
+        }
+        escape(
+            out,
+            "Answer with one JSON object that matches this JSON Schema, and nothing else:\n",
+        );
+        escape_compact(out, schema);
+    }
+}
+
+/// Whether the client wants the prompt cached up to here.
+pub(crate) fn is_cached(item: &UserPart<'_>) -> bool {
+    match item {
+        UserPart::Block(Block::Text(text)) => text.cached,
+        UserPart::Block(Block::Image(image)) => image.cached,
+        UserPart::Block(Block::Document(document)) => document.cached,
+        _ => false,
+    }
+}
+
+/// The word that says that a tool failed, unless its result begins with it.
+pub(crate) fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
+    if result.is_error && !says_error(&result.content) {
+        escape(out, "Error: ");
+    }
+}
+
+/// Whether a result begins with the word "error", whatever its case.
+fn says_error(content: &[Block<'_>]) -> bool {
+    let is_empty = |block: &&Block<'_>| matches!(block, Block::Text(it) if it.text.is_empty());
+    let Some(Block::Text(text)) = content.iter().find(|it| !is_empty(it)) else { return false };
+    words::begins(text.text.raw(), "error")
+}
