@@ -37,6 +37,12 @@ impl Ids {
         format!("call_{}", self.digits(b'c', position))
     }
 
+    /// `srvtoolu_…`: a search of the web that the upstream ran; `position` counts them.
+    #[must_use]
+    pub fn search(&self, position: u32) -> String {
+        format!("srvtoolu_{}", self.digits(b's', position))
+    }
+
     fn digits(&self, purpose: u8, position: u32) -> String {
         let about = u128::from(purpose) << 32 | u128::from(position);
         let high = scrambled(scrambled(self.seed) ^ about);

@@ -314,7 +314,9 @@ impl Objects {
                     has_objects |= self.handle_item(called, &repaired, to)?;
                 }
                 // A note to people, of a kind that clients do not know.
-                Payload::Unreadable(_) if called == Called::Other => {
+                Payload::Unreadable(_)
+                    if matches!(called, Called::Other | Called::Responses(_)) =>
+                {
                     to.warn("upstream_event_dropped");
                 }
                 Payload::Unreadable(_) => has_text = true,

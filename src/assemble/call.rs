@@ -148,6 +148,11 @@ impl Call {
         self.input.receive_json(raw, named);
     }
 
+    /// Takes all of the input in one text, escaped.
+    pub(crate) fn receive_full_input(&mut self, raw: &str) {
+        self.input.receive_full(raw);
+    }
+
     /// The input is text for a custom tool.
     pub(crate) fn set_custom(&mut self) {
         self.input.set_custom();

@@ -38,6 +38,7 @@ use crate::json::{self, Str};
 use crate::model::event::Event;
 use crate::model::reasoning::Detail;
 use crate::model::request_context::Display;
+use crate::model::search::{Citation, Search};
 use crate::text::names::NameSet;
 use call::{Call, CallState};
 pub(crate) use calls::BrokenOff;
@@ -64,6 +65,8 @@ pub(crate) struct Assembly {
     whole: bool,
     progress: Progress,
     scratch: String,
+    /// Bytes of items that thinking blocks carry, and of searches.
+    carried_bytes: usize,
 }
 
 impl Assembly {
@@ -77,6 +80,7 @@ impl Assembly {
             whole: false,
             progress: Progress::default(),
             scratch: String::new(),
+            carried_bytes: 0,
         }
     }
 
@@ -105,7 +109,9 @@ impl Assembly {
         let hidden = self.hidden.as_ref().map_or(0, |hidden| hidden.pending().len());
         let held = self.queue.held_bytes().saturating_add(self.calls.held_bytes());
         let held = held.saturating_add(BLOCK_BYTES.saturating_mul(blocks));
-        held.saturating_add(hidden).saturating_add(self.lead.len())
+        held.saturating_add(hidden)
+            .saturating_add(self.lead.len())
+            .saturating_add(self.carried_bytes)
     }
 
     /// Bytes that are kept in memory.
@@ -126,11 +132,27 @@ impl Assembly {
         }
         if self.queue.is_empty() && json::hold_back(raw) == 0 && !is_blank() {
             // The first text of a block is sent without waiting in the queue: it can be large.
-            self.queue.push(Block::Text { pending: String::new(), has_text: true });
+            self.queue.push(Block::text(true));
             self.progress.open_text(to);
             return to.write(Event::Text(raw));
         }
         self.queue.push_text(raw, is_blank());
+    }
+
+    /// More text is that of another block.
+    pub(crate) fn end_text(&mut self) {
+        self.queue.end_text();
+    }
+
+    /// The text at the back comes from there. Says whether there is a text.
+    pub(crate) fn cite(&mut self, citation: Citation) -> bool {
+        self.queue.cite(citation)
+    }
+
+    /// Takes a search of the web that the upstream ran.
+    pub(crate) fn push_search(&mut self, search: Search) {
+        self.carried_bytes = self.carried_bytes.saturating_add(search.held_bytes());
+        self.queue.push(Block::Search(Box::new(search)));
     }
 
     /// Sends a text of Creole's own, escaped, as a block.
@@ -163,7 +185,7 @@ impl Assembly {
     ) {
         let shows = shows_thinking(to);
         let before = if shows { self.queue.back_thinking() } else { self.hidden.as_ref() };
-        let continues = before.is_some_and(Thinking::has_text);
+        let continues = before.is_some_and(|it| it.has_text() && !it.is_over());
         if continues
             && self.progress.is_in_block()
             && json::hold_back(text.raw()) == 0
@@ -192,6 +214,20 @@ impl Assembly {
     /// Takes an item of reasoning that the upstream wants back.
     pub(crate) fn push_detail(&mut self, detail: &Detail<'_>, field: Field, to: &Output<'_>) {
         self.thinking(field, to).push_detail(detail);
+    }
+
+    /// The reasoning at the back goes back as this item, which is carried as it was written.
+    pub(crate) fn carry_item(&mut self, item: String, to: &Output<'_>) {
+        self.carried_bytes = self.carried_bytes.saturating_add(item.len());
+        self.thinking(Field::Item, to).carry_item(item);
+    }
+
+    /// More reasoning is that of another block.
+    pub(crate) fn end_thinking(&mut self) {
+        self.lead.clear();
+        if let Some(thinking) = self.queue.back_thinking_mut() {
+            thinking.end();
+        }
     }
 
     /// The block that reasoning belongs to now.
@@ -226,6 +262,16 @@ impl Assembly {
     ) -> Option<T> {
         let scratch = &mut self.scratch;
         self.calls.extend(index, |call| change(call, scratch))
+    }
+
+    /// The call at `index` was cut off. If the client has nothing of it, it gets nothing.
+    pub(crate) fn leave_out_half(&mut self, index: usize, to: &mut Output<'_>) {
+        if let Some(call) = self.calls.get_mut(index)
+            && call.state() == CallState::Waiting
+        {
+            call.leave_out();
+            to.warn("tool_call_cut_off");
+        }
     }
 
     /// Takes the number of contradictions in the input of the call at `index`.

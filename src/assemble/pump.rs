@@ -37,7 +37,7 @@ impl Pump<'_> {
         loop {
             let after = if flushing {
                 After::End
-            } else if self.queue.is_followed() {
+            } else if self.queue.is_head_over() || self.queue.is_followed() {
                 After::Block
             } else {
                 After::Nothing
@@ -54,6 +54,11 @@ impl Pump<'_> {
                 }
                 Some(Block::Thinking(_)) => self.pump_thinking(followed, to),
                 Some(Block::Tool(index)) => self.pump_tool(*index, after, end, to),
+                Some(Block::Search(search)) => {
+                    self.progress.open_block(false);
+                    to.write(Event::Search(search));
+                    true
+                }
             };
             if !done {
                 return;
@@ -76,6 +81,9 @@ impl Pump<'_> {
             to.write(Event::Text(&text));
         }
         if followed {
+            for citation in self.queue.take_citations() {
+                to.write(Event::Citation(&citation));
+            }
             to.write(Event::BlockEnds);
         }
         followed
@@ -187,7 +195,7 @@ impl Pump<'_> {
         // A call's signature comes as thinking without a text.
         let says = |block: &&Block| match block {
             Block::Thinking(thinking) => thinking.has_text(),
-            Block::Text { .. } | Block::Tool(_) => true,
+            Block::Text { .. } | Block::Tool(_) | Block::Search(_) => true,
         };
         let next = match self.queue.behind_head().find(says) {
             Some(Block::Tool(next)) => input(*next),

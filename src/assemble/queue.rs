@@ -5,6 +5,7 @@ use std::collections::vec_deque::Iter;
 
 use super::thinking::{Thinking, take_ready};
 use crate::carry::signature::Field;
+use crate::model::search::{Citation, Search};
 
 /// A logical block.
 #[derive(Debug)]
@@ -13,13 +14,34 @@ pub(super) enum Block {
     Text {
         pending: String,
         has_text: bool,
+        /// More text is that of another block.
+        is_over: bool,
+        /// Where the text comes from, as far as its citations were not sent.
+        citations: Vec<Citation>,
     },
     Thinking(Box<Thinking>),
     /// By its position among the calls.
     Tool(usize),
+    /// A search of the web that the upstream ran.
+    Search(Box<Search>),
 }
 
 impl Block {
+    /// A text without any.
+    pub(super) fn text(has_text: bool) -> Self {
+        Self::Text { pending: String::new(), has_text, is_over: false, citations: Vec::new() }
+    }
+
+    /// Whether nothing will be added to it.
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Text { is_over, .. } => *is_over,
+            Self::Thinking(thinking) => thinking.is_over(),
+            Self::Tool(_) => false,
+            Self::Search(_) => true,
+        }
+    }
+
     pub(super) fn is_thinking(&self) -> bool {
         matches!(self, Self::Thinking(_))
     }
@@ -29,7 +51,7 @@ impl Block {
         match self {
             Self::Text { has_text, .. } => *has_text,
             Self::Thinking(thinking) => thinking.has_text() || thinking.has_records(),
-            Self::Tool(_) => true,
+            Self::Tool(_) | Self::Search(_) => true,
         }
     }
 
@@ -38,7 +60,7 @@ impl Block {
         match self {
             Self::Text { pending, .. } => pending,
             Self::Thinking(thinking) => thinking.pending(),
-            Self::Tool(_) => "",
+            Self::Tool(_) | Self::Search(_) => "",
         }
     }
 }
@@ -90,6 +112,37 @@ impl Queue {
         self.behind_head().any(Block::counts)
     }
 
+    /// Whether nothing will be added to the block at the head.
+    pub(super) fn is_head_over(&self) -> bool {
+        self.head().is_some_and(Block::is_over)
+    }
+
+    /// More text is that of another block than the text at the back.
+    pub(super) fn end_text(&mut self) {
+        if let Some(Block::Text { is_over, .. }) = self.blocks.back_mut() {
+            *is_over = true;
+        }
+    }
+
+    /// Adds a citation to the text at the back. Says whether there is one.
+    pub(super) fn cite(&mut self, citation: Citation) -> bool {
+        let Some(Block::Text { citations, .. }) = self.blocks.back_mut() else { return false };
+        self.held_bytes = self.held_bytes.saturating_add(citation.held_bytes());
+        citations.push(citation);
+        true
+    }
+
+    /// Takes the citations of the text at the head.
+    pub(super) fn take_citations(&mut self) -> Vec<Citation> {
+        let Some(Block::Text { citations, .. }) = self.blocks.front_mut() else {
+            return Vec::new();
+        };
+        let citations = std::mem::take(citations);
+        let bytes = citations.iter().map(Citation::held_bytes).sum();
+        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        citations
+    }
+
     pub(super) fn back(&self) -> Option<&Block> {
         self.blocks.back()
     }
@@ -98,13 +151,21 @@ impl Queue {
     pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
         self.blocks.iter_mut().find_map(|block| match block {
             Block::Thinking(thinking) => Some(&mut **thinking),
-            Block::Text { .. } | Block::Tool(_) => None,
+            Block::Text { .. } | Block::Tool(_) | Block::Search(_) => None,
         })
     }
 
     /// The block of thinking at the back.
     pub(super) fn back_thinking(&self) -> Option<&Thinking> {
         match self.blocks.back() {
+            Some(Block::Thinking(thinking)) => Some(thinking),
+            _ => None,
+        }
+    }
+
+    /// The block of thinking at the back.
+    pub(super) fn back_thinking_mut(&mut self) -> Option<&mut Thinking> {
+        match self.blocks.back_mut() {
             Some(Block::Thinking(thinking)) => Some(thinking),
             _ => None,
         }
@@ -118,7 +179,10 @@ impl Queue {
     /// Whether there is nothing but a text, all of which has been sent so far.
     pub(super) fn is_sent_text(&self) -> bool {
         self.blocks.len() == 1
-            && matches!(self.head(), Some(Block::Text { pending, .. }) if pending.is_empty())
+            && matches!(
+                self.head(),
+                Some(Block::Text { pending, is_over: false, .. }) if pending.is_empty()
+            )
     }
 
     /// The only block, if it is a call.
@@ -135,9 +199,9 @@ impl Queue {
     pub(super) fn is_sent(&self) -> bool {
         self.blocks.len() == 1
             && self.head().is_some_and(|head| match head {
-                Block::Text { pending, .. } => pending.is_empty(),
-                Block::Thinking(thinking) => thinking.pending().is_empty(),
-                Block::Tool(_) => false,
+                Block::Text { pending, is_over, .. } => pending.is_empty() && !is_over,
+                Block::Thinking(thinking) => thinking.pending().is_empty() && !thinking.is_over(),
+                Block::Tool(_) | Block::Search(_) => false,
             })
     }
 
@@ -148,10 +212,10 @@ impl Queue {
 
     /// Adds to the text at the back, escaped, or begins one.
     pub(super) fn push_text(&mut self, raw: &str, is_blank: bool) {
-        if !matches!(self.blocks.back(), Some(Block::Text { .. })) {
-            self.push(Block::Text { pending: String::new(), has_text: false });
+        if !matches!(self.blocks.back(), Some(Block::Text { is_over: false, .. })) {
+            self.push(Block::text(false));
         }
-        if let Some(Block::Text { pending, has_text }) = self.blocks.back_mut() {
+        if let Some(Block::Text { pending, has_text, .. }) = self.blocks.back_mut() {
             *has_text |= !is_blank;
             pending.push_str(raw);
             self.hold(raw.len());
@@ -160,7 +224,7 @@ impl Queue {
 
     /// The thinking at the back; it begins if there is none.
     pub(super) fn thinking(&mut self, field: Field, shown: bool) -> Option<&mut Thinking> {
-        if self.back_thinking().is_none() {
+        if self.back_thinking().is_none_or(Thinking::is_over) {
             self.push(Block::Thinking(Box::new(Thinking::new(field, shown))));
         }
         match self.blocks.back_mut() {
@@ -203,7 +267,7 @@ impl Queue {
         let ready = match self.blocks.front_mut() {
             Some(Block::Text { pending, .. }) => take_ready(pending, is_over),
             Some(Block::Thinking(thinking)) => thinking.take_ready(is_over),
-            Some(Block::Tool(_)) | None => return String::new(),
+            Some(Block::Tool(_) | Block::Search(_)) | None => return String::new(),
         };
         self.held_bytes = self.held_bytes.saturating_sub(ready.len());
         ready

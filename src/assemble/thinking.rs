@@ -17,6 +17,10 @@ pub(super) struct Thinking {
     field: Field,
     /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
     details: Vec<ReasoningItem>,
+    /// Items of Responses, as they were written. They hold all that was thought.
+    items: Vec<String>,
+    /// More reasoning is that of another block.
+    is_over: bool,
     /// Calls, by position, with their signatures.
     calls: Vec<(usize, String)>,
     /// The client's ids of calls, with their inputs.
@@ -45,6 +49,8 @@ impl Thinking {
             hash: Fnv::new(),
             field,
             details: Vec::new(),
+            items: Vec::new(),
+            is_over: false,
             calls: Vec::new(),
             call_inputs: Vec::new(),
         }
@@ -64,6 +70,21 @@ impl Thinking {
     /// Takes what can be sent of the text; see [`take_ready`].
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         take_ready(&mut self.pending, is_over)
+    }
+
+    /// The block carries an item, as it was written.
+    pub(super) fn carry_item(&mut self, item: String) {
+        self.items.push(item);
+    }
+
+    /// More reasoning is that of another block.
+    pub(super) fn end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// Whether more reasoning is that of another block.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
     }
 
     /// The block carries the upstream's signature of the call at this position.
@@ -92,12 +113,14 @@ impl Thinking {
 
     /// Whether the upstream needs something of it back, text aside.
     pub(super) fn has_records(&self) -> bool {
-        self.details.iter().any(ReasoningItem::counts) || !self.calls.is_empty()
+        !self.items.is_empty()
+            || self.details.iter().any(ReasoningItem::counts)
+            || !self.calls.is_empty()
     }
 
-    /// Whether it holds blocks that a model signed.
+    /// Whether it holds what a model signed, and no other takes.
     pub(super) fn is_signed(&self) -> bool {
-        self.details.iter().any(|item| item.is_block() && item.counts())
+        !self.items.is_empty() || self.details.iter().any(|item| item.is_block() && item.counts())
     }
 
     pub(super) fn is_shown(&self) -> bool {
@@ -155,7 +178,8 @@ impl Thinking {
         upstream: &str,
         call_signatures: Vec<(String, String)>,
     ) -> Signature {
-        let full_text = (!self.shown && !self.pending.is_empty()).then(|| {
+        let is_told = self.shown || !self.items.is_empty();
+        let full_text = (!is_told && !self.pending.is_empty()).then(|| {
             let mut text = String::with_capacity(self.pending.len());
             json::unescape(&mut text, &self.pending);
             text
@@ -173,6 +197,9 @@ impl Thinking {
     }
 
     fn opaque(&self) -> Option<String> {
+        if !self.items.is_empty() {
+            return Some(format!("[{}]", self.items.join(",")));
+        }
         let mut items = self.details.iter().filter(|item| item.counts()).peekable();
         items.peek()?;
         let mut out = b"[".to_vec();

@@ -117,6 +117,37 @@ impl ToolInput {
         }
     }
 
+    /// Takes all of the input in one text, escaped. It completes what has come, or takes its place if none of that was
+    /// sent: deltas can be ciphertext.
+    pub(crate) fn receive_full(&mut self, raw: &str) {
+        self.half.clear();
+        let mut text = String::with_capacity(raw.len());
+        json::unescape(&mut text, raw);
+        let is_known = hash::same(text.trim(), self.reading.text.trim());
+        if text.trim().is_empty() || is_known {
+            return;
+        }
+        if self.closed {
+            self.conflicts = self.conflicts.saturating_add(1);
+            return;
+        }
+        if self.custom {
+            self.reading = Reading::default();
+            return self.reading.push_unread(&text);
+        }
+        let full = Reading::of(text.trim_start());
+        if let Some(rest) = full.text.strip_prefix(self.reading.text.as_str()) {
+            self.reading.push(rest);
+            (self.cumulative, self.again) = (None, None);
+        } else if self.sent == 0 && !(full.is_placeholder() && self.reading.scan.is_object()) {
+            self.whole = full.scan.is_object();
+            self.reading = full;
+            (self.cumulative, self.again) = (None, None);
+        } else if self.sent > 0 {
+            self.conflicts = self.conflicts.saturating_add(1);
+        }
+    }
+
     /// The input is text for a custom tool.
     pub(crate) fn set_custom(&mut self) {
         self.custom = true;

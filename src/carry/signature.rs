@@ -42,7 +42,7 @@ const TAG_CALL: u8 = 3;
 const TAG_UPSTREAM: u8 = 4;
 const TAG_INPUT: u8 = 5;
 
-/// In which field of Chat Completions the reasoning came.
+/// Where the reasoning came: in which field of Chat Completions, or as an item of Responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// `reasoning_content` (DeepSeek, llama.cpp, SGLang, Moonshot, …)
@@ -61,10 +61,12 @@ pub enum Field {
     Marked,
     /// `content`, between `<think>` and `</think>` (servers without a parser for reasoning)
     Inline,
+    /// An item of Responses. It goes back as it came, whatever of it was shown.
+    Item,
 }
 
 impl Field {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::ReasoningContent,
         Self::Reasoning,
         Self::ReasoningText,
@@ -73,9 +75,10 @@ impl Field {
         Self::Thinking,
         Self::Marked,
         Self::Inline,
+        Self::Item,
     ];
 
-    /// The field's name in messages and deltas.
+    /// The field's name in messages and deltas, or the type of the item.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -85,6 +88,7 @@ impl Field {
             Self::ReasoningDetails => "reasoning_details",
             Self::Thinking => "thinking",
             Self::Parts | Self::Marked | Self::Inline => "content",
+            Self::Item => "reasoning",
         }
     }
 
@@ -98,6 +102,7 @@ impl Field {
             Self::Thinking => 6,
             Self::Marked => 7,
             Self::Inline => 8,
+            Self::Item => 9,
         }
     }
 }

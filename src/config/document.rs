@@ -103,8 +103,13 @@ impl Preset {
         known.map(|known| Self(known)).ok_or_else(|| unknown_word(PRESETS, name))
     }
 
-    pub(super) fn profile(self) -> Profile {
-        Profile::preset(self.0).unwrap_or_default()
+    /// Its flags for an upstream that speaks this.
+    pub(super) fn profile(self, protocol: Protocol) -> Profile {
+        let profile = Profile::preset(self.0).unwrap_or_default();
+        match protocol {
+            Protocol::Responses => profile.for_responses(self.0),
+            _ => profile,
+        }
     }
 
     /// What stands before the endpoints of such a server.
@@ -216,7 +221,12 @@ impl UpstreamDocument {
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
-        let profile = Profile::effective(self.profile.profile(), self.profile_overrides)
+        let preset = self.profile.profile(self.protocol);
+        let profile = Profile::effective(preset, self.profile_overrides)
+            .and_then(|profile| match self.protocol {
+                Protocol::Responses => profile.check_responses().map(|()| profile),
+                _ => Ok(profile),
+            })
             .map_err(|error| error.in_key(&path("profile_overrides")))?;
         let mut guards = None;
         if let Some(own) = self.guards {

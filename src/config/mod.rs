@@ -207,6 +207,8 @@ word_enum! {
         Openai = "openai",
         /// Messages: Creole repairs instead of translating.
         Anthropic = "anthropic",
+        /// OpenAI's Responses.
+        Responses = "responses",
         /// Lines of text, which shows what adding a protocol takes.
         #[cfg(test)]
         Lines = "lines",

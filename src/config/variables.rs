@@ -102,7 +102,7 @@ impl Config {
             preset.base_path().clone_into(&mut upstream.base_path);
         }
         upstream.preset = preset.0;
-        upstream.profile = preset.profile();
+        upstream.profile = preset.profile(upstream.protocol);
         Ok(())
     }
 

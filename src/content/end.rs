@@ -28,6 +28,8 @@ pub(crate) struct End<'a> {
     /// The name of the model for the client.
     pub(crate) model: &'a str,
     pub(crate) usage: Option<Usage>,
+    /// How often the upstream searched the web.
+    pub(crate) searches: u64,
     pub(crate) service_tier: Option<&'static str>,
 }
 
@@ -78,6 +80,7 @@ impl End<'_> {
             explanation: self.content.text().refusal(),
             model: self.model,
             counts,
+            searches: self.searches,
             service_tier: self.service_tier,
         };
         to.stop(&stop, self.content.assembly().has_block());

@@ -297,11 +297,26 @@ impl Content {
     /// # Errors
     /// There are too many calls.
     pub(crate) fn begin_call(&mut self, to: &mut Output<'_>) -> Result<bool, Error> {
+        self.end_watch(to);
+        self.release_text(to)?;
+        Ok(!self.text.is_cut())
+    }
+
+    /// Something other than reasoning comes: what was held back of it is decided.
+    pub(crate) fn end_watch(&mut self, to: &mut Output<'_>) {
         if self.reasoning.is_watched() {
             self.end_reasoning(false, to);
         }
+    }
+
+    /// More text is that of another block.
+    ///
+    /// # Errors
+    /// There are too many calls in the text.
+    pub(crate) fn end_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         self.release_text(to)?;
-        Ok(!self.text.is_cut())
+        self.assembly.end_text();
+        Ok(())
     }
 
     /// Something other than text comes: what was held back of the text is no more than that.

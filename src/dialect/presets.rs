@@ -13,6 +13,8 @@
 //! A variable or an option of the host that names a preset stands in place of the preset and of the overrides
 //! (`src/config/variables.rs`).
 
+mod responses;
+
 use super::profile::{
     Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile, ReasoningField,
     ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults, ThinkingSwitch,

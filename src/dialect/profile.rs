@@ -38,6 +38,21 @@ const OWN_MEMBERS: [&str; 25] = [
     "web_search_options",
 ];
 
+/// The members of a Responses request that Creole writes, and those by which an upstream would store conversations.
+const MEMBERS_OF_RESPONSES: [&str; 11] = [
+    "background",
+    "context_management",
+    "conversation",
+    "include",
+    "input",
+    "instructions",
+    "max_output_tokens",
+    "max_tool_calls",
+    "previous_response_id",
+    "store",
+    "truncation",
+];
+
 /// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to them.
 pub(crate) const SHARED_MEMBERS: [&str; 2] = ["chat_template_kwargs", "thinking"];
 
@@ -162,6 +177,25 @@ keys! {
         response_format: ResponseFormat = ResponseFormat::JsonSchema;
         /// What becomes of `inference_geo`, a promise that cannot be kept.
         inference_geo: InferenceGeo = InferenceGeo::Reject;
+        /// Responses: ask for reasoning in a form that goes back with the next turn.
+        include_encrypted: bool = true;
+        /// Responses: which summary of the reasoning is asked for, where the client may see thinking.
+        reasoning_summary: ReasoningSummary = ReasoningSummary::Auto;
+        /// Responses: how the upstream is told to store nothing.
+        store_field: StoreField = StoreField::False;
+        /// Responses: send `max_output_tokens`. Backends of subscriptions refuse it.
+        output_limit: bool = true;
+        /// Responses: what the result of a tool may hold beside text. The rest follows in a message of the user.
+        tool_output_parts: ToolOutputParts = ToolOutputParts::All;
+        /// Responses: where the system prompt stands.
+        system_field: SystemField = SystemField::Instructions;
+        /// Responses: tell which messages of the assistant came before calls (`phase`), as newer models of OpenAI want
+        /// it.
+        message_phase: bool = false;
+        /// Responses: let the upstream pad its deltas with random text. `false` switches that off.
+        obfuscation: bool = true;
+        /// Responses: whether the upstream says that an answer reached the limit.
+        length_status: LengthStatus = LengthStatus::Reported;
         /// Members that are added to each request, none that Creole writes itself: `{"min_p": 0.05}`, or
         /// vLLM's `repetition_detection`. What is in `chat_template_kwargs` and `thinking` is added to the switch of
         /// thinking there: `{"chat_template_kwargs": {"preserve_thinking": true}}`.
@@ -213,7 +247,18 @@ impl Profile {
         Ok(())
     }
 
-    /// What `extra_body` adds to one of [`SHARED_MEMBERS`].
+    /// Checks what no flag of an upstream that speaks Responses may say.
+    pub(crate) fn check_responses(&self) -> Result<(), Error> {
+        match self.extra_body.names().find(|name| MEMBERS_OF_RESPONSES.contains(name)) {
+            Some(name) => {
+                let reason = "expected no member that Creole writes itself, or that refers to what the upstream stores";
+                Err(Error::value(reason).in_key(name).in_key("extra_body"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// What `extra_body` adds to an object that Creole writes itself.
     pub(crate) fn added_to(&self, name: &str) -> Option<Members> {
         Members::read(&mut Reader::of(self.extra_body.get(name)?)).ok()
     }

@@ -75,6 +75,9 @@ pub(crate) enum Reason {
     ResponseFormat,
     /// Reasoning in the history.
     Reasoning,
+    /// Reasoning in the history of this conversation, which the upstream can no longer read, or misses the item behind
+    /// it: its first block in the client's request.
+    ReasoningUnread { block: String },
     /// `stream_options`
     StreamOptions,
     /// Neighbouring messages of one role, or a beginning that is not the user's.
@@ -114,6 +117,16 @@ pub enum Parameter {
     ServiceTier,
     /// `user` or `safety_identifier`
     User,
+    /// Responses: `reasoning.summary`
+    ReasoningSummary,
+    /// Responses: `include`, or encrypted reasoning in it
+    Include,
+    /// Responses: `max_output_tokens`
+    OutputLimit,
+    /// Responses: `store`
+    Store,
+    /// Responses: `phase` of a message
+    Phase,
 }
 
 /// What answers at an address that is not the API's.
@@ -352,6 +365,10 @@ impl Rejection {
                 }
                 Reason::ToolSchema(place) => {
                     format!("tools.{place}.custom.input_schema: {message}")
+                }
+                // On these words it sends the conversation again without thinking.
+                Reason::ReasoningUnread { block } => {
+                    format!("{block}: Invalid `signature` in `thinking` block ({message})")
                 }
                 // What is in the history comes again with each request, unless the client leaves it out.
                 Reason::Documents => format!("This model does not support PDF input ({message})"),

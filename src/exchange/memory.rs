@@ -127,6 +127,8 @@ impl Exchange {
                 _,
                 Refused::Calls(_) | Refused::Images | Refused::Documents | Refused::ResponseFormat,
             ) => false,
+            // Or of what one conversation carries.
+            (Reason::ReasoningUnread { .. }, _) => false,
             // Or of one effort; or of the tokens of this minute.
             (Reason::Effort { taken, names_value: true }, _) if taken.is_empty() => false,
             (Reason::RateTooLow(_), _) => false,

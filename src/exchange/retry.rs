@@ -142,18 +142,23 @@ impl Exchange {
         if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
-        let is_new = |refused: &Refused| {
+        let is_new = |reason: &Reason, refused: &Refused| {
             let can_be = match refused {
                 Refused::Calls(_) => self.keeps_body() && self.can_rebuild(context),
                 // Where a later request is all that can be without it, it may have other images or schemas.
                 Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body(),
+                // Claude Code sends the conversation again without it, on words of its own.
+                Refused::Reasoning if matches!(reason, Reason::ReasoningUnread { .. }) => {
+                    self.keeps_body()
+                }
                 _ => true,
             };
             let is_sent = self.protocol().may_refuse(refused, context);
             can_be && is_sent && self.is_new(refused)
         };
         rejection.reasons.iter().find_map(|reason| {
-            let refused = Refused::of(reason, &rejection.message, context).filter(is_new)?;
+            let refused = Refused::of(reason, &rejection.message, context)
+                .filter(|refused| is_new(reason, refused))?;
             let scope = self.lasting_scope(context, rejection, reason, &refused);
             Some((refused, scope))
         })

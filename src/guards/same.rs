@@ -230,7 +230,7 @@ fn of_block(block: &Block<'_>) -> u64 {
                     text(*inside)
                 }
                 DocumentSource::Content(blocks) => of_blocks(blocks),
-                DocumentSource::Url | DocumentSource::File => 9,
+                DocumentSource::Url(_) | DocumentSource::File => 9,
             };
             mix(mix(source, optional(*title)), optional(*context))
         }

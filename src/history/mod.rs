@@ -23,6 +23,7 @@ pub(crate) mod omitted;
 pub(crate) mod pairs;
 mod read;
 pub(crate) mod rebuild;
+mod recipient;
 mod refused;
 pub(crate) mod server_tools;
 pub(crate) mod spoilt_inputs;
@@ -39,7 +40,7 @@ use crate::model::turn::Turn;
 use crate::model::{Message, Text};
 use crate::observe::warning::Warnings;
 use crate::text::names::NameSet;
-pub(crate) use read::Recipient;
+pub(crate) use recipient::Recipient;
 pub(crate) use turns::Turns;
 
 /// A conversation as an upstream may get it: its turns, and beside them the things that act on the whole request.

@@ -3,12 +3,12 @@
 use super::History;
 use super::attached::has_image;
 use super::omitted::{self, SHOWN_PDF_OMITTED, is_pdf};
+use super::recipient::Recipient;
 use super::refused::{NotTaken, TAGS};
 use super::server_tools as server_history;
 use super::thinking::{self, Thought};
 use super::turns::Turns;
-use crate::carry::marks::Marks;
-use crate::dialect::profile::{ImageParts, Profile, ServerHistory};
+use crate::dialect::profile::{ImageParts, ServerHistory};
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::tool::ToolChange;
@@ -27,16 +27,6 @@ pub(super) struct Reading<'p, 'w, 'a> {
     pub(super) thought: Thought<'a>,
     /// A message of the assistant comes after the one that is read.
     is_answered: bool,
-}
-
-/// For which upstream a history is read.
-#[derive(Clone, Copy)]
-pub(crate) struct Recipient<'p> {
-    pub(crate) profile: &'p Profile,
-    /// Those of the upstream and its model.
-    pub(crate) marks: &'p Marks,
-    /// The ids of calls are kept. There can be thousands.
-    pub(crate) keeps_ids: bool,
 }
 
 /// Reads messages block by block.
@@ -203,8 +193,7 @@ impl<'a> Reading<'_, '_, 'a> {
     }
 
     fn thinking(&mut self, thinking: Str<'a>, signature: Str<'a>) -> Result<(), NotTaken> {
-        let Recipient { profile, marks, .. } = self.recipient;
-        let block = thinking::returned(thinking, signature, profile, marks, self.warnings);
+        let block = thinking::returned(thinking, signature, self.recipient, self.warnings);
         let is_repeated = self.thought.is_repeated(thinking, signature);
         let Some(block) = block.map_err(|thinking::Modified| NotTaken::Modified)? else {
             return Ok(());

@@ -1,6 +1,6 @@
 //! Which thinking blocks of the history go back to the upstream, and in which form.
 
-use crate::carry::marks::Marks;
+use super::recipient::Recipient;
 use crate::carry::signature::{Field, Signature};
 use crate::dialect::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::json::Str;
@@ -19,15 +19,21 @@ pub(crate) struct Modified;
 pub(crate) fn returned<'a>(
     thinking: Str<'a>,
     signature: Str<'a>,
-    profile: &Profile,
-    marks: &Marks,
+    recipient: Recipient<'_>,
     warnings: &mut Warnings,
 ) -> Result<Option<Block<'a>>, Modified> {
+    let Recipient { profile, marks, .. } = recipient;
     if profile.reasoning_history == ReasoningHistory::Never {
         return Ok(None);
     }
     let own = Signature::decode(&signature.decode())
-        .filter(|own| !own.is_of_another(&marks.upstream, &marks.model));
+        .filter(|own| !own.is_of_another(&marks.upstream, &marks.model))
+        .filter(|own| (own.field == Field::Item) == recipient.takes_items);
+    if recipient.takes_items {
+        // The model reads the item, whatever became of the text that was shown of it.
+        let has_item = own.is_some_and(|own| own.opaque.is_some());
+        return Ok(has_item.then_some(Block::Thinking { thinking, signature }));
+    }
     let Some(own) = own else {
         let forwards = profile.foreign_thinking == ForeignThinking::Forward && !thinking.is_empty();
         return Ok(forwards.then(|| Block::Thinking { thinking, signature: Str::default() }));

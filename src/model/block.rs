@@ -165,7 +165,7 @@ pub(crate) enum DocumentSource<'a> {
     /// It is here, as texts and images.
     Content(Vec<Block<'a>>),
     /// It is on the web.
-    Url,
+    Url(Str<'a>),
     /// It is at Anthropic.
     File,
 }

@@ -5,6 +5,7 @@
 //! inside of a JSON string, with all escapes.
 
 use super::counts::Counts;
+use super::search::{Citation, Search};
 
 /// One thing that an upstream says.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,10 @@ pub enum Event<'e> {
     CallBegins(CallStart<'e>),
     /// More of the call's input: JSON text, not escaped.
     Input(&'e str),
+    /// The text that is open comes from there.
+    Citation(&'e Citation),
+    /// A search of the web that the upstream ran, as a block of its own.
+    Search(&'e Search),
     /// The block that is open is complete.
     BlockEnds,
     /// The answer is complete.
@@ -60,6 +65,8 @@ pub struct Stop<'e> {
     pub model: &'e str,
     /// The counts of the whole answer.
     pub counts: Counts,
+    /// How often the upstream searched the web.
+    pub searches: u64,
     /// The tier in which the request was served, in the words of the Messages API.
     pub service_tier: Option<&'static str>,
 }

@@ -8,6 +8,7 @@ pub mod counts;
 pub mod event;
 pub mod limits;
 pub mod request_context;
+pub mod search;
 
 pub(crate) mod block;
 pub(crate) mod reasoning;

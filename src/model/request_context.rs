@@ -54,6 +54,8 @@ pub struct RequestContext {
     pub refusable: Refusable,
     /// What shape the request had.
     pub counts: RequestCounts,
+    /// The upstream may search the web by itself.
+    pub searches: bool,
     /// What the upstream's answers need.
     pub profile: Profile,
 }
@@ -74,6 +76,8 @@ pub struct Refusable {
     pub schema: bool,
     /// Reasoning of earlier turns.
     pub reasoning: bool,
+    /// Where the first reasoning item of Responses stands in the client's request: its message and its block.
+    pub thought_at: Option<(usize, usize)>,
     /// `temperature` or `top_p`
     pub sampling: bool,
     /// `top_k`

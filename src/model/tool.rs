@@ -59,6 +59,10 @@ pub(crate) struct Rare<'a> {
     pub configs: Vec<MemberConfig>,
     /// `user_location` (web search), an object.
     pub user_location: Option<&'a str>,
+    /// `allowed_domains` (web search), as it was written.
+    pub allowed_domains: Option<&'a str>,
+    /// `max_uses` (web search)
+    pub max_uses: Option<u64>,
     /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
     pub limits: Vec<&'static str>,
     /// `function` of a Chat Completions tool, an object.
@@ -88,6 +92,8 @@ impl<'a> ToolDefinition<'a> {
             max_characters: None,
             configs: Vec::new(),
             user_location: None,
+            allowed_domains: None,
+            max_uses: None,
             limits: Vec::new(),
             function: None,
         };
@@ -153,11 +159,16 @@ impl<'a> ToolDefinition<'a> {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {
                     return Ok(false);
                 };
-                let limits = &mut self.rare_mut().limits;
-                if !limits.contains(limit) {
-                    limits.push(limit);
+                let rare = self.rare_mut();
+                if !rare.limits.contains(limit) {
+                    rare.limits.push(limit);
                 }
-                return source.skip();
+                let value = source.reader.skip()?;
+                match *limit {
+                    "allowed_domains" => rare.allowed_domains = Some(value),
+                    "max_uses" => rare.max_uses = value.parse().ok(),
+                    _ => {}
+                }
             }
         }
         Ok(true)

@@ -8,8 +8,9 @@ use super::effort::{self, Effective};
 use super::upstream::Translated;
 use super::words::SystemPrompt;
 use crate::carry::marks::Marks;
+use crate::carry::signature::is_own;
 use crate::carry::tool_id;
-use crate::config::{Config, Pairing, Upstream};
+use crate::config::{Config, Pairing, Protocol, Upstream};
 use crate::dialect::profile::{
     ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
 };
@@ -154,10 +155,12 @@ impl Target<'_> {
         let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
 
+        let thought_at = self.takes_items().then(|| first_item(&request.messages)).flatten();
+
         let guards = config.guards(upstream);
         let marks = Marks::new(config, upstream, model);
         let mut history = self.read_history(request, guards.pairing, &marks, warnings)?;
-        let refusable = refusable(attached, request, &history, profile);
+        let refusable = refusable(Refusable { thought_at, ..attached }, request, &history, profile);
         let prefilled = is_prefilled(&history.turns);
         let prefill = prefill(&history.turns, profile, warnings)?;
 
@@ -197,9 +200,15 @@ impl Target<'_> {
             prefill,
             refusable,
             counts,
+            searches: tools.searches(),
             profile: for_answer(profile, &tools),
         });
         Ok(Plan { history, tools, effective, notes, end, context })
+    }
+
+    /// Whether reasoning goes back as items of Responses.
+    fn takes_items(&self) -> bool {
+        self.upstream.protocol == Protocol::Responses
     }
 
     /// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
@@ -218,7 +227,12 @@ impl Target<'_> {
         let only_system = messages.iter().all(|message| message.role == Role::System);
         let last = messages.iter().rfind(|message| message.role != Role::System);
         let last_says_nothing = last.is_some_and(says_nothing);
-        let recipient = Recipient { profile: self.profile, marks, keeps_ids: true };
+        let recipient = Recipient {
+            profile: self.profile,
+            marks,
+            keeps_ids: true,
+            takes_items: self.takes_items(),
+        };
         let mut history = History::read(messages, recipient, warnings)?;
         history.repair(pairing, warnings);
         // An empty last message must not be left out if the assistant spoke before it: the answer would
@@ -267,6 +281,17 @@ fn refusable(
         silent_calls: false,
         ..attached
     }
+}
+
+/// Where the first block stands that carries reasoning of some upstream of ours.
+fn first_item(messages: &[Message<'_>]) -> Option<(usize, usize)> {
+    messages.iter().enumerate().find_map(|(at, message)| {
+        let carries = |block: &Block<'_>| match block {
+            Block::Thinking { signature, .. } => is_own(signature.raw()),
+            _ => false,
+        };
+        Some((at, message.content.iter().position(carries)?))
+    })
 }
 
 /// Whether a message is a user's, without a word.

@@ -9,6 +9,7 @@ mod decide;
 mod effort;
 mod fields;
 pub(crate) mod messages;
+pub(crate) mod responses;
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, clippy::panic)]
 mod tests;
@@ -37,6 +38,7 @@ pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     match protocol {
         Protocol::Openai => &chat::Chat,
         Protocol::Anthropic => &messages::Messages,
+        Protocol::Responses => &responses::Responses,
         #[cfg(test)]
         Protocol::Lines => &tests::lines::Lines,
     }

@@ -2,6 +2,10 @@
 //!
 //! Its code is `lines`. Its row is in `protocols::of`, and its word in the configuration's `Protocol`.
 
+#[path = "../../tests/support/blocks.rs"]
+#[allow(unreachable_pub)]
+mod blocks;
+
 #[path = "../../tests/support/grammar.rs"]
 #[allow(dead_code, unreachable_pub, clippy::string_slice)]
 mod grammar;

@@ -4,8 +4,9 @@
 
 mod browser;
 
-use crate::dialect::profile::{ImageParts, Profile};
+use crate::dialect::profile::{ImageParts, MidSystem, Profile, TextAfterToolResults};
 use crate::error::Error;
+use crate::guards::person::is_of_client;
 use crate::history::omitted::IMAGE_OMITTED;
 use crate::history::{server_tools as server_history, spoilt_inputs};
 use crate::json::{Reader, Str, Writer, escape, escape_compact};
@@ -23,45 +24,8 @@ pub(crate) struct Words<'p, 'a> {
     pub(crate) profile: &'p Profile,
     /// The client's body, for the paths of errors.
     pub(crate) body: &'a str,
-}
-
-/// Whether a block can be put in words, all of it by [`push_text`].
-pub(crate) fn is_text(block: &Block<'_>, profile: &Profile) -> bool {
-    match block {
-        Block::Image(_) => profile.image_parts == ImageParts::None,
-        Block::Document(document) => match &document.source {
-            DocumentSource::Content(blocks) => blocks.iter().all(|block| is_text(block, profile)),
-            DocumentSource::Base64 { .. } => false,
-            DocumentSource::Text(_) | DocumentSource::Url | DocumentSource::File => true,
-        },
-        _ => true,
-    }
-}
-
-/// The images and files among `blocks`, also those inside documents.
-pub(crate) fn attachments<'b, 'a>(
-    blocks: &'b [Block<'a>],
-    profile: &Profile,
-) -> Vec<&'b Block<'a>> {
-    let mut found = Vec::new();
-    collect_attachments(blocks, profile, &mut found);
-    found
-}
-
-fn collect_attachments<'b, 'a>(
-    blocks: &'b [Block<'a>],
-    profile: &Profile,
-    found: &mut Vec<&'b Block<'a>>,
-) {
-    for block in blocks.iter().filter(|block| !is_text(block, profile)) {
-        match block {
-            Block::Document(document) => match &document.source {
-                DocumentSource::Content(inner) => collect_attachments(inner, profile, found),
-                _ => found.push(block),
-            },
-            _ => found.push(block),
-        }
-    }
+    /// Whether the protocol has a place for the address of a file.
+    pub(crate) file_urls: bool,
 }
 
 /// Appends a text, as the inside of a JSON string.
@@ -82,6 +46,45 @@ fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
 }
 
 impl Words<'_, '_> {
+    /// Whether a block can be put in words, all of it by [`Words::push_text`].
+    pub(crate) fn is_block_text(&self, block: &Block<'_>) -> bool {
+        match block {
+            Block::Image(_) => self.profile.image_parts == ImageParts::None,
+            Block::Document(document) => match &document.source {
+                DocumentSource::Content(blocks) => {
+                    blocks.iter().all(|block| self.is_block_text(block))
+                }
+                DocumentSource::Base64 { .. } => false,
+                DocumentSource::Url(_) => !self.takes_file_urls(),
+                DocumentSource::Text(_) | DocumentSource::File => true,
+            },
+            _ => true,
+        }
+    }
+
+    fn takes_file_urls(&self) -> bool {
+        self.file_urls && self.profile.file_parts
+    }
+
+    /// The images and files among `blocks`, also those inside documents.
+    pub(crate) fn attachments<'b, 'c>(&self, blocks: &'b [Block<'c>]) -> Vec<&'b Block<'c>> {
+        let mut found = Vec::new();
+        self.collect_attachments(blocks, &mut found);
+        found
+    }
+
+    fn collect_attachments<'b, 'c>(&self, blocks: &'b [Block<'c>], found: &mut Vec<&'b Block<'c>>) {
+        for block in blocks.iter().filter(|block| !self.is_block_text(block)) {
+            match block {
+                Block::Document(document) => match &document.source {
+                    DocumentSource::Content(inner) => self.collect_attachments(inner, found),
+                    _ => found.push(block),
+                },
+                _ => found.push(block),
+            }
+        }
+    }
+
     /// Appends what a block says in words, as the inside of a JSON string. Images and files are
     /// left to the protocol.
     pub(crate) fn push_text(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
@@ -95,7 +98,9 @@ impl Words<'_, '_> {
             }
             Block::Document(document) => {
                 self.check_document(document)?;
-                if matches!(document.source, DocumentSource::Base64 { .. }) {
+                if !self.is_block_text(block)
+                    && !matches!(document.source, DocumentSource::Content(_))
+                {
                     return Ok(());
                 }
                 push_document_start(out, document);
@@ -160,7 +165,8 @@ impl Words<'_, '_> {
     /// The upstream takes no such document.
     pub(crate) fn check_document(&self, document: &Document<'_>) -> Result<(), Error> {
         match &document.source {
-            DocumentSource::Url => Err(self.no_source(document.at, "the source type url")),
+            DocumentSource::Url(_) if self.takes_file_urls() => Ok(()),
+            DocumentSource::Url(_) => Err(self.no_source(document.at, "the source type url")),
             DocumentSource::File => Err(self.no_source(document.at, "the source type file")),
             DocumentSource::Base64 { media_type, .. } if *media_type != "application/pdf" => {
                 Err(Error::invalid(format!(
@@ -203,10 +209,25 @@ impl<'a> Words<'_, 'a> {
         })
     }
 
+    /// Whether the texts of a user's turn with results go into the last result.
+    pub(crate) fn joins_result(&self, items: &[UserPart<'a>]) -> bool {
+        // A system message is an item of the user's only where the upstream takes none there.
+        let in_place = self.profile.mid_system != MidSystem::AsUser;
+        let is_told = |item: &UserPart<'_>| {
+            is_of_client(item) && (matches!(item, UserPart::System(_)) || !in_place)
+        };
+        self.merges() || items.iter().all(is_told)
+    }
+
+    /// Whether texts after results are part of the last result.
+    pub(crate) fn merges(&self) -> bool {
+        self.profile.text_after_tool_results == TextAfterToolResults::MergeIntoLastTool
+    }
+
     /// Whether an item is all words.
     pub(crate) fn is_text(&self, item: &UserPart<'_>) -> bool {
         match item {
-            UserPart::Block(block) => is_text(block, self.profile),
+            UserPart::Block(block) => self.is_block_text(block),
             UserPart::Orphan(result) => self.is_all_text(result),
             UserPart::Done(done) => self.is_all_text(&done.1),
             UserPart::System(_)
@@ -217,7 +238,7 @@ impl<'a> Words<'_, 'a> {
     }
 
     fn is_all_text(&self, result: &ToolResult<'_>) -> bool {
-        result.content.iter().all(|block| is_text(block, self.profile))
+        result.content.iter().all(|block| self.is_block_text(block))
     }
 
     /// Appends what an item says in words, as the inside of a JSON string.
@@ -335,6 +356,12 @@ pub(crate) struct SystemPrompt<'a> {
     pub(crate) texts: Vec<Text<'a>>,
     /// The schema that the answer must have, for upstreams that know no other way.
     pub(crate) schema: Option<&'a str>,
+}
+
+impl SystemPrompt<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty() && self.schema.is_none()
+    }
 }
 
 /// What ends a document.

@@ -64,6 +64,8 @@ pub(crate) enum Called {
     Error,
     /// What an event of the Messages API is called.
     Messages(&'static str),
+    /// What an event of the Responses API is called.
+    Responses(&'static str),
     /// Something else.
     Other,
 }
@@ -72,7 +74,11 @@ impl Called {
     /// Reads the value of an `event` field.
     fn read(value: &[u8]) -> Self {
         let value = value.trim_ascii();
-        if value.to_ascii_lowercase().starts_with(b"keep") {
+        if value.starts_with(b"response.") {
+            let known = RESPONSES.into_iter().find(|name| name.as_bytes() == value);
+            return known.map_or(Self::Other, Self::Responses);
+        }
+        if value.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"keep")) {
             return Self::Messages("ping");
         }
         match value {
@@ -94,9 +100,17 @@ impl Called {
         }
     }
 
+    /// What it is called, where that is an event of the Responses API.
+    pub(crate) fn name_in_responses(self) -> Option<&'static str> {
+        match self {
+            Self::Responses(name) => Some(name),
+            _ => None,
+        }
+    }
+
     /// Whether its data alone says what it is.
     pub(crate) fn is_plain(self) -> bool {
-        matches!(self, Self::Nothing | Self::Other)
+        matches!(self, Self::Nothing | Self::Other | Self::Responses(_))
     }
 }
 
@@ -109,6 +123,37 @@ pub(crate) const EVENTS: [&str; 7] = [
     "message_delta",
     "message_stop",
     "ping",
+];
+
+/// The events of the Responses API that say something, those first that come most often.
+const RESPONSES: [&str; 27] = [
+    "response.output_text.delta",
+    "response.reasoning_summary_text.delta",
+    "response.function_call_arguments.delta",
+    "response.reasoning_text.delta",
+    "response.custom_tool_call_input.delta",
+    "response.refusal.delta",
+    "response.created",
+    "response.in_progress",
+    "response.output_item.added",
+    "response.output_item.done",
+    "response.content_part.added",
+    "response.content_part.done",
+    "response.output_text.done",
+    "response.refusal.done",
+    "response.reasoning_summary_part.added",
+    "response.reasoning_summary_part.done",
+    "response.reasoning_summary_text.done",
+    "response.reasoning_text.done",
+    "response.reasoning_part.added",
+    "response.reasoning_part.done",
+    "response.function_call_arguments.done",
+    "response.custom_tool_call_input.done",
+    "response.output_text.annotation.added",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+    "response.error",
 ];
 
 /// Whether an event of this name begins an answer in the Messages API, or is all of it. A ping does not: proxies put

@@ -203,7 +203,7 @@ impl<'t> Count<'t> {
                 let tokens = (data.raw().len() as u64).div_ceil(BASE64_BYTES_PER_TOKEN);
                 self.tokens = self.tokens.saturating_add(tokens);
             }
-            DocumentSource::Url | DocumentSource::File => {}
+            DocumentSource::Url(_) | DocumentSource::File => {}
         }
     }
 

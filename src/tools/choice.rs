@@ -1,14 +1,12 @@
-//! `tool_choice` and `web_search_options`.
+//! `tool_choice`
 
 use std::borrow::Cow;
 
-use super::definition::left_out;
 use super::function::Function;
 use crate::dialect::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
 use crate::error::Error;
-use crate::json::{self, Reader, Writer};
-use crate::model::path_at;
-use crate::model::tool::{ChoiceMode, ToolChoice, ToolDefinition};
+use crate::json::Writer;
+use crate::model::tool::{ChoiceMode, ToolChoice};
 use crate::observe::warning::Warnings;
 
 /// `tool_choice` as the upstream gets it.
@@ -90,7 +88,18 @@ impl SentChoice {
         }
     }
 
-    /// Writes the member, if there is one.
+    /// Writes the member as Responses has it, if there is one.
+    pub(super) fn write_flat(&self, json: &mut Writer<'_>) {
+        match self {
+            Self::Function(name) => {
+                json.key("tool_choice").begin_object().kind("function");
+                json.key("name").text(name).end_object();
+            }
+            word => word.write(json),
+        }
+    }
+
+    /// Writes the member as Chat Completions has it, if there is one.
     pub(super) fn write(&self, json: &mut Writer<'_>) {
         let word = match self {
             Self::Absent => return,
@@ -106,49 +115,4 @@ impl SentChoice {
         };
         json.key("tool_choice").text(word);
     }
-}
-
-/// The value of `web_search_options` for the web search tool `definition`. Its limits have no
-/// counterpart.
-pub(super) fn web_search_options(
-    definition: &ToolDefinition<'_>,
-    body: &str,
-    warnings: &mut Warnings,
-) -> Result<Vec<u8>, Error> {
-    for limit in &definition.rare().limits {
-        left_out(warnings, body, definition.at, limit)?;
-    }
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    json.begin_object();
-    if let Some(location) = definition.rare().user_location {
-        json.key("user_location").begin_object().kind("approximate");
-        json.key("approximate").begin_object();
-        copy_location(location, &mut json)
-            .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;
-        json.end_object().end_object();
-    }
-    json.end_object();
-    Ok(out)
-}
-
-fn copy_location(location: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
-    let mut reader = Reader::new(location, 2);
-    reader.begin_object()?;
-    while let Some(key) = reader.next_key()? {
-        let name = match key.decode().as_ref() {
-            "city" => "city",
-            "country" => "country",
-            "region" => "region",
-            "timezone" => "timezone",
-            _ => {
-                reader.skip()?;
-                continue;
-            }
-        };
-        if !reader.null()? {
-            json.key(name).str(reader.string().map_err(|error| error.in_key(name))?);
-        }
-    }
-    Ok(())
 }

@@ -149,7 +149,7 @@ impl<'a> Function<'a> {
         words::has(self.description.raw(), text)
     }
 
-    /// Writes the element of `tools`.
+    /// Writes the element of `tools` as Chat Completions has it.
     pub(super) fn write(
         &self,
         json: &mut Writer<'_>,
@@ -157,14 +157,42 @@ impl<'a> Function<'a> {
         empty_description: bool,
     ) {
         json.begin_object().kind("function");
+        json.key("function").begin_object();
         if let Some(function) = self.ready {
-            json.key("function");
             // It was read before, so it is an object.
             let _ = write_given(json, function);
-            json.end_object();
-            return;
+        } else {
+            self.write_members(json, dialect, empty_description);
+            if self.strict {
+                json.key("strict").bool(true);
+            }
         }
-        json.key("function").begin_object().key("name").text(&self.outgoing);
+        json.end_object().end_object();
+    }
+
+    /// Writes the element of `tools` as Responses has it. There a schema is strict unless it is said that it is not.
+    pub(super) fn write_flat(
+        &self,
+        json: &mut Writer<'_>,
+        dialect: ToolSchema,
+        empty_description: bool,
+    ) {
+        json.begin_object().kind("function");
+        let mut says_strict = false;
+        if let Some(function) = self.ready {
+            says_strict = write_given(json, function).unwrap_or_default();
+        } else {
+            self.write_members(json, dialect, empty_description);
+        }
+        if !says_strict {
+            json.key("strict").bool(self.strict);
+        }
+        json.end_object();
+    }
+
+    /// Writes name, description and schema.
+    fn write_members(&self, json: &mut Writer<'_>, dialect: ToolSchema, empty_description: bool) {
+        json.key("name").text(&self.outgoing);
         let remarks = match self.description.is_empty() {
             true => self.remarks.trim_start(),
             false => self.remarks.as_str(),
@@ -183,10 +211,6 @@ impl<'a> Function<'a> {
             // Its endpoint refused such objects.
             json.out().truncate(before);
         }
-        if self.strict {
-            json.key("strict").bool(true);
-        }
-        json.end_object().end_object();
     }
 }
 
@@ -195,18 +219,19 @@ fn has_no_properties(schema: Option<&[u8]>) -> bool {
     schema.and_then(|schema| json::member(schema, "properties")) == Some("{}")
 }
 
-/// Writes an object as it came, without members that are null: some servers refuse those.
-fn write_given(json: &mut Writer<'_>, object: &str) -> Result<(), json::Error> {
+/// Writes the members of an object as they came, without those that are null: some servers refuse them. Says whether
+/// `strict` is among them.
+fn write_given(json: &mut Writer<'_>, object: &str) -> Result<bool, json::Error> {
     let reader = &mut Reader::of(object);
+    let mut says_strict = false;
     reader.begin_object()?;
-    json.begin_object();
     while let Some(key) = reader.next_key()? {
         if !reader.null()? {
+            says_strict |= key == "strict";
             json.key_str(key).raw(reader.skip()?);
         }
     }
-    json.end_object();
-    Ok(())
+    Ok(says_strict)
 }
 
 /// What the upstream knows a member of a toolset as.

@@ -11,6 +11,7 @@
 mod choice;
 mod definition;
 mod function;
+mod hosted;
 mod names;
 mod offer;
 mod typed;
@@ -24,16 +25,17 @@ pub(crate) use crate::dialect::schema::mended::plain;
 pub(crate) use crate::dialect::schema::strict::takes_strictly;
 pub(crate) use crate::dialect::schema::write_output_schema;
 
-use crate::dialect::profile::{Profile, ToolSchema, WebSearch};
+use crate::dialect::profile::{Profile, ToolSchema};
 use crate::error::Error;
 use crate::json::Writer;
+use crate::model::request_context;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
-use crate::model::{path_at, request_context};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};
 use choice::SentChoice;
 use function::Function;
-use offer::{Offers, Server, Sorted};
+use hosted::{Beside, Hosted};
+use offer::{Offers, Sorted};
 
 /// The tools of a request, as they are sent.
 #[derive(Debug)]
@@ -48,8 +50,7 @@ pub(crate) struct ToolSet<'a> {
     one_tool_call: bool,
     /// Whether `parallel_tool_calls: false` is sent.
     not_parallel: bool,
-    /// `web_search_options`
-    web_search: Option<Vec<u8>>,
+    hosted: Hosted,
     /// Functions that are not sent, because nothing has loaded them.
     deferred: Vec<Function<'a>>,
     dialect: ToolSchema,
@@ -103,14 +104,14 @@ impl<'a> ToolSet<'a> {
         offers.load(&activated, forced, added, warnings)?;
 
         let Sorted { mut functions, servers, deferred } = offers.sorted();
-        let mut web_search =
-            web_search(&servers, body, forced, functions.is_empty(), profile, warnings)?;
         let choice = choice.as_ref();
         let mode = choice.map(|choice| &choice.mode);
-        if mode == Some(&ChoiceMode::None) {
-            web_search = None;
-        }
-        let sent = SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?;
+        let beside = Beside { body, mode, functions: !functions.is_empty() };
+        let hosted = Hosted::new(&servers, beside, profile, warnings)?;
+        let sent = match hosted.choice(beside, profile) {
+            Some(sent) => sent,
+            None => SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?,
+        };
         if profile.max_tools > 0 && functions.len() > profile.max_tools {
             return Err(Error::invalid(format!(
                 "tools: {} tools were given, but this model takes at most {}",
@@ -136,7 +137,7 @@ impl<'a> ToolSet<'a> {
             choice: sent,
             any: SentChoice::any(profile),
             one_tool_call,
-            web_search,
+            hosted,
             dialect: profile.tool_schema,
             empty_description: profile.empty_description,
             names: names::Rules::of(profile),
@@ -237,6 +238,12 @@ impl<'a> ToolSet<'a> {
         matches!(self.choice, SentChoice::Any(_) | SentChoice::Function(_)) && !self.is_empty()
     }
 
+    /// Whether the upstream may search the web by itself.
+    #[must_use]
+    pub(crate) fn searches(&self) -> bool {
+        self.hosted.searches()
+    }
+
     /// Whether no functions are sent.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
@@ -258,8 +265,31 @@ impl<'a> ToolSet<'a> {
                 json.key("parallel_tool_calls").bool(false);
             }
         }
-        if let Some(options) = &self.web_search {
-            json.key("web_search_options").value().out().extend_from_slice(options);
+        if let Some(options) = &self.hosted.options {
+            json.key("web_search_options").raw(options);
+        }
+    }
+
+    /// Writes the members of a Responses request that are about tools, if any.
+    pub(crate) fn write_flat(&self, json: &mut Writer<'_>) {
+        if self.is_empty() && self.hosted.tools.is_empty() {
+            return;
+        }
+        json.key("tools").begin_array();
+        for function in self.sent() {
+            json.make_room();
+            function.write_flat(json, self.dialect, self.empty_description);
+        }
+        for tool in &self.hosted.tools {
+            json.raw(tool);
+        }
+        json.end_array();
+        self.choice.write_flat(json);
+        if self.not_parallel {
+            json.key("parallel_tool_calls").bool(false);
+        }
+        if let Some(most) = self.hosted.calls_max {
+            json.key("max_tool_calls").u64(most);
         }
     }
 }
@@ -276,45 +306,4 @@ fn gives_answer(name: &str) -> bool {
 pub(crate) fn is_of_client(tool_type: &str) -> bool {
     use typed::ToolKind;
     matches!(ToolKind::of(tool_type, false), Some((ToolKind::Client(_) | ToolKind::Toolset(_), _)))
-}
-
-/// The `web_search_options` for a search that the upstream runs; all other server tools are left out.
-/// `alone`: there are no other tools.
-fn web_search(
-    servers: &[Server<'_>],
-    body: &str,
-    forced: Option<&str>,
-    alone: bool,
-    profile: &Profile,
-    warnings: &mut Warnings,
-) -> Result<Option<Vec<u8>>, Error> {
-    let searches = profile.web_search == WebSearch::WebSearchOptions;
-    let mut options = None;
-    for server in servers {
-        let forced = forced == Some(server.name);
-        if server.name == "web_search" && searches && !forced {
-            options = Some(choice::web_search_options(&server.definition, body, warnings)?);
-        } else {
-            leave_out(server, body, forced || alone, warnings)?;
-        }
-    }
-    Ok(options)
-}
-
-/// A server tool is left out. That is an error if the client would then wait for it in vain.
-fn leave_out(
-    server: &Server<'_>,
-    body: &str,
-    needed: bool,
-    warnings: &mut Warnings,
-) -> Result<(), Error> {
-    if needed || warnings.strict() {
-        let path = path_at(body, server.definition.at);
-        return Err(Error::invalid(format!(
-            "{path}: the server tool {} is not supported by this gateway",
-            server.name
-        )));
-    }
-    warnings.add_named("dropped", &server.definition.tool_type);
-    Ok(())
 }

@@ -36,7 +36,9 @@ use crate::text::words;
 use error_body::ErrorBody;
 pub(crate) use hide::hide;
 pub(crate) use page::is_page;
-use wordings::{MODEL_ERROR_CODES, NO_IMAGES, PASSING, SYSTEM_ROLE, Wordings};
+use wordings::{
+    MODEL_ERROR_CODES, NO_IMAGES, PASSING, REASONING_UNREAD, SYSTEM_ROLE, UNREAD_CODES, Wordings,
+};
 
 /// A message in lower case and without quotes: each vendor has its own. What it quotes of the request is left out.
 fn without_quotes(message: &str) -> String {
@@ -192,10 +194,28 @@ fn reasons(
         if matches!(client_status, 400 | 413) {
             reasons.extend(window::too_long(error_body, context));
         }
+        if context.refusable.reasoning && client_status == 400 {
+            reasons.extend(unread_reasoning(error_body, message, context));
+        }
         let parameter = error_body.parameter.as_deref();
         reasons.extend(parts::reasons(client_status, message, parameter, context));
     }
     reasons
+}
+
+/// The reason where it is the reasoning of this conversation that cannot be read.
+fn unread_reasoning(
+    error_body: &ErrorBody,
+    message: &str,
+    context: &RequestContext,
+) -> Option<Reason> {
+    let (message_at, block) = context.refusable.thought_at?;
+    let is_unread =
+        error_body.has_code(&UNREAD_CODES) || REASONING_UNREAD.any(&without_quotes(message));
+    is_unread.then(|| Reason::ReasoningUnread {
+        // As `u64`, because no other number of 64 bits is written.
+        block: format!("messages.{}.content.{}", message_at as u64, block as u64),
+    })
 }
 
 #[cfg(test)]

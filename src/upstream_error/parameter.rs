@@ -2,7 +2,8 @@
 //! send their settings with each request, so it would refuse them all.
 
 use super::wordings::{
-    ALWAYS_THINKS, BEFORE_PARAMETER, EFFORT, NEVER_THINKS, PARAMETER, Part, TAKEN, TAKEN_UNTIL,
+    ALWAYS_THINKS, BEFORE_PARAMETER, EFFORT, NEVER_THINKS, NO_ENCRYPTION, PARAMETER, Part, TAKEN,
+    TAKEN_UNTIL,
 };
 use super::{python, without_quotes};
 use crate::error::{Parameter, Reason};
@@ -11,7 +12,7 @@ use crate::text::words;
 const NAMED_EFFORT: Reason = Reason::Effort { taken: Vec::new(), names_value: false };
 
 /// Parameters as servers name them, in lower case, and what is refused with each.
-static NAMES: [(&[&str], Reason); 12] = [
+static NAMES: [(&[&str], Reason); 14] = [
     (&["max_tokens", "max_completion_tokens"], Reason::Parameter(Parameter::MaxTokensField)),
     (&["reasoning_effort", "reasoning.effort", "output_config.effort"], NAMED_EFFORT),
     // xAI's; Ollama's
@@ -31,13 +32,21 @@ static NAMES: [(&[&str], Reason); 12] = [
     (&["prompt_cache_key"], Reason::Parameter(Parameter::PromptCacheKey)),
     (&["service_tier"], Reason::Parameter(Parameter::ServiceTier)),
     (&["safety_identifier"], Reason::Parameter(Parameter::User)),
+    (
+        &["reasoning.summary", "reasoning summaries", "reasoning_summary"],
+        Reason::Parameter(Parameter::ReasoningSummary),
+    ),
+    (&["max_output_tokens"], Reason::Parameter(Parameter::OutputLimit)),
 ];
 
 /// Those that are words, too: they count only where they stand as parameters do.
-static WORDS: [(&[&str], Reason); 3] = [
+static WORDS: [(&[&str], Reason); 6] = [
     (&["stop"], Reason::Parameter(Parameter::Stop)),
     (&["thinking"], Reason::Parameter(Parameter::ThinkingSwitch)),
     (&["user", "metadata"], Reason::Parameter(Parameter::User)),
+    (&["include"], Reason::Parameter(Parameter::Include)),
+    (&["store"], Reason::Parameter(Parameter::Store)),
+    (&["phase"], Reason::Parameter(Parameter::Phase)),
 ];
 
 /// Beginnings of paths that go on with a name.
@@ -66,6 +75,9 @@ fn refused_by(whole: &str) -> Option<Reason> {
         // OpenAI's newer models take tools only so.
         return Some(Reason::Effort { taken: vec!["none"], names_value: true });
     }
+    if NO_ENCRYPTION.any(&text) {
+        return Some(Reason::Parameter(Parameter::Include));
+    }
     if ALWAYS_THINKS.any(&text) {
         return Some(Reason::Parameter(Parameter::ThinkingSwitch));
     }
@@ -90,7 +102,7 @@ fn refused_by(whole: &str) -> Option<Reason> {
             Some(Reason::Effort { taken: efforts(taken), names_value })
         }
         // A limit that is too high has the same words.
-        Reason::Parameter(Parameter::MaxTokensField)
+        Reason::Parameter(Parameter::MaxTokensField | Parameter::OutputLimit)
             if is_beside_number(error_body, at) || words::has_any(&text, &["limit", "at most"]) =>
         {
             None

@@ -1,15 +1,15 @@
 //! What an upstream refuses of a request, and what is left of its profile without that.
 
 use crate::dialect::profile::{
-    self, Effort, EmptyAssistantContent, ImageParts, Profile, ReasoningHistory, ResponseFormat,
-    UserId,
+    self, Effort, EmptyAssistantContent, ImageParts, Profile, ReasoningHistory, ReasoningSummary,
+    ResponseFormat, StoreField, UserId,
 };
 use crate::error::Parameter::{
     self, MaxTokensField, ParallelToolCalls, PromptCacheKey, Sampling, ServiceTier, Stop, Thinking,
     ThinkingBudget, ThinkingSwitch, TopK, User,
 };
 use crate::error::{ContextLimit, Error, Reason};
-use crate::model::request_context::RequestContext;
+use crate::model::request_context::{Display, RequestContext};
 use crate::observe::warning::Warnings;
 
 /// What an upstream refuses. In a conversation it stays, and clients send their settings with each request, so
@@ -135,7 +135,7 @@ impl Refused {
             Reason::OneImage if !context.refusable.new_image => Self::Images,
             Reason::Documents => Self::Documents,
             Reason::ResponseFormat => Self::ResponseFormat,
-            Reason::Reasoning => Self::Reasoning,
+            Reason::Reasoning | Reason::ReasoningUnread { .. } => Self::Reasoning,
             Reason::ContextTooLong(limit) | Reason::RateTooLow(limit) => {
                 Self::Space(Space::of(*limit, context)?)
             }
@@ -192,8 +192,32 @@ impl Refused {
                 ServiceTier => has.service_tier,
                 User => has.user,
                 MaxTokensField | PromptCacheKey => true,
+                // Those of Responses.
+                Parameter::ReasoningSummary
+                | Parameter::Include
+                | Parameter::OutputLimit
+                | Parameter::Store
+                | Parameter::Phase => false,
             },
             _ => true,
+        }
+    }
+
+    /// Whether a Responses request can have it.
+    #[must_use]
+    pub(crate) fn may_be_in_responses(&self, context: &RequestContext) -> bool {
+        match self {
+            Self::StopCount(_) | Self::EmptyContent(_) => false,
+            Self::Parameter(parameter) => match parameter {
+                ThinkingSwitch | ThinkingBudget | Stop | MaxTokensField => false,
+                Parameter::ReasoningSummary => context.thinking == Display::Shown,
+                Parameter::Include
+                | Parameter::OutputLimit
+                | Parameter::Store
+                | Parameter::Phase => true,
+                _ => self.may_be_in(context),
+            },
+            _ => self.may_be_in(context),
         }
     }
 
@@ -255,7 +279,10 @@ impl Refused {
                     limit(profile, most);
                 }
             }
-            Self::StreamOptions => profile.stream_usage = false,
+            Self::StreamOptions => {
+                profile.stream_usage = false;
+                profile.obfuscation = true;
+            }
             Self::Effort(values) => {
                 if values.is_empty() {
                     warnings.dropped("output_config.effort")?;
@@ -289,6 +316,11 @@ fn key(parameter: Parameter) -> &'static str {
         PromptCacheKey => "prompt_cache_key",
         ServiceTier => "service_tier",
         User => "user_id",
+        Parameter::ReasoningSummary => "reasoning_summary",
+        Parameter::Include => "include_encrypted",
+        Parameter::OutputLimit => "output_limit",
+        Parameter::Store => "store_field",
+        Parameter::Phase => "message_phase",
     }
 }
 
@@ -309,6 +341,7 @@ fn narrow_parameter(
             warnings.dropped("thinking")?;
             profile.thinking_switch = profile::ThinkingSwitch::None;
             profile.thinking_budget = false;
+            profile.reasoning_summary = ReasoningSummary::None;
             profile.reasoning_effort_values.clear();
         }
         ThinkingSwitch => {
@@ -327,6 +360,11 @@ fn narrow_parameter(
         PromptCacheKey => profile.prompt_cache_key = false,
         ServiceTier => profile.service_tier = false,
         User => profile.user_id = UserId::Drop,
+        Parameter::ReasoningSummary => profile.reasoning_summary = ReasoningSummary::None,
+        Parameter::Include => profile.include_encrypted = false,
+        Parameter::OutputLimit => profile.output_limit = false,
+        Parameter::Store => profile.store_field = StoreField::Omit,
+        Parameter::Phase => profile.message_phase = false,
     }
     Ok(())
 }

@@ -63,9 +63,9 @@ fn a_foreign_signature_is_not_read() {
         "VFhTAg8=",
         "VFhT AQ",
         "VFhT\u{e9}",
-        // Version 2, and field 9.
+        // Version 2, and field 10.
         &base64(b"TXS\x02\x0112345678"),
-        &base64(b"TXS\x01\x0912345678"),
+        &base64(b"TXS\x01\x0a12345678"),
         // A record that is longer than the text, and one that is not UTF-8.
         &base64(b"TXS\x01\x0112345678\x01\0\0\0\x05abc"),
         &base64(b"TXS\x01\x0112345678\x01\xff\xff\xff\xffabc"),

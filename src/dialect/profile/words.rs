@@ -249,7 +249,8 @@ word_enum! {
         /// chat template is estimated.
         Content = "content",
         /// `POST BASE_PATH/chat/completions/input_tokens` with the messages and tools (llama.cpp).
-        /// Exact, as far as the text goes.
+        /// Exact, as far as the text goes. Where the upstream speaks Responses, `POST BASE_PATH/responses/input_tokens`
+        /// (OpenAI).
         InputTokens = "input_tokens",
     }
     /// See [`super::Profile::web_search`].
@@ -258,6 +259,49 @@ word_enum! {
         Drop = "drop",
         /// Sent as `web_search_options`.
         WebSearchOptions = "web_search_options",
+        /// The upstream's own search, where it speaks Responses.
+        Responses = "responses",
+    }
+    /// See [`super::Profile::reasoning_summary`].
+    ReasoningSummary {
+        /// The most detailed that the model has.
+        Auto = "auto",
+        /// A short one.
+        Concise = "concise",
+        /// A long one.
+        Detailed = "detailed",
+        /// Never asked for.
+        None = "none",
+    }
+    /// See [`super::Profile::store_field`].
+    StoreField {
+        /// `store: false`
+        False = "false",
+        /// Not at all.
+        Omit = "omit",
+    }
+    /// See [`super::Profile::tool_output_parts`].
+    ToolOutputParts {
+        /// Images and files.
+        All = "all",
+        /// Images.
+        Images = "images",
+        /// Nothing: results are strings.
+        Text = "text",
+    }
+    /// See [`super::Profile::system_field`].
+    SystemField {
+        /// `instructions`
+        Instructions = "instructions",
+        /// The first item of `input`, a message of the role `developer`, which can carry cache breakpoints.
+        Developer = "developer",
+    }
+    /// See [`super::Profile::length_status`].
+    LengthStatus {
+        /// By the status `incomplete`.
+        Reported = "reported",
+        /// By nothing: an answer that has as many tokens as were allowed reached the limit.
+        Inferred = "inferred",
     }
     /// See [`super::Profile::response_format`].
     ResponseFormat {

@@ -200,7 +200,14 @@ impl<'a> Source<'a, '_> {
                 })?;
                 Ok(DocumentSource::Content(required(content, "content")?))
             }
-            "url" => self.skip().map(|_| DocumentSource::Url),
+            "url" => {
+                let mut url = None;
+                self.tagged(|source, key| match key {
+                    "url" => source.string(&mut url),
+                    _ => Ok(false),
+                })?;
+                Ok(DocumentSource::Url(required(url, "url")?))
+            }
             "file" => self.skip().map(|_| DocumentSource::File),
             _ => Err(bad_tag(tag, "'base64', 'content', 'file', 'text', 'url'")),
         }

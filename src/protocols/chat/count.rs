@@ -161,7 +161,7 @@ fn sent_reasoning(
     }
     let messages = std::mem::take(&mut request.messages);
     // What cannot be sent is an error where it is sent.
-    let recipient = Recipient { profile, marks, keeps_ids: false };
+    let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: false };
     let history = History::read(messages, recipient, &mut Warnings::new(false));
     for turn in history.map(|history| history.turns).unwrap_or_default() {
         if let Turn::Assistant(blocks) = turn {

@@ -4,11 +4,13 @@
 //! same answer gives without one.
 
 mod frame;
+mod search;
 
 use crate::answer::{AnswerWriter, Phase};
 use crate::ids::Ids;
 use crate::json;
 use crate::model::event::{CallStart, Event, Stop};
+use crate::model::search::{Citation, Search};
 
 /// A sign of life.
 const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
@@ -20,6 +22,8 @@ pub(crate) struct MessagesWriter {
     phase: Phase,
     form: Form,
     block: Block,
+    /// Citations of the open text, where the client gets one message.
+    citations: Vec<u8>,
 }
 
 /// What the client gets.
@@ -48,7 +52,7 @@ impl MessagesWriter {
             true => Form::Events { index: 0 },
             false => Form::Message { content: Vec::new() },
         };
-        Self { ids, phase: Phase::Start, form, block: Block::Text }
+        Self { ids, phase: Phase::Start, form, block: Block::Text, citations: Vec::new() }
     }
 
     /// The ping lets a client know early that the connection works. Minting the id of the message takes time, so it is
@@ -120,15 +124,55 @@ impl MessagesWriter {
         }
     }
 
-    fn close(&mut self, out: &mut Vec<u8>) {
+    fn cite(&mut self, citation: &Citation, out: &mut Vec<u8>) {
         match &mut self.form {
             Form::Events { index } => {
-                out.extend_from_slice(
-                    b"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":",
-                );
-                json::push_u64(out, *index);
+                delta(*index, b",\"delta\":{\"type\":\"citations_delta\",\"citation\":", out);
+                search::write_citation(citation, out);
+                out.extend_from_slice(b"}}\n\n");
+            }
+            Form::Message { .. } => {
+                next(&mut self.citations);
+                search::write_citation(citation, &mut self.citations);
+            }
+        }
+    }
+
+    /// Writes both blocks of a search: what was searched for, and what was found.
+    fn open_search(&mut self, search: &Search, out: &mut Vec<u8>) {
+        match &mut self.form {
+            Form::Events { index } => {
+                begin_block(*index, out);
+                search::write_call_head(search, out);
+                out.extend_from_slice(b",\"input\":{},\"caller\":{\"type\":\"direct\"}}}\n\n");
+                delta(*index, b",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":", out);
+                json::quote(out, &search::input_of(search));
+                out.extend_from_slice(b"}}\n\n");
+                end_block(index, out);
+                begin_block(*index, out);
+                search::write_result(search, out);
                 out.extend_from_slice(b"}\n\n");
-                *index = index.saturating_add(1);
+                end_block(index, out);
+            }
+            Form::Message { content } => {
+                next(content);
+                search::write_call_head(search, content);
+                content.extend_from_slice(b",\"input\":");
+                content.extend_from_slice(search::input_of(search).as_bytes());
+                content.extend_from_slice(b",\"caller\":{\"type\":\"direct\"}}");
+                next(content);
+                search::write_result(search, content);
+            }
+        }
+    }
+
+    fn close(&mut self, out: &mut Vec<u8>) {
+        match &mut self.form {
+            Form::Events { index } => end_block(index, out),
+            Form::Message { content } if !self.citations.is_empty() => {
+                content.extend_from_slice(b"\",\"citations\":[");
+                content.append(&mut self.citations);
+                content.extend_from_slice(b"]}");
             }
             Form::Message { content } => content.extend_from_slice(match self.block {
                 Block::Text => b"\"}",
@@ -186,6 +230,8 @@ impl AnswerWriter for MessagesWriter {
             (Event::ThinkingBegins, _) => self.open(Block::Thinking, out),
             (Event::CallBegins(call), _) => self.open_call(&call, out),
             (Event::Signature(signature), _) => self.sign(signature, out),
+            (Event::Citation(citation), _) => self.cite(citation, out),
+            (Event::Search(search), _) => self.open_search(search, out),
             (Event::BlockEnds, _) => self.close(out),
             (Event::Stopped(stop), _) => self.stop(stop, out),
         }
@@ -210,7 +256,7 @@ impl AnswerWriter for MessagesWriter {
     fn held_bytes(&self) -> usize {
         match &self.form {
             Form::Events { .. } => 0,
-            Form::Message { content } => content.len(),
+            Form::Message { content } => content.len().saturating_add(self.citations.len()),
         }
     }
 }
@@ -221,6 +267,15 @@ fn begin_block(index: u64, out: &mut Vec<u8>) {
     );
     json::push_u64(out, index);
     out.extend_from_slice(b",\"content_block\":");
+}
+
+fn end_block(index: &mut u64, out: &mut Vec<u8>) {
+    out.extend_from_slice(
+        b"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":",
+    );
+    json::push_u64(out, *index);
+    out.extend_from_slice(b"}\n\n");
+    *index = index.saturating_add(1);
 }
 
 /// The event up to what is new. `start` is the name of the member and as much of it as is known.

@@ -1,6 +1,7 @@
 //! What is sent of the tools that are offered: server tools, limits, the choice, dialects.
 
 use super::*;
+use crate::dialect::profile::WebSearch;
 use crate::dialect::profile::{ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
 
 #[test]

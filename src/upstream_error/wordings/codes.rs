@@ -8,6 +8,14 @@ wordings! {
         Alone: "invalid_request_error" | "invalid_request" | "badrequesterror" | "bad_request" | "invalid_argument";
         Alone: "context_length_exceeded" | "exceed_context_size_error" | "content_filter" | "tool_use_failed";
         Alone: "validation_error";
+        Alone: "invalid_encrypted_content" | "integer_below_min_value" | "string_above_max_length" => "OpenAI";
+        Alone: "missing_required_parameter" | "unknown_parameter" | "unsupported_parameter" => "OpenAI";
+        Alone: "unsupported_value" | "invalid_prompt" => "OpenAI";
+        Alone: "invalid_image" | "invalid_image_format" | "invalid_base64_image" | "invalid_image_url" => "OpenAI";
+        Alone: "invalid_image_mode" | "image_too_large" | "image_too_small" | "image_parse_error" => "OpenAI";
+        Alone: "image_content_policy_violation" | "image_file_too_large" | "image_file_not_found" => "OpenAI";
+        Alone: "unsupported_image_media_type" | "empty_image_file" | "failed_to_download_image" => "OpenAI";
+        Alone: "cyber_policy" | "bio_policy" | "misalignment_policy_violation" => "OpenAI";
     }
 
     /// A wrong key.
@@ -18,6 +26,7 @@ wordings! {
     /// An empty account.
     CODES_402 {
         Alone: "billing_error" | "payment_required";
+        Alone: "insufficient_quota" | "usage_not_included" | "usage_limit_reached" => "OpenAI";
         Alone: "payment_required_error" => "Cerebras";
     }
 
@@ -47,11 +56,17 @@ wordings! {
     CODES_503 {
         Alone: "overloaded_error" | "overloaded" | "engine_overloaded_error" | "provider_overloaded" | "unavailable";
         Alone: "service_unavailable" | "insufficient_system_resource";
+        Alone: "slow_down" | "server_is_overloaded" => "OpenAI";
     }
 
     /// A server that took too long.
     CODES_504 {
         Alone: "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout";
+    }
+
+    /// Reasoning that the upstream cannot decrypt.
+    UNREAD_CODES {
+        Alone: "invalid_encrypted_content" => "OpenAI";
     }
 
     /// A wrong key, with status 400.
@@ -84,6 +99,7 @@ wordings! {
     FILTER_CODES {
         Alone: "content_filter" | "contentfilter" | "content_policy_violation" | "responsibleaipolicyviolation";
         Alone: "refusal" => "OpenRouter";
+        Alone: "cyber_policy" | "bio_policy" | "misalignment_policy_violation" => "OpenAI";
         Alone: "data_inspection_failed" | "datainspectionfailed" => "Qwen's own service";
         Alone: "1301" | "sensitive_words_detected" => "Zhipu, One API";
         Alone: "censorship_blocked" => "StepFun";
@@ -102,6 +118,7 @@ wordings! {
         Alone: "accountoverdueerror" => "Ark";
         Alone: "pre_consume_token_quota_failed" => "One API";
         Alone: "budget_exceeded" => "LiteLLM";
+        Alone: "usage_not_included" | "usage_limit_reached" => "OpenAI, for subscriptions";
         Alone: "billing_not_active" | "billing_hard_limit_reached" | "credit_balance_exhausted" => "OpenAI";
         Alone: "organization_spend_limit_exceeded" | "project_spend_limit_exceeded" => "OpenAI";
         Alone: "organization_usage_limit_exceeded" => "OpenAI";

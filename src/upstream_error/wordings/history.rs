@@ -107,4 +107,15 @@ wordings! {
         // Words of those that want it and did not get it.
         Other: "passed back" | "is missing" | "missing reasoning";
     }
+
+    /// Reasoning items of this conversation cannot be read again, or do not stand where they must. Another conversation
+    /// may have some that can.
+    REASONING_UNREAD {
+        Alone: "encrypted content & could not be verified" => "OpenAI", "https://github.com/openai/codex/issues/8119";
+        Alone: "encrypted content could not be" | "encrypted_content & could not be" => "OpenAI";
+        Alone: "without its required following item"
+            => "OpenAI", "https://github.com/openai/openai-node/issues/1567";
+        Alone: "without its required reasoning item" => "OpenAI", "https://github.com/openai/codex/issues/6375";
+        Alone: "item with id rs_" => "OpenAI", "https://github.com/vercel/ai/issues/7543";
+    }
 }

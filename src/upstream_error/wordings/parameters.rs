@@ -17,6 +17,8 @@ wordings! {
         Refusal: "cannot both" | "may only be set" | "must be unset" | "or unset when" => "Claude";
         Refusal: "restricted to" => "Qwen's models that always think";
         Refusal: "invalid reasoning value" => "Ollama";
+        Refusal: "must be verified to generate reasoning"
+            => "OpenAI", "https://github.com/continuedev/continue/issues/9607";
         // Another part of a request.
         Other: "tool_choice" | "schema for" | "tool call" | "in context=" | "messages[" | "tools[";
     }
@@ -36,6 +38,11 @@ wordings! {
     /// Words behind these.
     TAKEN_UNTIL {
         Alone: "'input'" | "received" | "got:" | "got ";
+    }
+
+    /// Reasoning does not come encrypted.
+    NO_ENCRYPTION {
+        Alone: "encrypted content is not supported" => "OpenAI";
     }
 
     /// The model thinks always, or never.

@@ -393,6 +393,7 @@ impl Machine {
             stop_sequence: self.outcome.stop_sequence(),
             model: self.outcome.model_for(context),
             usage: self.outcome.usage(),
+            searches: 0,
             service_tier: self.outcome.service_tier(),
         }
     }

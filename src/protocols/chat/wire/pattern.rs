@@ -4,6 +4,7 @@
 //! part of reading it, so that is tried first; a chunk that differs is parsed as usual.
 
 use crate::json::{Reader, Str, offset_in};
+use crate::text::words::is_same;
 
 use crate::protocols::chat::wire::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
 
@@ -192,19 +193,6 @@ fn is_padding(text: &str) -> Option<bool> {
     let mut reader = Reader::new(text, 1);
     reader.string().ok()?;
     (text.get(reader.offset()..)? == "}").then_some(true)
-}
-
-/// Whether two texts are the same. Eight bytes at a time: WebAssembly has no instruction for it, and what the
-/// compiler puts in its place goes byte by byte.
-fn is_same(one: &str, other: &str) -> bool {
-    let (ones, one_rest) = one.as_bytes().as_chunks::<8>();
-    let (others, other_rest) = other.as_bytes().as_chunks::<8>();
-    one.len() == other.len()
-        && ones
-            .iter()
-            .zip(others)
-            .all(|(one, other)| u64::from_ne_bytes(*one) == u64::from_ne_bytes(*other))
-        && one_rest == other_rest
 }
 
 /// The element of a list that has one.

@@ -90,7 +90,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             // Those in the middle are words of the user by now (`history`).
             SystemRole::User => "user",
         };
-        if !self.system.texts.is_empty() || self.system.schema.is_some() {
+        if !self.system.is_empty() {
             if role == "user" {
                 beginning::put_before_first_user(&mut turns, UserPart::SystemPrompt);
             } else {

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::json::{Str, Writer, escape};
 use crate::model::{Block, Document, DocumentSource, ImageSource};
-use crate::protocols::words::{DOCUMENT_END, Words, is_text, push, push_document_start};
+use crate::protocols::words::{DOCUMENT_END, Words, push, push_document_start};
 
 impl Words<'_, '_> {
     /// Writes an image or file as a part.
@@ -70,7 +70,7 @@ impl Words<'_, '_> {
         push_document_start(json.out(), document);
         let mut first = true;
         for block in blocks {
-            if is_text(block, self.profile) {
+            if self.is_block_text(block) {
                 if !std::mem::take(&mut first) {
                     escape(json.out(), "\n");
                 }

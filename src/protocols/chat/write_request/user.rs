@@ -7,58 +7,39 @@
 
 use super::messages::MessageWriter;
 use super::parts::{begin_text, end_text};
-use crate::dialect::profile::{MidSystem, TextAfterToolResults, ToolContentParts};
+use crate::dialect::profile::ToolContentParts;
 use crate::error::Error;
-use crate::guards::person::is_of_client;
 use crate::json::{Writer, escape};
 use crate::model::turn::{User, UserPart};
 use crate::model::{Block, DocumentSource, ToolResult};
-use crate::protocols::words::{attachments, is_cached, push_failure};
+use crate::protocols::words::{is_cached, push_failure};
 
 /// The words of the assistant between results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
 
 impl<'a> MessageWriter<'_, 'a> {
-    /// Whether texts after results are part of the last result.
-    fn merges(&self) -> bool {
-        self.profile().text_after_tool_results == TextAfterToolResults::MergeIntoLastTool
-    }
-
-    /// Whether the texts of a turn with results go into the last result.
-    fn joins_result(&self, items: &[UserPart<'a>]) -> bool {
-        // A system message is an item of the user's only where the upstream takes none there.
-        let in_place = self.profile().mid_system != MidSystem::AsUser;
-        let is_told = |item: &UserPart<'_>| {
-            is_of_client(item) && (matches!(item, UserPart::System(_)) || !in_place)
-        };
-        self.merges() || items.iter().all(is_told)
-    }
-
     /// Whether a turn becomes a message of the user's, and not only results.
     pub(super) fn speaks(&self, user: &User<'a>) -> bool {
         let User { results, items } = user;
         if results.is_empty() {
             return !items.is_empty();
         }
-        let speaks = if self.joins_result(items) {
+        let speaks = if self.words.joins_result(items) {
             items.iter().any(|item| !self.words.is_text(item))
         } else {
             !items.is_empty()
         };
-        speaks
-            || results
-                .iter()
-                .any(|result| self.waits(&attachments(&result.content, self.profile())))
+        speaks || results.iter().any(|result| self.waits(&self.words.attachments(&result.content)))
     }
 
     pub(super) fn user(&mut self, user: User<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
         let User { results, items } = user;
-        let (merged, items) = if !results.is_empty() && self.joins_result(&items) {
+        let (merged, items) = if !results.is_empty() && self.words.joins_result(&items) {
             items.into_iter().partition(|item| self.words.is_text(item))
         } else {
             (Vec::new(), items)
         };
-        let bridges = self.merges() && !results.is_empty();
+        let bridges = self.words.merges() && !results.is_empty();
         let last = results.len().saturating_sub(1);
         for (at, result) in results.into_iter().enumerate() {
             self.tool(result, if at == last { &merged } else { &[] }, json)?;
@@ -83,7 +64,7 @@ impl<'a> MessageWriter<'_, 'a> {
         words: &[UserPart<'a>],
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
-        let attached = attachments(&result.content, self.profile());
+        let attached = self.words.attachments(&result.content);
         let waits = self.waits(&attached);
         let in_parts = !waits && !attached.is_empty();
         let id = self.ids.id(result.id.decode(), "");
@@ -199,7 +180,7 @@ impl<'a> MessageWriter<'_, 'a> {
         json: &mut Writer<'_>,
     ) -> Result<(), Error> {
         for (id, result) in attached {
-            for block in attachments(&result.content, self.profile()) {
+            for block in self.words.attachments(&result.content) {
                 let what = if matches!(block, Block::Image(_)) { "Image" } else { "Document" };
                 begin_text(json);
                 escape(json.out(), &format!("{what} from tool result {id}:"));
@@ -231,7 +212,7 @@ impl<'a> MessageWriter<'_, 'a> {
             _ => None,
         };
         if let Some(result) = result {
-            for block in attachments(&result.content, self.profile()) {
+            for block in self.words.attachments(&result.content) {
                 self.words.write_attachment(json, block, false)?;
             }
         }

@@ -64,7 +64,8 @@ impl<'a> Conversation<'a> {
                 |block: &Block<'_>| matches!(block, Block::ContainerUpload | Block::Unknown(_));
             message.content.retain(|block| !of_others(block));
         }
-        let recipient = Recipient { profile, marks: &Marks::default(), keeps_ids: false };
+        let recipient =
+            Recipient { profile, marks: &Marks::default(), keeps_ids: false, takes_items: false };
         let mut history = History::read(messages, recipient, &mut unreported).ok()?;
         history.repair(if is_paired { Pairing::Off } else { pairing }, &mut unreported);
         // The API refuses references to what is not in `tools`, and an added definition is not there.

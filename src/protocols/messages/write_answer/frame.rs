@@ -39,6 +39,9 @@ pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     write_input_counts(&stop.counts, &mut json);
     json.key("output_tokens").u64(stop.counts.output);
     write_details(&stop.counts, &mut json);
+    if stop.searches > 0 {
+        write_searches(stop.searches, &mut json);
+    }
     json.end_object();
     json.end_object();
 }
@@ -67,7 +70,7 @@ fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.key("cache_creation").null();
     json.key("output_tokens").u64(stop.counts.output);
     write_details(&stop.counts, json);
-    json.key("server_tool_use").null();
+    write_searches(stop.searches, json);
     json.key("service_tier");
     match stop.service_tier {
         Some(tier) => json.text(tier),
@@ -104,6 +107,18 @@ fn write_stop(stop: &Stop<'_>, json: &mut Writer<'_>) {
     } else {
         quote(json.out(), stop.explanation);
     }
+    json.end_object();
+}
+
+fn write_searches(searches: u64, json: &mut Writer<'_>) {
+    json.key("server_tool_use");
+    if searches == 0 {
+        json.null();
+        return;
+    }
+    json.begin_object();
+    json.key("web_search_requests").u64(searches);
+    json.key("web_fetch_requests").u64(0);
     json.end_object();
 }
 

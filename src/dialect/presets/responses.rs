@@ -1,0 +1,80 @@
+//! What is different in the presets where an upstream speaks Responses.
+
+use super::super::profile::{
+    LengthStatus, MidSystem, Prefill, Profile, ReasoningHistory, ReasoningSummary, StoreField,
+    SystemRole, ThinkingSwitch, Tokenizer, ToolContentParts, ToolOutputParts, WebSearch,
+};
+
+/// OpenAI's limit for a `call_id`.
+const CALL_ID_BYTES_MAX: usize = 64;
+
+impl Profile {
+    /// The flags of the preset with this name for an upstream that speaks Responses, out of those for Chat Completions.
+    #[must_use]
+    pub(crate) fn for_responses(self, name: &str) -> Self {
+        let thinking_switch = match self.thinking_switch {
+            ThinkingSwitch::EffortNone => ThinkingSwitch::EffortNone,
+            // The others are members of Chat Completions.
+            _ => ThinkingSwitch::None,
+        };
+        let common = Self {
+            max_id_length: CALL_ID_BYTES_MAX,
+            reasoning_history: ReasoningHistory::Auto,
+            file_parts: true,
+            mid_system: MidSystem::InPlace,
+            prefill: Prefill::Send,
+            strip_prefill_echo: false,
+            strict_tools: false,
+            system_role: SystemRole::Developer,
+            thinking_switch,
+            tokenizer: Tokenizer::None,
+            tool_content_parts: ToolContentParts::No,
+            ..self
+        };
+        match name {
+            "openai" => Self {
+                message_phase: true,
+                obfuscation: false,
+                strict_tools: true,
+                tokenizer: Tokenizer::InputTokens,
+                web_search: WebSearch::Responses,
+                ..common
+            },
+            // It has neither the endpoint that counts nor, everywhere, the search.
+            "azure" => {
+                Self { message_phase: true, obfuscation: false, strict_tools: true, ..common }
+            }
+            "lmstudio" => Self {
+                file_parts: false,
+                mid_system: MidSystem::AsUser,
+                tool_output_parts: ToolOutputParts::Text,
+                ..common
+            },
+            "vllm" | "sglang" => Self {
+                file_parts: false,
+                mid_system: MidSystem::AsUser,
+                tool_output_parts: ToolOutputParts::Text,
+                ..common
+            },
+            "llama.cpp" => Self {
+                file_parts: false,
+                include_encrypted: false,
+                length_status: LengthStatus::Inferred,
+                mid_system: MidSystem::AsUser,
+                reasoning_summary: ReasoningSummary::None,
+                tool_output_parts: ToolOutputParts::Text,
+                ..common
+            },
+            "ollama" => Self {
+                file_parts: false,
+                include_encrypted: false,
+                length_status: LengthStatus::Inferred,
+                mid_system: MidSystem::AsUser,
+                store_field: StoreField::Omit,
+                tool_output_parts: ToolOutputParts::Images,
+                ..common
+            },
+            _ => common,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Who gets a history.
+
+use crate::carry::marks::Marks;
+use crate::dialect::profile::Profile;
+
+/// For which upstream a history is read.
+#[derive(Clone, Copy)]
+pub(crate) struct Recipient<'p> {
+    pub(crate) profile: &'p Profile,
+    /// Those of the upstream and its model.
+    pub(crate) marks: &'p Marks,
+    /// The ids of calls are kept. There can be thousands.
+    pub(crate) keeps_ids: bool,
+    /// Reasoning goes back as items of Responses, and in no other form.
+    pub(crate) takes_items: bool,
+}

@@ -1,0 +1,61 @@
+//! OpenAI's Responses API. Nothing of a conversation is kept at the upstream.
+
+mod count;
+pub(crate) mod read_answer;
+mod wire;
+mod write_request;
+
+use super::client::{ClientRequest, Purpose};
+use super::upstream::{CountRequest, Translated, UpstreamProtocol};
+use crate::answer::AnswerReader;
+use crate::config::{Settings, Upstream};
+use crate::error::Error;
+use crate::model::request_context::RequestContext;
+use crate::observe::warning::Warnings;
+use crate::upstream_error::refused::Refused;
+
+/// Upstreams that speak Responses.
+pub(crate) struct Responses;
+
+impl UpstreamProtocol for Responses {
+    fn endpoint(&self) -> &'static str {
+        "responses"
+    }
+
+    fn write_request(
+        &self,
+        client: &ClientRequest<'_>,
+        refused: &[Refused],
+        warnings: &mut Warnings,
+    ) -> Result<Translated, Error> {
+        write_request::write_request(client, Purpose::Answer, refused, warnings)
+    }
+
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error> {
+        count::estimate(client)
+    }
+
+    fn count_path(&self, upstream: &Upstream) -> Option<String> {
+        count::path(upstream)
+    }
+
+    fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
+        count::write_count(client)
+    }
+
+    fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool {
+        refused.may_be_in_responses(context)
+    }
+
+    fn rebuilds_calls(&self) -> bool {
+        true
+    }
+
+    fn remembers_refusals(&self) -> bool {
+        true
+    }
+
+    fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
+        read_answer::reader(context, settings)
+    }
+}

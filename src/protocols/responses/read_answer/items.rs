@@ -1,0 +1,359 @@
+//! Items as they begin and as they are complete: calls, reasoning, and all of an answer's at its end.
+
+use super::machine::Machine;
+use super::place::{Place, of_part};
+use super::slots::{Named, names_of};
+use crate::answer::Output;
+use crate::assemble::call::{Call, CallState};
+use crate::carry::signature::Field;
+use crate::content::is_kept;
+use crate::error::Error;
+use crate::json::{self, Str};
+use crate::protocols::responses::wire::{Arguments, Item, ItemKind, Of, ThoughtKind};
+
+/// A blank line between two texts, escaped.
+const BLANK_LINE: &str = "\\n\\n";
+
+impl Machine {
+    /// An item begins.
+    pub(super) fn add_item(
+        &mut self,
+        item: &Item<'_>,
+        output_index: Option<u64>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if item.kind == ItemKind::Other {
+            self.others_open = self.others_open.saturating_add(1);
+            self.note_other(to);
+            return Ok(());
+        }
+        let (id, call_id) = names_of(item);
+        let named = Named::of(&id, &call_id, output_index);
+        let slot = match self.slots.find_open(item.kind, named) {
+            Some(slot) => slot,
+            None => {
+                let slot = self.slots.open(item.kind, named)?;
+                self.begin_item(slot, to)?;
+                slot
+            }
+        };
+        self.take_names(slot, item, to);
+        match item.arguments {
+            Arguments::None => Ok(()),
+            Arguments::Text(text) => self.take_input(slot, text, to),
+            Arguments::Json(raw) => {
+                self.complete_json(Place { slot, of: Of::Arguments, part: 0 }, raw, to)
+            }
+        }
+    }
+
+    /// Takes the names of a call.
+    fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut Output<'_>) {
+        let (id, call_id) = names_of(item);
+        self.slots.name(slot, Named::of(&id, &call_id, None));
+        let Some(call) = self.slots.get(slot).and_then(|slot| slot.call) else { return };
+        let name = item.name.map(|name| name.decode());
+        let tools = &to.context.tools;
+        let conflicts = self.content.assembly_mut().extend_call(call, |call, _| {
+            call.receive_id(call_id.as_deref().or(id.as_deref()));
+            if item.kind == ItemKind::Custom {
+                call.set_custom();
+            }
+            name.is_some_and(|name| call.receive_name(&name, tools))
+        });
+        if conflicts == Some(true) {
+            to.warn("tool_name_conflict");
+        }
+    }
+
+    /// An item begins: a call takes its place among the blocks.
+    pub(super) fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
+        let Some(kind) = self.slots.get(slot).map(|slot| slot.kind) else { return Ok(()) };
+        if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
+            return Ok(());
+        }
+        self.close_thought(to);
+        if !self.content.begin_call(to)? {
+            return Ok(());
+        }
+        self.start(to);
+        let call = self.content.assembly_mut().add_call(Call::new(false), to)?;
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.call = Some(call);
+        }
+        Ok(())
+    }
+
+    /// Takes more of a call's input.
+    pub(super) fn take_input(
+        &mut self,
+        slot: usize,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        self.extend_call(slot, text.decoded_len(), text.is_blank(), to, |call, scratch| {
+            call.receive_input(text.raw(), scratch);
+        });
+        Ok(())
+    }
+
+    /// Takes all of a call's input.
+    pub(super) fn complete_input(
+        &mut self,
+        place: Place,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        self.extend_call(place.slot, 0, true, to, |call, _| call.receive_full_input(text.raw()));
+        Ok(())
+    }
+
+    /// Takes all of a call's input, which is a JSON object in place of a text.
+    pub(super) fn complete_json(
+        &mut self,
+        place: Place,
+        raw: &str,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        let mut compact = Vec::with_capacity(raw.len());
+        json::compact(&mut compact, raw);
+        let text = json::escaped(&String::from_utf8(compact).unwrap_or_default());
+        self.extend_call(place.slot, 0, true, to, |call, _| call.receive_full_input(&text));
+        Ok(())
+    }
+
+    fn extend_call(
+        &mut self,
+        slot: usize,
+        bytes: usize,
+        is_blank: bool,
+        to: &mut Output<'_>,
+        change: impl FnOnce(&mut Call, &mut String),
+    ) {
+        let Some(call) = self.slots.get(slot).and_then(|slot| slot.call) else { return };
+        let state = self.content.assembly().calls().all().get(call).map(Call::state);
+        if matches!(state, None | Some(CallState::LeftOut)) {
+            return;
+        }
+        self.content.note_progress(bytes, is_blank, to);
+        let assembly = self.content.assembly_mut();
+        assembly.extend_call(call, change);
+        for _ in 0..assembly.take_conflicts(call) {
+            match state == Some(CallState::Closed) {
+                true => to.warn("late_tool_fragment"),
+                false => to.warn("tool_input_conflict"),
+            }
+        }
+    }
+
+    /// An item is complete.
+    pub(super) fn complete_item(
+        &mut self,
+        item: &Item<'_>,
+        output_index: Option<u64>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if item.kind == ItemKind::Other {
+            match self.others_open.checked_sub(1) {
+                Some(fewer) => self.others_open = fewer,
+                None => self.note_other(to),
+            }
+            return Ok(());
+        }
+        let (id, call_id) = names_of(item);
+        let named = Named::of(&id, &call_id, output_index);
+        let slot = match self.slots.find_done(item.kind, named) {
+            Some(slot) => slot,
+            None => {
+                let slot = self.slots.open(item.kind, named)?;
+                self.begin_item(slot, to)?;
+                slot
+            }
+        };
+        self.complete_slot(slot, item, to)
+    }
+
+    /// The item in this slot is complete.
+    fn complete_slot(
+        &mut self,
+        slot: usize,
+        item: &Item<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        self.take_names(slot, item, to);
+        match item.kind {
+            ItemKind::Message => {
+                for (part, said) in item.parts() {
+                    let place = Place { slot, of: of_part(said.kind), part };
+                    if matches!(place.of, Of::Text | Of::Refusal) {
+                        if let Some(text) = said.text {
+                            self.complete(place, text, to)?;
+                        }
+                        self.take_annotations(place, said.annotations, to);
+                    }
+                }
+            }
+            ItemKind::Reasoning => self.complete_thought(slot, item, to)?,
+            ItemKind::Function | ItemKind::Custom => {
+                let place = Place { slot, of: Of::Arguments, part: 0 };
+                match item.arguments {
+                    Arguments::None => {}
+                    Arguments::Text(text) => self.complete(place, text, to)?,
+                    Arguments::Json(raw) => self.complete_json(place, raw, to)?,
+                }
+            }
+            ItemKind::WebSearch => self.complete_search(slot, item, to)?,
+            ItemKind::Other => {}
+        }
+        if let Some(slot) = self.slots.get_mut(slot) {
+            slot.is_cut_off |= item.is_incomplete;
+            slot.is_closed = true;
+        }
+        Ok(())
+    }
+
+    /// Takes the items of a complete answer, as far as they have not come.
+    pub(super) fn take_output(&mut self, output: &str, to: &mut Output<'_>) -> Result<(), Error> {
+        let (mut before, mut others) = ([0usize; 6], 0u64);
+        for raw in json::elements(output).filter(|raw| raw.starts_with('{')) {
+            if self.content.text().is_cut() {
+                return Ok(());
+            }
+            let item = Item::read(raw)?;
+            if item.kind == ItemKind::Other {
+                others = others.saturating_add(1);
+                if others > self.others_noted {
+                    self.note_other(to);
+                }
+                continue;
+            }
+            let Some(before) = before.get_mut(item.kind as usize) else { continue };
+            let (id, call_id) = names_of(&item);
+            let named = Named::of(&id, &call_id, None);
+            let slot = match self.slots.find_in_answer(item.kind, named, *before) {
+                Some(slot) => slot,
+                None => {
+                    let slot = self.slots.open(item.kind, named)?;
+                    self.begin_item(slot, to)?;
+                    slot
+                }
+            };
+            *before = before.saturating_add(1);
+            self.complete_slot(slot, &item, to)?;
+        }
+        Ok(())
+    }
+
+    /// Notes an item that is left out.
+    fn note_other(&mut self, to: &mut Output<'_>) {
+        self.others_noted = self.others_noted.saturating_add(1);
+        to.warn("output_item_dropped");
+    }
+
+    /// Calls that the upstream says it cut off are not run, whatever has come of them.
+    pub(super) fn leave_out_half_calls(&mut self, to: &mut Output<'_>) {
+        let half = self.slots.iter().filter(|slot| slot.is_cut_off).filter_map(|slot| slot.call);
+        for call in half.collect::<Vec<_>>() {
+            self.content.assembly_mut().leave_out_half(call, to);
+        }
+    }
+
+    /// Takes more reasoning.
+    pub(super) fn take_thought(
+        &mut self,
+        place: Place,
+        kind: ThoughtKind,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) {
+        if self.slots.get(place.slot).is_none_or(|slot| slot.thought.is_over) {
+            return;
+        }
+        self.enter_thought(place.slot, to);
+        let Some(slot) = self.slots.get_mut(place.slot) else { return };
+        let (is_shown, begins_part) = slot.thought.take(kind, place.part, text);
+        if !is_shown {
+            return self.content.note_progress(text.decoded_len(), text.is_blank(), to);
+        }
+        if begins_part && let Some(line) = Str::inside(BLANK_LINE) {
+            self.content.push_reasoning(line, Field::Item, to);
+        }
+        self.content.reasoning_mut().note_field(Some(Field::Item));
+        self.content.push_reasoning(text, Field::Item, to);
+    }
+
+    /// Reasoning of this item comes: that of another one is over.
+    fn enter_thought(&mut self, slot: usize, to: &mut Output<'_>) {
+        if self.thought_slot != Some(slot) {
+            self.close_thought(to);
+            self.thought_slot = Some(slot);
+        }
+    }
+
+    /// An item of reasoning is complete.
+    fn complete_thought(
+        &mut self,
+        slot: usize,
+        item: &Item<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        let Some(known) = self.slots.get(slot) else { return Ok(()) };
+        if known.thought.is_over {
+            if item.is_encrypted && !known.thought.is_carried {
+                to.warn("reasoning_item_late");
+            }
+            return Ok(());
+        }
+        for (part, said) in item.parts() {
+            let place = Place { slot, of: of_part(said.kind), part };
+            if let (Of::Thought(_), Some(text)) = (place.of, said.text) {
+                self.complete(place, text, to)?;
+            }
+        }
+        // What nobody sees and no server can read is no block.
+        if item.is_encrypted || item.has_text() {
+            self.enter_thought(slot, to);
+            self.start(to);
+            if let Some(slot) = self.slots.get_mut(slot) {
+                slot.thought.keep_item(item.raw);
+            }
+        }
+        // A call may begin with what is held back, until something else comes.
+        if self.thought_slot == Some(slot) && !self.content.reasoning_mut().is_watched() {
+            self.close_thought(to);
+        }
+        Ok(())
+    }
+
+    /// The open reasoning is over.
+    pub(super) fn close_thought(&mut self, to: &mut Output<'_>) {
+        self.content.end_watch(to);
+        if self.thought_slot.is_none() {
+            return;
+        }
+        self.carry_thought(to);
+        self.content.assembly_mut().end_thinking();
+    }
+
+    /// The open reasoning goes back as its item.
+    pub(super) fn carry_thought(&mut self, to: &mut Output<'_>) {
+        let Some(slot) = self.thought_slot.take() else { return };
+        let id = self.slots.id(slot).map(str::to_owned);
+        let Some(slot) = self.slots.get_mut(slot) else { return };
+        let thought = &mut slot.thought;
+        thought.is_over = true;
+        let (item, is_too_long) = thought.take_item(id.as_deref());
+        if is_too_long {
+            to.warn("signature_too_long");
+        }
+        if let Some(item) = item.filter(|_| is_kept(to)) {
+            self.content.assembly_mut().carry_item(item, to);
+        }
+    }
+
+    /// Bytes that are kept of the open reasoning.
+    pub(super) fn thought_bytes(&self) -> usize {
+        let slot = self.thought_slot.and_then(|slot| self.slots.get(slot));
+        slot.map_or(0, |slot| slot.thought.held_bytes())
+    }
+}

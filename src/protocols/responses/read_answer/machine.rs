@@ -1,0 +1,352 @@
+//! The state of an answer: which item each event belongs to, and in which order items go to the content.
+//!
+//! Texts, reasoning and calls go on as they come. An item is over with its own `done`, with the first content of
+//! another, or with the answer.
+
+use super::outcome::Outcome;
+use super::place::{Place, kind_of, of_part, part_kind};
+use super::said::News;
+use super::slots::{Named, Slots};
+use crate::answer::{AnswerState, Ending, Output, Phase};
+use crate::content::Content;
+use crate::error::Error;
+use crate::json::Str;
+use crate::model::event::Event as Said;
+use crate::model::request_context::RequestContext;
+use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, Response, ThoughtKind};
+use crate::text::names::NameSet;
+
+/// The state of one answer.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) content: Content,
+    pub(super) slots: Slots,
+    pub(super) outcome: Outcome,
+    /// The message has begun.
+    has_started: bool,
+    /// The item whose text came last.
+    text_slot: Option<usize>,
+    /// The item whose reasoning is open.
+    pub(super) thought_slot: Option<usize>,
+    /// An error came, and nothing after it that says more.
+    pub(super) failure: Option<String>,
+    /// Items that are left out: so many have begun, and so many are noted.
+    pub(super) others_open: u64,
+    pub(super) others_noted: u64,
+    /// How often the upstream searched the web.
+    pub(super) searches: u64,
+    pub(super) citations: u32,
+}
+
+impl Machine {
+    /// `ids_used`: the client's ids of calls in the history.
+    pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
+        Self {
+            content: Content::new(context, ids_used),
+            slots: Slots::default(),
+            outcome: Outcome::default(),
+            has_started: false,
+            text_slot: None,
+            thought_slot: None,
+            failure: None,
+            others_open: 0,
+            others_noted: 0,
+            searches: 0,
+            citations: 0,
+        }
+    }
+
+    /// The message begins, if it has not.
+    #[inline]
+    pub(super) fn start(&mut self, to: &mut Output<'_>) {
+        if !self.has_started {
+            self.has_started = true;
+            let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
+            let model = self.outcome.model_for(to.context);
+            to.write(Said::Started { model, input_tokens });
+        }
+    }
+
+    /// Takes an event that says no more than this text.
+    #[inline]
+    pub(super) fn handle_delta(
+        &mut self,
+        place: Place,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        to.report.chunks = to.report.chunks.saturating_add(1);
+        self.take_delta(place, text, to)?;
+        self.content.pump(to);
+        self.check_held(to)
+    }
+
+    /// Takes an event. Gives where its text belongs, if it is a delta.
+    pub(super) fn handle_event(
+        &mut self,
+        kind: EventKind,
+        event: &Event<'_>,
+        raw: &str,
+        to: &mut Output<'_>,
+    ) -> Result<Option<Place>, Error> {
+        to.report.chunks = to.report.chunks.saturating_add(1);
+        let place = self.take_event(kind, event, raw, to)?;
+        if to.phase() != Phase::Ended {
+            self.content.pump(to);
+            self.check_held(to)?;
+        }
+        Ok(place)
+    }
+
+    // Long: a branch for each kind of event.
+    fn take_event(
+        &mut self,
+        kind: EventKind,
+        event: &Event<'_>,
+        raw: &str,
+        to: &mut Output<'_>,
+    ) -> Result<Option<Place>, Error> {
+        match kind {
+            EventKind::Progress => {
+                if let Some(raw) = event.response {
+                    let response = Response::read(raw, to.rules.depth_max)?;
+                    self.outcome.take(&response, to);
+                }
+            }
+            EventKind::ItemAdded | EventKind::ItemDone => {
+                let Some(raw) = event.item else { return Ok(None) };
+                let item = Item::read(raw)?;
+                if to.rules.begins_early {
+                    self.start(to);
+                }
+                match kind {
+                    EventKind::ItemAdded => self.add_item(&item, event.output_index, to)?,
+                    _ => self.complete_item(&item, event.output_index, to)?,
+                }
+            }
+            EventKind::PartAdded | EventKind::PartDone => {
+                let Some(part) = event.part.and_then(Part::read) else { return Ok(None) };
+                let of = of_part(part.kind);
+                let place = self.place(of, event, to)?;
+                match part.text {
+                    Some(text) if kind == EventKind::PartDone => self.complete(place, text, to)?,
+                    Some(text) if self.is_new(place) => self.take_delta(place, text, to)?,
+                    _ => {}
+                }
+                if kind == EventKind::PartDone {
+                    self.take_annotations(place, part.annotations, to);
+                }
+            }
+            EventKind::Delta(of) => {
+                let Some(text) = event.delta else { return Ok(None) };
+                let place = self.place(of, event, to)?;
+                self.take_delta(place, text, to)?;
+                return Ok(Some(place));
+            }
+            EventKind::Done(of) => {
+                let place = self.place(of, event, to)?;
+                match (event.full, event.full_json) {
+                    (Some(text), _) => self.complete(place, text, to)?,
+                    (None, Some(raw)) => self.complete_json(place, raw, to)?,
+                    (None, None) => {}
+                }
+            }
+            EventKind::Annotation => {
+                let Some(annotation) = event.annotation else { return Ok(None) };
+                let place = self.place(Of::Text, event, to)?;
+                self.take_annotation(place, annotation, to);
+            }
+            EventKind::Completed | EventKind::Incomplete | EventKind::Failed => {
+                self.take_end(kind, event.response.unwrap_or("{}"), to)?;
+            }
+            EventKind::Error => self.note_failure(raw),
+            // An error without a name: that of a gateway.
+            EventKind::Unknown
+                if event.error.is_some() || event.name.is_none() && event.complains =>
+            {
+                self.note_failure(raw);
+            }
+            EventKind::Unknown => to.warn("upstream_event_dropped"),
+        }
+        Ok(None)
+    }
+
+    /// Keeps an error. A failed response often follows, which says more.
+    pub(super) fn note_failure(&mut self, raw: &str) {
+        self.failure.get_or_insert_with(|| raw.to_owned());
+    }
+
+    /// Where the text of an event belongs. An item begins where none is open that it could be of.
+    fn place(&mut self, of: Of, event: &Event<'_>, to: &mut Output<'_>) -> Result<Place, Error> {
+        let kind = kind_of(of);
+        let id = event.item_id.map(|id| id.decode());
+        let named = Named { id: id.as_deref(), call_id: None, output_index: event.output_index };
+        let slot = match self.slots.find(kind, named) {
+            Some(slot) => slot,
+            None => {
+                let slot = self.slots.open(kind, named)?;
+                self.begin_item(slot, to)?;
+                slot
+            }
+        };
+        let part = match of {
+            Of::Thought(ThoughtKind::Summary) => event.summary_index.or(event.content_index),
+            _ => event.content_index,
+        };
+        Ok(Place { slot, of, part: part.unwrap_or(0) })
+    }
+
+    /// Whether nothing of a text has come.
+    fn is_new(&mut self, place: Place) -> bool {
+        let Some(part) = part_kind(place.of) else { return false };
+        let said = self.slots.said(place.slot, (part, place.part));
+        said.is_some_and(|said| said.is_empty())
+    }
+
+    /// Takes more of a text.
+    #[inline]
+    fn take_delta(
+        &mut self,
+        place: Place,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if self.content.text().is_cut() {
+            return Ok(());
+        }
+        let is_closed = self.slots.get(place.slot).is_none_or(|slot| slot.is_closed);
+        if is_closed {
+            // All of it has come.
+            to.warn("text_conflict");
+            return Ok(());
+        }
+        if let Some(part) = part_kind(place.of)
+            && let Some(said) = self.slots.said(place.slot, (part, place.part))
+        {
+            said.push(text);
+        }
+        self.take_more(place, text, to)
+    }
+
+    /// Takes all of a text.
+    pub(super) fn complete(
+        &mut self,
+        place: Place,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if self.content.text().is_cut() {
+            return Ok(());
+        }
+        let Some(part) = part_kind(place.of) else {
+            return self.complete_input(place, text, to);
+        };
+        let Some(said) = self.slots.said(place.slot, (part, place.part)) else { return Ok(()) };
+        match said.complete(text) {
+            News::Nothing => Ok(()),
+            News::All => self.take_more(place, text, to),
+            News::Rest(raw) => match Str::inside(&raw) {
+                Some(text) => self.take_more(place, text, to),
+                None => Ok(()),
+            },
+            News::Conflict => {
+                to.warn("text_conflict");
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes what is new of a text.
+    #[inline]
+    fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        self.start(to);
+        match place.of {
+            Of::Text => {
+                self.enter_text(place, text, to)?;
+                self.content.take_text(text, to)
+            }
+            Of::Refusal => {
+                self.enter_text(place, text, to)?;
+                self.content.take_refusal(text, to)
+            }
+            Of::Thought(kind) => {
+                self.take_thought(place, kind, text, to);
+                Ok(())
+            }
+            Of::Arguments | Of::Input => self.take_input(place.slot, text, to),
+        }
+    }
+
+    /// The text of an item comes: the reasoning before it is over, and the text of another item.
+    #[inline]
+    fn enter_text(
+        &mut self,
+        place: Place,
+        text: Str<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if self.thought_slot.is_some() && !text.is_blank() {
+            self.close_thought(to);
+        }
+        if self.text_slot != Some(place.slot) {
+            if self.text_slot.is_some() {
+                self.content.end_text(to)?;
+            }
+            self.text_slot = Some(place.slot);
+        }
+        if to.context.searches {
+            self.keep_text(place, text);
+        }
+        Ok(())
+    }
+
+    /// Whether what waits here is not too much.
+    fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
+        let waiting = self.content.waiting_bytes().saturating_add(self.slots.held_bytes());
+        let thoughts = self.thought_bytes();
+        if waiting.saturating_add(thoughts) > to.rules.waiting_bytes_max
+            || to.writer.held_bytes() > to.rules.response_bytes_max
+        {
+            return Err(Error::answer_too_large());
+        }
+        Ok(())
+    }
+
+    /// Whether the message has begun.
+    pub(super) fn has_started(&self) -> bool {
+        self.has_started
+    }
+
+    /// Whether nothing more of the answer is looked at.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.content.text().is_cut()
+    }
+}
+
+impl AnswerState for Machine {
+    fn begin(&mut self, to: &mut Output<'_>) {
+        self.start(to);
+    }
+
+    /// Only an end event tells that an answer is complete. An error ends it, too.
+    fn is_complete(&self) -> bool {
+        self.has_stopped() || self.failure.is_some()
+    }
+
+    fn ending(&self) -> Ending {
+        match self.content.text().is_cut() {
+            true => Ending::Cut,
+            false if self.failure.is_some() => Ending::Likely,
+            false => Ending::Open,
+        }
+    }
+
+    fn spoken(&self) -> u64 {
+        self.content.telling_pieces()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let held = self.slots.held_bytes().saturating_add(self.thought_bytes());
+        self.content.held_bytes().saturating_add(held)
+    }
+}

@@ -1,0 +1,176 @@
+//! Reads answers in Responses: events in, blocks out. A whole answer is an end event that says everything.
+//!
+//! ```text
+//!  event ─▶ slots: which item ─▶ said: what is new of its text ─▶ content ─▶ assemble ─▶ events
+//!       └─▶ outcome: model, counts, why it stopped
+//! ```
+//!
+//! | step | files, of which `machine` is the state of an answer |
+//! |---|---|
+//! | events to items | `place`, `slots`; `items`, as they begin and as they are complete |
+//! | what an item says | `said`: a text, of which more than one event brings all; `thought`: reasoning; `searches` |
+//! | how it ends | `end`, `outcome` |
+
+mod end;
+mod items;
+mod machine;
+mod outcome;
+mod place;
+mod said;
+mod searches;
+mod slots;
+mod thought;
+
+use crate::answer::json::{ObjectKind, ObjectReader, Taken};
+use crate::answer::{AnswerReader, AnswerState, Output};
+use crate::config::Settings;
+use crate::error::Error;
+use crate::json::DEPTH_LIMIT;
+use crate::model::request_context::RequestContext;
+use crate::protocols::json_answer;
+use crate::protocols::responses::wire::{Event, EventKind, Pattern, Response, Status};
+use crate::sse::{self, Called};
+use machine::Machine;
+use place::Place;
+
+/// Starts to read an answer.
+pub(crate) fn reader(context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
+    let ids_used = std::mem::take(&mut context.ids_used);
+    let machine = Machine::new(context, ids_used);
+    json_answer(Box::new(ResponsesReader { machine, pattern: Pattern::new() }), settings)
+}
+
+/// Reads an answer in Responses.
+#[derive(Debug)]
+struct ResponsesReader {
+    machine: Machine,
+    /// The last event, which the next one is likely to repeat.
+    pattern: Pattern<Place>,
+}
+
+impl ResponsesReader {
+    /// Takes an event that is no repetition.
+    fn handle_event(
+        &mut self,
+        called: Called,
+        object: &str,
+        to: &mut Output<'_>,
+    ) -> Result<Taken, Error> {
+        let mut event = Event::default();
+        let raw = object.trim();
+        if !raw.starts_with('{') || event.fill(raw, to.rules.depth_max).is_err() {
+            return Ok(Taken::Unread);
+        }
+        let is_first = !self.machine.has_started();
+        if event.has_choices && event.name.is_none() && is_first {
+            return Ok(Taken::Other(ObjectKind::Chunks));
+        }
+        let kind = event.kind(called.name_in_responses());
+        if kind == EventKind::Unknown {
+            let name = event.name.map(|name| name.decode());
+            let name = name.as_deref().or_else(|| called.name()).unwrap_or_default();
+            if name == "ping" {
+                return Ok(Taken::Yes { says: false });
+            }
+            if is_first && event.error.is_none() && sse::begins_message(name) {
+                return Ok(Taken::Other(ObjectKind::Messages));
+            }
+            if event.has_output && event.name.is_none() {
+                // All of the answer in one event.
+                return self.handle_response(raw, to);
+            }
+            if let Some(inside) = event.inside {
+                // A gateway put something around it.
+                return self.handle_event(called, inside, to);
+            }
+        }
+        let place = self.machine.handle_event(kind, &event, raw, to)?;
+        self.pattern.learn(object, &event, place);
+        Ok(Taken::Yes { says: true })
+    }
+
+    fn handle_response(&mut self, raw: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+        let Ok(response) = Response::read(raw, to.rules.depth_max) else {
+            return Ok(Taken::Unread);
+        };
+        self.machine.handle_whole(&response, raw, to)?;
+        Ok(Taken::Yes { says: true })
+    }
+}
+
+impl ObjectReader for ResponsesReader {
+    #[inline]
+    fn handle_object(
+        &mut self,
+        called: Called,
+        object: &str,
+        to: &mut Output<'_>,
+    ) -> Result<Taken, Error> {
+        if called.is_plain()
+            && let Some(repeated) = self.pattern.read(object)
+        {
+            self.machine.handle_delta(repeated.place, repeated.text, to)?;
+            return Ok(Taken::Yes { says: true });
+        }
+        self.handle_event(called, object, to)
+    }
+
+    fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
+        let Ok(response) = Response::read(body, to.rules.depth_max) else {
+            return Ok(Taken::Unread);
+        };
+        if response.has_choices && response.output.is_none() {
+            return Ok(Taken::Other(ObjectKind::Chunks));
+        }
+        if response.is_message {
+            return Ok(Taken::Other(ObjectKind::Messages));
+        }
+        match unwrapped(&response) {
+            Some(inside) => self.handle_response(inside, to),
+            None => self.handle_response(body, to),
+        }
+    }
+
+    /// An error in an event of that name is kept: a failed response often follows, which says more.
+    fn handle_error(&mut self, data: &str, _to: &mut Output<'_>) -> Result<(), Error> {
+        self.machine.note_failure(data);
+        Ok(())
+    }
+
+    /// The end mark is not of this protocol. It ends a stream as its connection does.
+    fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        self.machine.end(to)
+    }
+
+    fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+        self.machine.end(to)
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.machine.has_stopped()
+    }
+
+    fn is_whole(&self, body: &str) -> bool {
+        let Ok(response) = Response::read(body, DEPTH_LIMIT) else { return false };
+        let inside = unwrapped(&response).and_then(|it| Response::read(it, DEPTH_LIMIT).ok());
+        let response = inside.unwrap_or(response);
+        response.says_something() && response.status != Status::Running
+    }
+
+    fn state(&self) -> &dyn AnswerState {
+        &self.machine
+    }
+
+    fn state_mut(&mut self) -> &mut dyn AnswerState {
+        &mut self.machine
+    }
+}
+
+/// The response in an object that some gateways put around it, to which the limit of depth has been applied.
+fn unwrapped<'a>(response: &Response<'a>) -> Option<&'a str> {
+    if response.says_something() {
+        return None;
+    }
+    let inside = response.inside?;
+    Response::read(inside, DEPTH_LIMIT).ok()?.says_something().then_some(inside)
+}

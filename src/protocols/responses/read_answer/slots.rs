@@ -1,0 +1,270 @@
+//! The items of an answer, and to which of them an event belongs.
+//!
+//! Names and places say it, where servers give them. Many give none, some change them from event to event, and some
+//! give one place to a text and the call behind it. So the type decides with them, and the last open item of a type
+//! takes what names no other.
+
+use std::collections::BTreeMap;
+
+use super::said::Said;
+use super::thought::Thought;
+use crate::answer::output::BLOCK_BYTES;
+use crate::error::Error;
+use crate::model::limits;
+use crate::protocols::responses::wire::{Item, ItemKind, PartKind};
+use crate::text::names::Names;
+
+/// Most items of an answer. Each becomes a block.
+const ITEMS_MAX: usize = 4096;
+
+/// How many kinds of items there are.
+const KINDS: usize = 6;
+
+/// One item.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) kind: ItemKind,
+    call_id: Option<String>,
+    output_index: Option<u64>,
+    /// All of it has come.
+    pub(super) is_closed: bool,
+    /// Its texts, by what they are and where.
+    texts: BTreeMap<(PartKind, u64), Said>,
+    /// The position of the call that it is, once that has begun.
+    pub(super) call: Option<usize>,
+    /// It was cut off.
+    pub(super) is_cut_off: bool,
+    /// What is known of it, where it is reasoning.
+    pub(super) thought: Thought,
+    /// Its text, if that may be cited.
+    pub(super) cited: String,
+    /// How many sources of its text have come.
+    pub(super) annotations: usize,
+    /// The part whose sources are all here, and how many had come by then.
+    annotated: (Option<u64>, usize),
+    id: Option<String>,
+}
+
+impl Slot {
+    /// How many sources have come of the parts before this one.
+    pub(super) fn annotations_before(&self, part: u64) -> usize {
+        match self.annotated {
+            (Some(last), _) if last >= part => 0,
+            (_, count) => count,
+        }
+    }
+
+    /// All sources of a part are here.
+    pub(super) fn end_annotations(&mut self, part: u64) {
+        if self.annotated.0.is_none_or(|last| last < part) {
+            self.annotated = (Some(part), self.annotations);
+        }
+    }
+}
+
+/// By what an event names its item.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Named<'a> {
+    pub(super) id: Option<&'a str>,
+    pub(super) call_id: Option<&'a str>,
+    pub(super) output_index: Option<u64>,
+}
+
+/// The items of one answer, in the order in which they began.
+#[derive(Debug, Default)]
+pub(super) struct Slots {
+    list: Vec<Slot>,
+    kinds: [OfKind; KINDS],
+    held_bytes: usize,
+}
+
+/// The items of one kind.
+#[derive(Debug, Default)]
+struct OfKind {
+    all: Vec<usize>,
+    /// Those that are open, and some that no longer are.
+    open: Vec<usize>,
+    by_id: Names<'static, usize>,
+    by_call_id: Names<'static, usize>,
+    by_index: BTreeMap<u64, usize>,
+}
+
+impl Slots {
+    pub(super) fn get(&self, slot: usize) -> Option<&Slot> {
+        self.list.get(slot)
+    }
+
+    pub(super) fn get_mut(&mut self, slot: usize) -> Option<&mut Slot> {
+        self.list.get_mut(slot)
+    }
+
+    /// The name of an item.
+    pub(super) fn id(&self, slot: usize) -> Option<&str> {
+        self.list.get(slot)?.id.as_deref()
+    }
+
+    /// All items.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
+        self.list.iter()
+    }
+
+    /// Bytes of names, and of what each item and each of its texts costs.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    fn of(&self, kind: ItemKind) -> Option<&OfKind> {
+        self.kinds.get(kind as usize)
+    }
+
+    /// The item that an event of an item's content belongs to.
+    pub(super) fn find(&mut self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
+        let of_kind = self.kinds.get_mut(kind as usize)?;
+        if let Some(slot) = named.id.and_then(|id| of_kind.by_id.get(id)) {
+            return Some(*slot);
+        }
+        let is_open = |slot: &usize| self.list.get(*slot).is_some_and(|slot| !slot.is_closed);
+        let at_place = named.output_index.and_then(|index| of_kind.by_index.get(&index).copied());
+        if let Some(slot) = at_place.filter(is_open) {
+            return Some(slot);
+        }
+        while of_kind.open.pop_if(|slot| !is_open(slot)).is_some() {}
+        let last = *of_kind.open.last()?;
+        let place = self.list.get(last)?.output_index;
+        // A place of its own is that of an item whose beginning is missing.
+        let is_elsewhere =
+            named.output_index.is_some() && place.is_some() && place != named.output_index;
+        (!is_elsewhere).then_some(last)
+    }
+
+    /// The item that begins anew under names that an open one has; nothing if another one begins.
+    pub(super) fn find_open(&self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
+        let of_kind = self.of(kind)?;
+        let found = match (named.id, named.call_id) {
+            (Some(id), _) => of_kind.by_id.get(id),
+            (None, Some(call_id)) => of_kind.by_call_id.get(call_id),
+            (None, None) => None,
+        };
+        found.copied().filter(|slot| {
+            let is_open = self.list.get(*slot).is_some_and(|slot| !slot.is_closed);
+            is_open && !self.is_another(*slot, named)
+        })
+    }
+
+    /// The item that is complete now; nothing if no event of it has come.
+    pub(super) fn find_done(&mut self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
+        let of_kind = self.of(kind)?;
+        let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
+        let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
+        let by_name = by_id.or(by_call_id).filter(|slot| !self.is_another(*slot, named));
+        if by_name.or(by_call_id).is_some() {
+            return by_name.or(by_call_id);
+        }
+        let unnamed = Named { id: None, ..named };
+        self.find(kind, unnamed).filter(|slot| !self.is_another(*slot, named))
+    }
+
+    /// The item of a complete answer: by its names, or it is the next of its kind. `before`: so many of its kind stand
+    /// before it.
+    pub(super) fn find_in_answer(
+        &self,
+        kind: ItemKind,
+        named: Named<'_>,
+        before: usize,
+    ) -> Option<usize> {
+        let of_kind = self.of(kind)?;
+        let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
+        let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
+        let by_place = || of_kind.all.get(before).copied();
+        let found = by_id.filter(|slot| !self.is_another(*slot, named)).or(by_call_id);
+        found.or_else(|| by_place().filter(|slot| !self.is_another(*slot, named)))
+    }
+
+    /// Whether the names are those of another call than this.
+    fn is_another(&self, slot: usize, named: Named<'_>) -> bool {
+        let known = self.list.get(slot).and_then(|slot| slot.call_id.as_deref());
+        named.call_id.is_some() && known.is_some() && named.call_id != known
+    }
+
+    /// Adds an item.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub(super) fn open(&mut self, kind: ItemKind, named: Named<'_>) -> Result<usize, Error> {
+        let slot = self.list.len();
+        if slot >= ITEMS_MAX {
+            return Err(limits::answer_exceeded("output items"));
+        }
+        self.list.push(Slot {
+            kind,
+            call_id: None,
+            output_index: named.output_index,
+            is_closed: false,
+            texts: BTreeMap::new(),
+            call: None,
+            is_cut_off: false,
+            thought: Thought::default(),
+            cited: String::new(),
+            annotations: 0,
+            annotated: (None, 0),
+            id: None,
+        });
+        self.held_bytes = self.held_bytes.saturating_add(BLOCK_BYTES);
+        if let Some(of_kind) = self.kinds.get_mut(kind as usize) {
+            of_kind.all.push(slot);
+            of_kind.open.push(slot);
+            if let Some(index) = named.output_index {
+                of_kind.by_index.insert(index, slot);
+            }
+        }
+        self.name(slot, named);
+        Ok(slot)
+    }
+
+    /// Notes names of an item.
+    pub(super) fn name(&mut self, slot: usize, named: Named<'_>) {
+        let Some(known) = self.list.get_mut(slot) else { return };
+        let Some(of_kind) = self.kinds.get_mut(known.kind as usize) else { return };
+        let mut note = |names: &mut Names<'static, usize>, name: &str| {
+            if names.get(name) != Some(&slot) {
+                self.held_bytes = self.held_bytes.saturating_add(name.len()).saturating_add(64);
+                names.insert(name.to_owned(), slot);
+            }
+        };
+        if let Some(id) = named.id {
+            known.id.get_or_insert_with(|| id.to_owned());
+            note(&mut of_kind.by_id, id);
+        }
+        if let (Some(call_id), None) = (named.call_id, &known.call_id) {
+            known.call_id = Some(call_id.to_owned());
+            note(&mut of_kind.by_call_id, call_id);
+        }
+    }
+
+    /// What has come of a text of an item.
+    pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut Said> {
+        let held_bytes = &mut self.held_bytes;
+        let texts = &mut self.list.get_mut(slot)?.texts;
+        Some(texts.entry(part).or_insert_with(|| {
+            *held_bytes = held_bytes.saturating_add(BLOCK_BYTES);
+            Said::default()
+        }))
+    }
+}
+
+impl<'a> Named<'a> {
+    /// The names of an item, decoded.
+    pub(super) fn of(
+        id: &'a Option<String>,
+        call_id: &'a Option<String>,
+        item_at: Option<u64>,
+    ) -> Self {
+        Self { id: id.as_deref(), call_id: call_id.as_deref(), output_index: item_at }
+    }
+}
+
+/// The names of an item.
+pub(super) fn names_of(item: &Item<'_>) -> (Option<String>, Option<String>) {
+    let owned = |text: Option<crate::json::Str<'_>>| text.map(|text| text.decode().into_owned());
+    (owned(item.id), owned(item.call_id))
+}

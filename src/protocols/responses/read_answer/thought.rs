@@ -1,0 +1,106 @@
+//! One item of reasoning: what of it is shown, and what goes back with the next turn.
+
+use crate::json::{self, Str};
+use crate::protocols::responses::wire::ThoughtKind;
+
+/// So much of its texts is kept. A signature holds no more.
+const KEPT_BYTES_MAX: usize = 192 << 10;
+
+/// One item of reasoning.
+#[derive(Debug, Default)]
+pub(super) struct Thought {
+    /// Which of its texts are shown: the first that come.
+    kind: Option<ThoughtKind>,
+    /// The place of the last text that is shown.
+    last: Option<u64>,
+    /// Its texts, escaped, for servers that never send the item.
+    texts: Vec<(ThoughtKind, u64, String)>,
+    kept_bytes: usize,
+    /// The item, as it was written.
+    item: Option<String>,
+    /// Its block is over.
+    pub(super) is_over: bool,
+    /// The item itself was carried, and not what was made of its texts.
+    pub(super) is_carried: bool,
+}
+
+impl Thought {
+    /// Takes a text, or more of one. Says whether it is shown, and whether a blank line is due before it.
+    pub(super) fn take(&mut self, kind: ThoughtKind, at: u64, text: Str<'_>) -> (bool, bool) {
+        self.keep(kind, at, text);
+        let is_shown = *self.kind.get_or_insert(kind) == kind;
+        let begins_part = is_shown && self.last.is_some_and(|last| last != at);
+        if is_shown {
+            self.last = Some(at);
+        }
+        (is_shown, begins_part)
+    }
+
+    fn keep(&mut self, kind: ThoughtKind, at: u64, text: Str<'_>) {
+        self.kept_bytes = self.kept_bytes.saturating_add(text.raw().len()).saturating_add(8);
+        if self.kept_bytes > KEPT_BYTES_MAX {
+            self.texts.clear();
+            return;
+        }
+        match self.texts.last_mut() {
+            Some((last_kind, last, before)) if (*last_kind, *last) == (kind, at) => {
+                before.push_str(text.raw());
+            }
+            _ => self.texts.push((kind, at, text.raw().to_owned())),
+        }
+    }
+
+    /// Bytes that are kept.
+    pub(super) fn held_bytes(&self) -> usize {
+        let texts = if self.kept_bytes > KEPT_BYTES_MAX { 0 } else { self.kept_bytes };
+        texts.saturating_add(self.item.as_ref().map_or(0, String::len))
+    }
+
+    /// Keeps the item.
+    pub(super) fn keep_item(&mut self, raw: &str) {
+        self.item = Some(raw.to_owned());
+        self.texts = Vec::new();
+        self.kept_bytes = 0;
+    }
+
+    /// The item that goes back, as it was written, or as it is made of its texts. Says whether it is too long.
+    pub(super) fn take_item(&mut self, id: Option<&str>) -> (Option<String>, bool) {
+        if let Some(item) = self.item.take() {
+            self.is_carried = true;
+            return (Some(item), false);
+        }
+        let texts = std::mem::take(&mut self.texts);
+        let is_too_long = self.kept_bytes > KEPT_BYTES_MAX;
+        (compose(id, &texts), is_too_long)
+    }
+}
+
+/// An item of reasoning with these texts.
+fn compose(id: Option<&str>, texts: &[(ThoughtKind, u64, String)]) -> Option<String> {
+    if texts.iter().all(|(_, _, text)| json::trim_start_raw(text).is_empty()) {
+        return None;
+    }
+    let mut out = Vec::new();
+    let mut json = json::Writer::new(&mut out);
+    json.begin_object().kind("reasoning");
+    if let Some(id) = id {
+        json.key("id").text(id);
+    }
+    let list = |json: &mut json::Writer<'_>, wanted: ThoughtKind, name: &'static str| {
+        json.begin_array();
+        for (_, _, text) in texts.iter().filter(|(kind, _, _)| *kind == wanted) {
+            json.value().begin_object().kind(name);
+            json.key("text").string(|out| json::push_whole(out, text));
+            json.end_object();
+        }
+        json.end_array();
+    };
+    json.key("summary");
+    list(&mut json, ThoughtKind::Summary, "summary_text");
+    if texts.iter().any(|(kind, _, _)| *kind == ThoughtKind::Raw) {
+        json.key("content");
+        list(&mut json, ThoughtKind::Raw, "reasoning_text");
+    }
+    json.end_object();
+    String::from_utf8(out).ok()
+}

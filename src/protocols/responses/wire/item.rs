@@ -1,0 +1,191 @@
+//! One item of an answer.
+
+use super::{filled, list, object, text};
+use crate::json::{self, Error, Reader, Str, ValueKind};
+use crate::text::words;
+
+/// One item of an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Item<'a> {
+    /// All of it, as it was written.
+    pub(crate) raw: &'a str,
+    /// What it is.
+    pub(crate) kind: ItemKind,
+    /// The name of the item.
+    pub(crate) id: Option<Str<'a>>,
+    /// The name of the call, by which its result names it.
+    pub(crate) call_id: Option<Str<'a>>,
+    /// The tool.
+    pub(crate) name: Option<Str<'a>>,
+    /// The arguments of a function, or the input of a custom tool.
+    pub(crate) arguments: Arguments<'a>,
+    /// It was cut off.
+    pub(crate) is_incomplete: bool,
+    /// It failed.
+    pub(crate) has_failed: bool,
+    /// The parts of its content.
+    pub(crate) content: Option<&'a str>,
+    /// Its content, where that is one text.
+    pub(crate) content_text: Option<Str<'a>>,
+    /// The parts of a summary.
+    pub(crate) summary: Option<&'a str>,
+    /// There is `encrypted_content`.
+    pub(crate) is_encrypted: bool,
+    /// What a search did.
+    pub(crate) action: Option<&'a str>,
+}
+
+/// What an item is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ItemKind {
+    /// A text.
+    #[default]
+    Message,
+    /// Reasoning.
+    Reasoning,
+    /// A call of a function.
+    Function,
+    /// A call of a custom tool.
+    Custom,
+    /// A search of the web that the upstream ran.
+    WebSearch,
+    /// Anything else.
+    Other,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Arguments<'a> {
+    /// None yet.
+    #[default]
+    None,
+    /// A text.
+    Text(Str<'a>),
+    /// A JSON object.
+    Json(&'a str),
+}
+
+impl<'a> Item<'a> {
+    /// Reads an item whose text is known to be JSON.
+    ///
+    /// # Errors
+    /// It is no object.
+    pub(crate) fn read(raw: &'a str) -> Result<Self, Error> {
+        let mut reader = Reader::of(raw);
+        let reader = &mut reader;
+        let mut item = Self { raw, ..Self::default() };
+        let mut kind = None;
+        reader.begin_object()?;
+        while let Some(key) = reader.next_key()? {
+            match key.raw() {
+                "type" => kind = filled(reader)?,
+                "id" => item.id = filled(reader)?,
+                "call_id" => item.call_id = filled(reader)?,
+                "name" => item.name = filled(reader)?,
+                "arguments" | "input" => match reader.kind()? {
+                    ValueKind::Object => item.arguments = Arguments::Json(reader.skip()?),
+                    _ => item.arguments = text(reader)?.map_or(Arguments::None, Arguments::Text),
+                },
+                "status" => {
+                    let status = reader.string_or_skip()?;
+                    item.is_incomplete = status.is_some_and(|status| status == "incomplete");
+                    item.has_failed = status.is_some_and(|status| status == "failed");
+                }
+                "content" => match reader.kind()? {
+                    ValueKind::String => item.content_text = text(reader)?,
+                    _ => item.content = list(reader)?,
+                },
+                "summary" => item.summary = list(reader)?,
+                "encrypted_content" => item.is_encrypted = text(reader)?.is_some(),
+                "action" => item.action = object(reader)?,
+                _ => drop(reader.skip()?),
+            }
+        }
+        reader.end()?;
+        item.kind = kind.map_or(ItemKind::Message, |kind| ItemKind::of(&kind.decode()));
+        Ok(item)
+    }
+
+    /// The parts of its content and its summary that are texts, each with its place.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, Part<'a>)> {
+        let parts = |list: Option<&'a str>| {
+            let elements = list.into_iter().flat_map(json::elements);
+            (0..).zip(elements).filter_map(|(at, raw)| Some((at, Part::read(raw)?)))
+        };
+        let text = self.content_text.map(|text| {
+            let kind =
+                if self.kind == ItemKind::Reasoning { PartKind::Raw } else { PartKind::Text };
+            (0, Part { kind, text: Some(text), annotations: None })
+        });
+        parts(self.summary).chain(parts(self.content)).chain(text)
+    }
+
+    /// Whether one of its parts has a text.
+    pub(crate) fn has_text(&self) -> bool {
+        self.parts().any(|(_, part)| part.text.is_some_and(|text| !text.is_blank()))
+    }
+}
+
+impl ItemKind {
+    /// By the item's type.
+    fn of(name: &str) -> Self {
+        match name {
+            "message" => Self::Message,
+            "reasoning" => Self::Reasoning,
+            "function_call" | "tool_call" => Self::Function,
+            "custom_tool_call" => Self::Custom,
+            "web_search_call" => Self::WebSearch,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A part of an item.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part<'a> {
+    /// What it is.
+    pub(crate) kind: PartKind,
+    /// Its text, unless that is empty.
+    pub(crate) text: Option<Str<'a>>,
+    /// The sources of the text.
+    pub(crate) annotations: Option<&'a str>,
+}
+
+/// What a part is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PartKind {
+    /// What the model says.
+    Text,
+    /// What the model says as it refuses.
+    Refusal,
+    /// A part of the summary of what the model thinks.
+    Summary,
+    /// What the model thinks, word for word.
+    Raw,
+}
+
+impl<'a> Part<'a> {
+    /// Reads a part; nothing if it is none with a text.
+    pub(crate) fn read(raw: &'a str) -> Option<Self> {
+        let mut reader = Reader::of(raw);
+        let reader = &mut reader;
+        let (mut kind, mut said, mut annotations) = (None, None, None);
+        reader.begin_object().ok()?;
+        while let Some(key) = reader.next_key().ok()? {
+            match key.raw() {
+                "type" => kind = filled(reader).ok()?,
+                "text" | "refusal" => said = text(reader).ok()?.or(said),
+                "annotations" => annotations = list(reader).ok()?,
+                _ => drop(reader.skip().ok()?),
+            }
+        }
+        let kind = match kind?.decode().as_ref() {
+            "output_text" | "text" => PartKind::Text,
+            "refusal" => PartKind::Refusal,
+            "summary_text" => PartKind::Summary,
+            name if words::has(name, "reasoning") => PartKind::Raw,
+            _ => return None,
+        };
+        Some(Self { kind, text: said, annotations })
+    }
+}

@@ -1,0 +1,112 @@
+//! The assistant's turns: reasoning, texts and calls, each an item at its place.
+
+use super::input::{InputWriter, begin_message};
+use super::reasoning::{items_of, write_items};
+use crate::error::Error;
+use crate::json::{Writer, escape};
+use crate::model::{Block, ToolUse};
+
+impl<'a> InputWriter<'_, 'a> {
+    /// The assistant's turn. `calls_follow`: the turn behind it is the assistant's, too, and has calls.
+    pub(super) fn assistant(
+        &mut self,
+        blocks: &[Block<'a>],
+        calls_follow: bool,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        self.ids.begin_message();
+        let last_call = blocks.iter().rposition(|block| matches!(block, Block::ToolUse(_)));
+        let mut rest = blocks;
+        while let [block, behind @ ..] = rest {
+            rest = behind;
+            match block {
+                Block::Thinking { .. } => self.thoughts.extend(items_of(block)),
+                Block::Note => {}
+                Block::ToolUse(call) => self.call(call, json)?,
+                block => {
+                    // What the server's own tools did is told in one message, and each text of the model in one.
+                    let told = match block {
+                        Block::Text(_) => 0,
+                        _ => rest.iter().take_while(|next| is_told(next)).count(),
+                    };
+                    let (said, behind) = rest.split_at_checked(told).unwrap_or_default();
+                    rest = behind;
+                    let at = blocks.len().saturating_sub(rest.len());
+                    let before_call = calls_follow || last_call.is_some_and(|last| last >= at);
+                    self.words_of(block, said, before_call, json)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A message with what blocks say, in lines. Its content is a string: the one form that all servers read without an
+    /// `id` of the message.
+    fn words_of(
+        &mut self,
+        first: &Block<'a>,
+        others: &[Block<'a>],
+        before_call: bool,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Error> {
+        let (start, reasoning_bytes) = (json.out().len(), self.reasoning_bytes);
+        self.write_thoughts(json);
+        begin_message(json, "assistant").value().out().push(b'"');
+        let from = json.out().len();
+        self.words.push_said(json.out(), first)?;
+        for block in others {
+            let before = json.out().len();
+            if before > from {
+                escape(json.out(), "\n");
+            }
+            let said = json.out().len();
+            self.words.push_said(json.out(), block)?;
+            if json.out().len() == said {
+                json.out().truncate(before);
+            }
+        }
+        if json.out().len() == from {
+            // It says nothing. The reasoning is left to what follows.
+            json.out().truncate(start);
+            self.reasoning_bytes = reasoning_bytes;
+            return Ok(());
+        }
+        self.thoughts.clear();
+        json.out().push(b'"');
+        if self.profile().message_phase {
+            json.key("phase").text(if before_call { "commentary" } else { "final_answer" });
+        }
+        json.end_object();
+        Ok(())
+    }
+
+    /// Writes the reasoning that led to what follows.
+    fn write_thoughts(&mut self, json: &mut Writer<'_>) {
+        for items in &self.thoughts {
+            self.reasoning_bytes = self.reasoning_bytes.saturating_add(items.len());
+            write_items(items, json);
+        }
+    }
+
+    fn call(&mut self, call: &ToolUse<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
+        self.write_thoughts(json);
+        self.thoughts.clear();
+        json.make_room();
+        let name = call.name.decode();
+        let toolset = call.toolset.map(|toolset| toolset.decode());
+        let outgoing = self.tools.outgoing_name(&name, toolset.as_deref());
+        let id = self.ids.id(call.id.decode(), &outgoing);
+        json.begin_object().kind("function_call");
+        json.key("call_id").text(id).key("name").text(&outgoing);
+        json.key("arguments");
+        let schema = self.tools.schema_of(&name);
+        self.words.write_arguments(call, schema, self.warnings, json)?;
+        json.end_object();
+        Ok(())
+    }
+}
+
+/// Whether a block is told in the message of the one before it.
+fn is_told(block: &Block<'_>) -> bool {
+    !matches!(block, Block::Text(_) | Block::ToolUse(_) | Block::Thinking { .. } | Block::Note)
+}

@@ -1,0 +1,180 @@
+//! Turns to the `input` of Responses.
+//!
+//! ```text
+//!  assistant  reasoning        the items as they came, before what they led to
+//!             a text           1 message
+//!             a tool call      1 function_call
+//!  user       tool results     n function_call_output
+//!             everything else  1 message
+//!  system     in the middle    1 message of the role developer
+//! ```
+
+use super::parts::{begin_text, end_text};
+use crate::carry::tool_id::Outgoing;
+use crate::dialect::profile::{Profile, SystemField, ToolOutputParts};
+use crate::error::Error;
+use crate::history::beginning;
+use crate::json::Writer;
+use crate::model::turn::{Turn, calls};
+use crate::model::{Block, ToolResult};
+use crate::observe::warning::Warnings;
+use crate::protocols::words::{SystemPrompt, Words, is_cached, push, push_joined, push_system};
+use crate::tools::ToolSet;
+
+/// Most cache breakpoints that an upstream takes in one request.
+const BREAKPOINTS_MAX: usize = 4;
+
+/// Writes the items of one request.
+pub(super) struct InputWriter<'r, 'a> {
+    pub(super) words: Words<'r, 'a>,
+    pub(super) tools: &'r ToolSet<'a>,
+    pub(super) ids: Outgoing<'a>,
+    pub(super) warnings: &'r mut Warnings,
+    pub(super) system: SystemPrompt<'a>,
+    /// How many breakpoints are still passed over, so that the last ones are written.
+    passed_over: usize,
+    /// Results whose images and files wait for the message of the user, and their ids.
+    pub(super) attached: Vec<(String, ToolResult<'a>)>,
+    /// Reasoning that has led to nothing yet. What never does is refused, and left out.
+    pub(super) thoughts: Vec<String>,
+    /// Bytes of reasoning that were written.
+    pub(super) reasoning_bytes: usize,
+}
+
+impl<'r, 'a> InputWriter<'r, 'a> {
+    pub(super) fn new(
+        words: Words<'r, 'a>,
+        tools: &'r ToolSet<'a>,
+        system: SystemPrompt<'a>,
+        warnings: &'r mut Warnings,
+    ) -> Self {
+        Self {
+            words,
+            tools,
+            ids: Outgoing::new(words.profile.id_style, words.profile.max_id_length),
+            warnings,
+            system,
+            passed_over: 0,
+            attached: Vec::new(),
+            thoughts: Vec::new(),
+            reasoning_bytes: 0,
+        }
+    }
+
+    /// Writes all items, as an array. Gives how many bytes of reasoning are among them.
+    ///
+    /// # Errors
+    /// A block that this upstream cannot take and that must not be lost.
+    pub(super) fn write(
+        mut self,
+        mut turns: Vec<Turn<'a>>,
+        json: &mut Writer<'_>,
+    ) -> Result<usize, Error> {
+        self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
+        json.begin_array();
+        if self.profile().system_field == SystemField::Developer && !self.system.is_empty() {
+            self.system_message(json);
+        }
+        let is_user = |turn: &Turn<'a>| matches!(turn, Turn::User(_));
+        if self.profile().alternating_roles && beginning::is_missing(&turns)
+            || !turns.iter().any(is_user)
+        {
+            self.warnings.add("beginning_missing");
+            beginning::put_before(&mut turns);
+        }
+        let mut turns = turns.into_iter();
+        while let Some(turn) = turns.next() {
+            match turn {
+                Turn::System(texts) => {
+                    begin_message(json, "developer").begin_array();
+                    begin_text(json);
+                    push_joined(json.out(), texts);
+                    end_text(json, false);
+                    json.end_array().end_object();
+                }
+                Turn::Assistant(blocks) => {
+                    let calls_follow = match turns.as_slice().first() {
+                        Some(Turn::Assistant(next)) => calls(next).next().is_some(),
+                        _ => false,
+                    };
+                    self.assistant(&blocks, calls_follow, json)?;
+                }
+                Turn::User(user) => {
+                    self.thoughts.clear();
+                    self.user(user, json)?;
+                }
+            }
+        }
+        json.end_array();
+        Ok(self.reasoning_bytes)
+    }
+
+    pub(super) fn profile(&self) -> &'r Profile {
+        self.words.profile
+    }
+
+    fn breakpoints(&self, turns: &[Turn<'_>]) -> usize {
+        if !self.profile().cache_breakpoints {
+            return 0;
+        }
+        let users = turns.iter().filter_map(|turn| match turn {
+            Turn::User(user) => Some(user),
+            _ => None,
+        });
+        let users = users.map(|user| {
+            let results = user.results.iter().filter(|result| self.caches(result)).count();
+            user.items.iter().filter(|item| is_cached(item)).count().saturating_add(results)
+        });
+        let system = match self.profile().system_field {
+            SystemField::Developer => self.system.texts.iter().filter(|text| text.cached).count(),
+            SystemField::Instructions => 0,
+        };
+        users.fold(system, usize::saturating_add)
+    }
+
+    /// Whether the client wants the prompt cached up to a result, and the upstream has a place for that.
+    pub(super) fn caches(&self, result: &ToolResult<'_>) -> bool {
+        let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
+        self.takes_parts() && result.content.iter().any(is_cached)
+    }
+
+    pub(super) fn takes_parts(&self) -> bool {
+        self.profile().tool_output_parts != ToolOutputParts::Text
+    }
+
+    /// Whether a breakpoint is written for something that the client wants cached.
+    pub(super) fn breakpoint(&mut self, cached: bool) -> bool {
+        if !cached || !self.profile().cache_breakpoints {
+            return false;
+        }
+        let due = self.passed_over == 0;
+        self.passed_over = self.passed_over.saturating_sub(1);
+        due
+    }
+
+    fn system_message(&mut self, json: &mut Writer<'_>) {
+        begin_message(json, "developer").begin_array();
+        for text in std::mem::take(&mut self.system.texts) {
+            begin_text(json);
+            push(json.out(), text.text);
+            let due = self.breakpoint(text.cached);
+            end_text(json, due);
+        }
+        if self.system.schema.is_some() {
+            begin_text(json);
+            push_system(json.out(), &self.system);
+            end_text(json, false);
+        }
+        json.end_array().end_object();
+    }
+}
+
+/// Opens a message; its content follows.
+pub(super) fn begin_message<'j, 'o>(
+    json: &'j mut Writer<'o>,
+    role: &'static str,
+) -> &'j mut Writer<'o> {
+    json.make_room();
+    json.begin_object().kind("message");
+    json.key("role").text(role).key("content")
+}

@@ -1,0 +1,63 @@
+//! A decided request to a Responses request: what becomes of each field, and the order of the steps.
+//!
+//! `input` is the last member, so that a request begins with all of the request before it, but for two brackets.
+
+mod assistant;
+mod fields;
+mod input;
+mod parts;
+mod reasoning;
+mod user;
+
+pub(super) use reasoning::{items_of, tokens_of};
+
+use crate::dialect::profile::SystemField;
+use crate::error::Error;
+use crate::json::Writer;
+use crate::model::request_context::RequestContext;
+use crate::observe::warning::Warnings;
+use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::decide::{Decided, decide};
+use crate::protocols::upstream::Translated;
+use crate::protocols::words::{Words, push_system};
+use crate::tokens;
+use crate::upstream_error::refused::Refused;
+use fields::Asked;
+use input::InputWriter;
+
+/// Writes a request without what the upstream refused.
+pub(super) fn write_request(
+    client: &ClientRequest<'_>,
+    purpose: Purpose,
+    refused: &[Refused],
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    decide(client, purpose, refused, warnings, translate)
+}
+
+fn translate(
+    decided: Decided<'_, '_>,
+    context: &mut RequestContext,
+    warnings: &mut Warnings,
+) -> Result<Vec<u8>, Error> {
+    let Decided { request, body, headers, profile, model, system, turns, tools, effective } =
+        decided;
+    let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
+    let mut json = Writer::new(&mut out);
+    json.begin_object().key("model").text(model);
+    let asked = Asked { request: &request, effective, headers, profile };
+    asked.write(context, warnings, &mut json)?;
+    let schema_bytes = system.schema.map_or(0, str::len);
+    if profile.system_field == SystemField::Instructions && !system.is_empty() {
+        json.key("instructions").string(|out| push_system(out, &system));
+    }
+    tools.write_flat(&mut json);
+    let words = Words { profile, body, file_urls: true };
+    let writer = InputWriter::new(words, &tools, system, warnings);
+    let reasoning_bytes = writer.write(turns, json.key("input"))?;
+    json.end_object();
+    // What is sent beside what the estimate looked at.
+    let more = tokens_of(reasoning_bytes).saturating_add(tokens::tokens_of(schema_bytes as u64));
+    context.input_tokens = context.input_tokens.saturating_add(more);
+    Ok(out)
+}

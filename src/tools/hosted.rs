@@ -1,0 +1,195 @@
+//! Tools that the upstream runs by itself.
+
+use super::choice::SentChoice;
+use super::definition::left_out;
+use super::offer::Server;
+use crate::dialect::profile::{Profile, WebSearch};
+use crate::error::Error;
+use crate::json::{self, Reader, Str, Writer};
+use crate::model::path_at;
+use crate::model::tool::{ChoiceMode, ToolDefinition};
+use crate::observe::warning::Warnings;
+use crate::text::words;
+
+/// What is sent of the tools that the upstream runs by itself.
+#[derive(Debug, Default)]
+pub(super) struct Hosted {
+    /// `web_search_options` of Chat Completions.
+    pub(super) options: Option<String>,
+    /// Elements of `tools` of Responses.
+    pub(super) tools: Vec<String>,
+    /// `max_tool_calls` of Responses, which counts no functions.
+    pub(super) calls_max: Option<u64>,
+}
+
+/// What a request says beside its server tools.
+#[derive(Clone, Copy)]
+pub(super) struct Beside<'b> {
+    /// The body, for the paths of errors.
+    pub(super) body: &'b str,
+    pub(super) mode: Option<&'b ChoiceMode<'b>>,
+    /// There are functions, too.
+    pub(super) functions: bool,
+}
+
+impl Hosted {
+    /// A search that the upstream runs; all other server tools are left out.
+    ///
+    /// # Errors
+    /// A server tool that is left out is forced, or the only tool.
+    pub(super) fn new(
+        servers: &[Server<'_>],
+        beside: Beside<'_>,
+        profile: &Profile,
+        warnings: &mut Warnings,
+    ) -> Result<Self, Error> {
+        let Beside { body, mode, functions } = beside;
+        let mut hosted = Self::default();
+        let searches = profile.web_search == WebSearch::Responses
+            && servers.iter().any(|server| server.name == "web_search");
+        for server in servers {
+            let forced = matches!(mode, Some(ChoiceMode::Tool(name)) if *name == server.name);
+            match (server.name, profile.web_search) {
+                ("web_search", WebSearch::WebSearchOptions) if !forced => {
+                    let options = web_search_options(&server.definition, body, warnings)?;
+                    hosted.options = Some(options);
+                }
+                // Where it is one of several tools, there is no word for it.
+                ("web_search", WebSearch::Responses) if !forced || !functions => {
+                    hosted.tools.push(web_search_tool(&server.definition, body, warnings)?);
+                    hosted.calls_max = server.definition.rare().max_uses;
+                }
+                // The upstream's search opens pages by itself.
+                ("web_fetch", _) if searches && !forced => {}
+                _ => leave_out(server, body, forced || !functions && !searches, warnings)?,
+            }
+        }
+        if mode == Some(&ChoiceMode::None) {
+            hosted = Self::default();
+        }
+        Ok(hosted)
+    }
+
+    /// The choice where the tools are the upstream's own alone.
+    pub(super) fn choice(&self, beside: Beside<'_>, profile: &Profile) -> Option<SentChoice> {
+        if beside.functions || self.tools.is_empty() {
+            return None;
+        }
+        match beside.mode? {
+            ChoiceMode::Any | ChoiceMode::Tool(_) => Some(SentChoice::any(profile)),
+            ChoiceMode::Auto | ChoiceMode::None => None,
+        }
+    }
+
+    /// Whether the upstream may search.
+    pub(super) fn searches(&self) -> bool {
+        self.options.is_some() || !self.tools.is_empty()
+    }
+}
+
+/// The element of `tools` for the web search tool `definition`.
+fn web_search_tool(
+    definition: &ToolDefinition<'_>,
+    body: &str,
+    warnings: &mut Warnings,
+) -> Result<String, Error> {
+    let rare = definition.rare();
+    for limit in &rare.limits {
+        if !matches!(*limit, "allowed_domains" | "max_uses") {
+            left_out(warnings, body, definition.at, limit)?;
+        }
+    }
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object().kind("web_search");
+    if let Some(domains) = rare.allowed_domains.filter(|domains| *domains != "null") {
+        let in_path = |error: json::Error| {
+            error.in_key("allowed_domains").in_key(&path_at(body, definition.at))
+        };
+        let domains = read_domains(domains).map_err(in_path)?;
+        if !domains.is_empty() {
+            json.key("filters").begin_object().key("allowed_domains").begin_array();
+            for domain in domains {
+                json.str(domain);
+            }
+            json.end_array().end_object();
+        }
+    }
+    if let Some(location) = rare.user_location {
+        json.key("user_location").begin_object().kind("approximate");
+        copy_location(location, &mut json)
+            .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;
+        json.end_object();
+    }
+    json.end_object();
+    Ok(words::lossy(&out).into_owned())
+}
+
+fn read_domains(array: &str) -> Result<Vec<Str<'_>>, json::Error> {
+    let mut reader = Reader::new(array, 2);
+    let mut domains = Vec::new();
+    reader.begin_array()?;
+    while reader.next_element()? {
+        domains.push(reader.string()?);
+    }
+    Ok(domains)
+}
+
+/// A server tool is left out. That is an error if the client would then wait for it in vain.
+fn leave_out(
+    server: &Server<'_>,
+    body: &str,
+    needed: bool,
+    warnings: &mut Warnings,
+) -> Result<(), Error> {
+    if needed || warnings.strict() {
+        let path = path_at(body, server.definition.at);
+        return Err(Error::unsupported_kind(&path, &format!("the server tool {}", server.name)));
+    }
+    warnings.add_named("dropped", &server.definition.tool_type);
+    Ok(())
+}
+
+/// The value of `web_search_options` for the web search tool `definition`. Its limits have no counterpart.
+fn web_search_options(
+    definition: &ToolDefinition<'_>,
+    body: &str,
+    warnings: &mut Warnings,
+) -> Result<String, Error> {
+    for limit in &definition.rare().limits {
+        left_out(warnings, body, definition.at, limit)?;
+    }
+    let mut out = Vec::new();
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    if let Some(location) = definition.rare().user_location {
+        json.key("user_location").begin_object().kind("approximate");
+        json.key("approximate").begin_object();
+        copy_location(location, &mut json)
+            .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;
+        json.end_object().end_object();
+    }
+    json.end_object();
+    Ok(words::lossy(&out).into_owned())
+}
+
+fn copy_location(location: &str, json: &mut Writer<'_>) -> Result<(), json::Error> {
+    let mut reader = Reader::new(location, 2);
+    reader.begin_object()?;
+    while let Some(key) = reader.next_key()? {
+        let name = match key.decode().as_ref() {
+            "city" => "city",
+            "country" => "country",
+            "region" => "region",
+            "timezone" => "timezone",
+            _ => {
+                reader.skip()?;
+                continue;
+            }
+        };
+        if !reader.null()? {
+            json.key(name).str(reader.string().map_err(|error| error.in_key(name))?);
+        }
+    }
+    Ok(())
+}
