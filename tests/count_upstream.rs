@@ -75,6 +75,7 @@ fn each_kind_of_server_is_asked_where_it_counts() {
         (json!({"profile": "vllm", "base_path": "/big/v1"}), "/big/tokenize"),
         (json!({"profile": "vllm", "base_path": ""}), "/tokenize"),
         (json!({"protocol": "anthropic"}), "/v1/messages/count_tokens"),
+        (json!({"protocol": "responses", "profile": "openai"}), "/v1/responses/input_tokens"),
     ] {
         let (exchange, request) = asked(&config(upstream.clone()), &body());
         assert_eq!(request.path, path, "{upstream}");
@@ -97,6 +98,21 @@ fn tokenizers_of_messages_get_the_translated_history_and_tools() {
         assert_eq!(sent["messages"][3]["role"], "tool");
         assert_eq!(sent["tools"][0]["function"]["name"], "weather");
     }
+}
+
+#[test]
+fn openai_gets_all_that_its_model_reads() {
+    let config = config(json!({"protocol": "responses", "profile": "openai"}));
+    let (_, request) = asked(&config, &body());
+    let sent: Value = serde_json::from_slice(&request.body).unwrap();
+    let keys: Vec<&String> = sent.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["input", "instructions", "model", "tools"]);
+    assert_eq!(sent["instructions"], "Be brief.");
+    assert_eq!(sent["input"][1]["type"], "function_call");
+    let answer = r#"{"object":"response.input_tokens","input_tokens":77}"#;
+    let (exchange, _) = asked(&config, &body());
+    let answer = drive::respond(exchange, 200, &[], [answer.as_bytes()], End::Complete);
+    assert_eq!(tokens(&answer), 77);
 }
 
 #[test]

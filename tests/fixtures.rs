@@ -16,13 +16,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use creole::config::Protocol;
 use creole::{Config, End, Head};
 use serde_json::Value;
 
 use support::drive::{self, Answer};
 use support::expected::{self, Got};
 use support::fixture::{self, Fixture};
-use support::{chat, fold};
+use support::{chat, fold, responses};
 
 #[derive(Default)]
 struct Tally {
@@ -102,6 +103,7 @@ const OF_A_VARIANT: &[&str] = &[
     "patch",
     "profile",
     "profile_overrides",
+    "protocol",
     "roles",
     "same",
     "settings",
@@ -116,6 +118,7 @@ const OF_META: &[&str] = &[
     "headers",
     "profile",
     "profile_overrides",
+    "protocol",
     "request",
     "seen_at",
     "settings",
@@ -468,9 +471,7 @@ fn requests_reach_each_upstream_in_the_form_it_takes() {
 
 fn one_request(fixture: &Fixture, variant: &Value) -> Result<(), String> {
     let profile = variant["profile"].as_str().unwrap();
-    let config =
-        fixture::config(variant["settings"].as_object(), profile, variant.get("profile_overrides"));
-    let config = drive::config(&config.to_string());
+    let config = drive::config(&fixture::config_of(variant).to_string());
     let mut request = fixture::patched(&fixture.request, &variant["patch"]);
     if fixture.meta["stream"] == true {
         request["stream"] = true.into();
@@ -482,13 +483,17 @@ fn one_request(fixture: &Fixture, variant: &Value) -> Result<(), String> {
             if variant.get("error").is_some() {
                 return Err(format!("expected {}, but sent {body}", variant["error"]));
             }
-            let target = &config.upstreams.get("default").unwrap().profile;
-            let rules = chat::Rules {
-                name_chars_max: target.max_tool_name,
-                id_chars_max: target.max_id_length,
-                tool_choice_any: profile == "mistral",
-            };
-            chat::check(&body, rules)?;
+            let target = config.upstreams.get("default").unwrap();
+            if target.protocol == Protocol::Responses {
+                responses::check(&body)?;
+            } else {
+                let rules = chat::Rules {
+                    name_chars_max: target.profile.max_tool_name,
+                    id_chars_max: target.profile.max_id_length,
+                    tool_choice_any: profile == "mistral",
+                };
+                chat::check(&body, rules)?;
+            }
             expected::same_request(variant, &body)?;
             warnings(variant, &Answer { report: exchange.report(), ..Answer::default() })
         }

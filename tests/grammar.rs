@@ -183,7 +183,7 @@ fn each_single_fault_of_a_stream_is_found() {
             "(turn_start): not expected",
             changed(r#"{"type":"ping"}"#, r#"{"type":"turn_start"}"#),
         ),
-        ("an unknown delta", "does not fit a text block", changed("text_delta", "citations_delta")),
+        ("an unknown delta", "does not fit a text block", changed("text_delta", "other_delta")),
         (
             "a delta that does not fit",
             "does not fit a text block",

@@ -196,6 +196,9 @@ fn outcome(fixture: &Fixture) -> String {
 /// The preset of a variant, and what else is set in it.
 fn configuration(variant: &Value) -> String {
     let mut text = format!("`{}`", variant["profile"].as_str().unwrap_or("default"));
+    if let Some(protocol) = variant["protocol"].as_str() {
+        write!(text, " and `protocol: {protocol}`").unwrap();
+    }
     for of in ["profile_overrides", "settings"] {
         for (key, value) in variant[of].as_object().into_iter().flatten() {
             write!(text, " and `{key}: {}`", value.to_string().replace('"', "")).unwrap();

@@ -18,6 +18,7 @@ mod memory;
 mod refusals;
 mod report;
 mod requests;
+mod responses;
 mod silence;
 #[path = "../support/mod.rs"]
 mod support;

@@ -8,7 +8,7 @@
 //! the same keys for one of the two ways alone. A `tool_use` names the upstream's id in `id_from`;
 //! null there means an id that was made up.
 //!
-//! For a request, it has `variants`: each a `profile` (with `profile_overrides`, `settings`,
+//! For a request, it has `variants`: each a `profile` (with `profile_overrides`, `protocol`, `settings`,
 //! `patch`: changes to the request, by name or JSON pointer), and `roles`, `equals` (JSON pointer to
 //! value), `contains` (pointer to a part of the JSON text there), `absent` (pointers), `lacks` (parts
 //! of the body's JSON text), `alphanumeric` (pointer to length), `same` and `differ` (pairs of
@@ -117,7 +117,7 @@ pub fn count(expected: &Value) -> usize {
     let members = expected.as_object().into_iter().flatten();
     let counts = members.map(|(key, value)| match key.as_str() {
         // Where a variant stands, not what it must give.
-        "profile" | "profile_overrides" | "settings" | "patch" => 0,
+        "profile" | "profile_overrides" | "protocol" | "settings" | "patch" => 0,
         "streamed" | "whole" => count(value),
         "variants" => value.as_array().into_iter().flatten().map(count).sum(),
         _ => {
@@ -166,7 +166,11 @@ pub fn of(got: Got<'_>, warnings: &[String]) -> Result<Value, String> {
 
 fn of_block(block: &Value) -> Value {
     let mut expected = block.clone();
-    if let Some(id) = block["id"].as_str() {
+    // The ids of searches are made up.
+    expected.as_object_mut().unwrap().remove("tool_use_id");
+    if block["type"] == "server_tool_use" {
+        expected.as_object_mut().unwrap().remove("id");
+    } else if let Some(id) = block["id"].as_str() {
         let upstream = tool_id::decode(id).filter(|upstream| !tool_id::is_minted(upstream));
         expected.as_object_mut().unwrap().remove("id");
         expected["id_from"] = json!(upstream);

@@ -125,11 +125,7 @@ impl Fixture {
 
     /// The configuration for this case: one upstream called `default`.
     pub fn config(&self) -> Value {
-        config(
-            self.meta["settings"].as_object(),
-            self.meta["profile"].as_str().unwrap_or("default"),
-            self.meta.get("profile_overrides"),
-        )
+        config_of(&self.meta)
     }
 
     /// The request, with `stream` as given.
@@ -184,6 +180,16 @@ pub fn patched(request: &Value, patch: &Value) -> Value {
         }
     }
     request
+}
+
+/// The configuration that a case, or a variant of one, names.
+pub fn config_of(named: &Value) -> Value {
+    let profile = named["profile"].as_str().unwrap_or("default");
+    let mut config = config(named["settings"].as_object(), profile, named.get("profile_overrides"));
+    if let Some(protocol) = named.get("protocol") {
+        config["upstreams"]["default"]["protocol"] = protocol.clone();
+    }
+    config
 }
 
 /// A configuration with one upstream.

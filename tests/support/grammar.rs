@@ -8,6 +8,7 @@
 
 use std::collections::BTreeSet;
 
+use super::blocks::{cited, found, searched, tool_use};
 use serde_json::{Map, Value};
 
 /// One event, as it stood on the wire.
@@ -218,6 +219,11 @@ impl Checker {
                 tool_use(block, &mut self.ids, self.rules)?;
                 equals(block, "input", &serde_json::json!({}))?;
             }
+            "server_tool_use" => {
+                searched(block)?;
+                equals(block, "input", &serde_json::json!({}))?;
+            }
+            "web_search_tool_result" => found(block)?,
             _ => return Err(format!("unknown block {kind:?}")),
         }
         if let Some(said) = self.broken_call.take() {
@@ -239,7 +245,8 @@ impl Checker {
             ("text", "text_delta") => "text",
             ("thinking", "thinking_delta") => "thinking",
             ("thinking", "signature_delta") => "signature",
-            ("tool_use", "input_json_delta") => "partial_json",
+            ("tool_use" | "server_tool_use", "input_json_delta") => "partial_json",
+            ("text", "citations_delta") => return cited(&delta["citation"], self.rules),
             (block, _) if self.rules.foreign_blocks && fits_there(block, kind) => return Ok(()),
             (block, _) => return Err(format!("{kind:?} does not fit a {block} block")),
         };
@@ -275,6 +282,9 @@ impl Checker {
             // The real API says nothing of an input that is empty, in one delta.
             "tool_use"
                 if self.rules.foreign_blocks && block.deltas > 0 && block.said.is_empty() => {}
+            "server_tool_use" if !self.rules.foreign_blocks && !is_object(&block.said) => {
+                return Err(format!("the input of a search is no object: {:?}", block.said));
+            }
             "tool_use" if !is_object(&block.said) => self.broken_call = Some(block.said),
             _ => {}
         }
@@ -337,7 +347,7 @@ impl Checker {
 /// Whether a delta fits that only upstreams that speak Messages send; nobody knows those of blocks of other types.
 fn fits_there(block: &str, delta: &str) -> bool {
     match block {
-        "text" => delta == "citations_delta",
+        "text" => false,
         "server_tool_use" => delta == "input_json_delta",
         _ => !["thinking", "tool_use", "tool_result"].iter().any(|end| block.ends_with(end)),
     }
@@ -417,6 +427,8 @@ pub fn check_message(message: &Value) -> Result<(), String> {
         match kind {
             "text" => {
                 keys(block, &["type", "text"], &["citations"])?;
+                let mut citations = block["citations"].as_array().into_iter().flatten();
+                citations.try_for_each(|it| cited(it, Rules::default()))?;
                 let text = block["text"].as_str().ok_or("text is no text")?;
                 if text.trim().is_empty() && !(text.is_empty() && content.len() == 1) {
                     return Err("a text block without text".into());
@@ -435,6 +447,13 @@ pub fn check_message(message: &Value) -> Result<(), String> {
                     return Err(format!("input is not an object: {block}"));
                 }
             }
+            "server_tool_use" => {
+                searched(block)?;
+                if !block["input"]["query"].is_string() {
+                    return Err(format!("a search for nothing: {block}"));
+                }
+            }
+            "web_search_tool_result" => found(block)?,
             _ => return Err(format!("unknown block {block}")),
         }
         kinds.insert(kind.to_owned());
@@ -474,24 +493,6 @@ fn constants(message: &Value) -> Result<(), String> {
     }
     if message["model"].as_str().is_none_or(str::is_empty) {
         return Err("no model".into());
-    }
-    Ok(())
-}
-
-fn tool_use(block: &Value, ids: &mut BTreeSet<String>, rules: Rules) -> Result<(), String> {
-    let id = block["id"].as_str().unwrap_or_default();
-    if !rules.foreign_blocks {
-        keys(block, &["type", "id", "name", "input", "caller"], &["toolset_name"])?;
-        equals(block, "caller", &serde_json::json!({"type": "direct"}))?;
-        if !id.starts_with("toolu_") || !is_plain(id) {
-            return Err(format!("bad tool_use id {id:?}"));
-        }
-    }
-    if id.is_empty() || !ids.insert(id.to_owned()) {
-        return Err(format!("tool_use id {id:?} is empty or comes twice"));
-    }
-    if block["name"].as_str().is_none_or(str::is_empty) {
-        return Err("a call without a name".into());
     }
     Ok(())
 }
@@ -573,7 +574,7 @@ fn required_keys<'v>(
     }
 }
 
-fn keys(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
+pub(super) fn keys(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), String> {
     let object = required_keys(value, required)?;
     for key in object.keys() {
         if !required.contains(&key.as_str()) && !optional.contains(&key.as_str()) {
@@ -583,7 +584,7 @@ fn keys(value: &Value, required: &[&str], optional: &[&str]) -> Result<(), Strin
     Ok(())
 }
 
-fn equals(value: &Value, key: &str, expected: &Value) -> Result<(), String> {
+pub(super) fn equals(value: &Value, key: &str, expected: &Value) -> Result<(), String> {
     match value.get(key) {
         Some(found) if found == expected => Ok(()),
         found => Err(format!("{key}: expected {expected}, but found {found:?}")),
@@ -594,6 +595,6 @@ fn is_object(text: &str) -> bool {
     serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
 }
 
-fn is_plain(id: &str) -> bool {
+pub(super) fn is_plain(id: &str) -> bool {
     id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }

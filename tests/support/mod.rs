@@ -16,10 +16,12 @@
     clippy::unwrap_used
 )]
 
+pub mod blocks;
 pub mod chat;
 pub mod drive;
 pub mod expected;
 pub mod fixture;
 pub mod fold;
 pub mod grammar;
+pub mod responses;
 pub mod tool_id;

@@ -74,8 +74,10 @@ fn trials(fixture: &Fixture, number: &mut usize) -> Vec<(Value, Named)> {
             "url": format!("http://{address}"), "base_path": format!("/{key}/v1"),
             "profile": profile
         });
-        if of["profile_overrides"].is_object() {
-            upstream["profile_overrides"] = of["profile_overrides"].clone();
+        for key in ["profile_overrides", "protocol"] {
+            if let Some(value) = of.get(key) {
+                upstream[key] = value.clone();
+            }
         }
         let stream = body["stream"] == true;
         let mut body = body.clone();

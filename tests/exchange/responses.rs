@@ -1,0 +1,278 @@
+//! Upstreams that speak Responses: reasoning that comes back, and what they refuse of it.
+
+use super::host::{Host, request};
+use super::*;
+use support::fold;
+
+/// A configuration with one upstream that speaks Responses.
+fn responses() -> Arc<Config> {
+    drive::config(r#"{"upstreams": {"a": {"profile": "openai", "protocol": "responses"}}}"#)
+}
+
+/// The reasoning item of a turn, written as no serializer here would.
+fn item(turn: usize) -> String {
+    format!(
+        r#"{{"type":"reasoning", "id":"rs_{turn}","summary":[{{"type":"summary_text","text":"Step {turn}."}}],"encrypted_content":"gAAAA\/{turn}", "status":null}}"#
+    )
+}
+
+fn call(turn: usize) -> String {
+    format!(
+        r#"{{"type":"function_call","id":"fc_{turn}","call_id":"call_{turn}","name":"step","arguments":"{{\"n\":{turn}.50}}","status":"completed"}}"#
+    )
+}
+
+/// The answer of a turn, as a stream or as a whole.
+fn answer(turn: usize, stream: bool) -> String {
+    let response = format!(
+        r#"{{"id":"resp_{turn}","object":"response","status":"completed","model":"m","output":[{},{}],"usage":{{"input_tokens":9,"output_tokens":5,"total_tokens":14}}}}"#,
+        item(turn),
+        call(turn)
+    );
+    if !stream {
+        return response;
+    }
+    let mut body = String::new();
+    let mut event = |kind: &str, rest: &str| {
+        body.push_str(&format!("event: {kind}\ndata: {{\"type\":\"{kind}\",{rest}}}\n\n"));
+    };
+    event("response.created", r#""response":{"id":"resp","status":"in_progress","output":[]}"#);
+    for (at, item) in [item(turn), call(turn)].into_iter().enumerate() {
+        event("response.output_item.done", &format!("\"output_index\":{at},\"item\":{item}"));
+    }
+    event("response.completed", &format!("\"response\":{response}"));
+    body
+}
+
+#[test]
+fn a_loop_of_tools_keeps_each_reasoning_item_and_all_that_was_sent_before() {
+    let config = responses();
+    for stream in [true, false] {
+        let mut body = request(
+            "m",
+            json!({
+                "stream": stream, "thinking": {"type": "adaptive"},
+                "tools": [{"name": "step", "input_schema": {"type": "object"}}],
+            }),
+        );
+        let mut before: Option<String> = None;
+        for turn in 0..10 {
+            let (exchange, sent) =
+                drive::request(&config, "/v1/messages", &[], body.to_string().as_bytes()).unwrap();
+            assert_eq!(sent.path, "/v1/responses");
+            let sent = String::from_utf8(sent.body).unwrap();
+            if let Some(before) = before.replace(sent.clone()) {
+                let known = before.strip_suffix("]}").unwrap();
+                assert!(sent.starts_with(known), "{sent}\n--- is no extension of\n{before}");
+            }
+            for known in 0..turn {
+                assert_eq!(sent.matches(&item(known)).count(), 1, "{sent}");
+                let led_to = format!("{},{{\"type\":\"function_call\"", item(known));
+                assert!(sent.contains(&led_to), "{sent}");
+            }
+            support::responses::check(&serde_json::from_str(&sent).unwrap()).unwrap();
+            let said = answer(turn, stream);
+            let got = drive::respond(exchange, 200, &[], [said.as_bytes()], End::Complete);
+            let message = if stream {
+                let events = grammar::check_stream(&got.body, Rules::default()).unwrap();
+                fold::fold(&events).message
+            } else {
+                serde_json::from_slice(&got.body).unwrap()
+            };
+            let content = message["content"].as_array().unwrap();
+            assert_eq!(content[0]["thinking"], format!("Step {turn}."), "{message}");
+            let id = &content.last().unwrap()["id"];
+            let result = json!([{"type": "tool_result", "tool_use_id": id, "content": "ok"}]);
+            let messages = body["messages"].as_array_mut().unwrap();
+            messages.push(json!({"role": "assistant", "content": content}));
+            messages.push(json!({"role": "user", "content": result}));
+        }
+    }
+}
+
+/// A conversation whose first answer was thought by the model.
+fn thought() -> Value {
+    let config = responses();
+    let mut body = request(
+        "m",
+        json!({
+            "thinking": {"type": "adaptive"},
+            "tools": [{"name": "step", "input_schema": {"type": "object"}}],
+        }),
+    );
+    let (exchange, _) =
+        drive::request(&config, "/v1/messages", &[], body.to_string().as_bytes()).unwrap();
+    let got = drive::respond(exchange, 200, &[], [answer(0, false).as_bytes()], End::Complete);
+    let message: Value = serde_json::from_slice(&got.body).unwrap();
+    let id = &message["content"][1]["id"];
+    let messages = body["messages"].as_array_mut().unwrap();
+    messages.push(json!({"role": "assistant", "content": message["content"]}));
+    messages.push(json!({"role": "user", "content": [
+        {"type": "tool_result", "tool_use_id": id, "content": "ok"}]}));
+    body
+}
+
+#[test]
+fn reasoning_that_cannot_be_read_is_left_out_of_this_conversation_alone() {
+    for message in [
+        "The encrypted content gAAA... could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+        "Item 'rs_0' of type 'reasoning' was provided without its required following item.",
+        "Item with id 'rs_0' not found. Items are not persisted when `store` is set to false.",
+    ] {
+        let refuses =
+            |sent: &Value| sent.to_string().contains("\"type\":\"reasoning\"").then_some(message);
+        let host = Host { config: responses(), ..Host::new(true, &refuses) };
+        for _ in 0..2 {
+            let got = host.ask(&thought(), NOW);
+            // Nothing of it is remembered: other conversations have reasoning that can be read.
+            assert_eq!((got.status().0, got.asked.len()), (200, 2), "{message}");
+            assert_eq!(got.warnings(), "dropped:reasoning,reasoning_refused");
+            assert!(got.asked[1].to_string().contains("function_call_output"));
+        }
+        // Claude Code reads these words, and sends the conversation again without thinking.
+        let host = Host { config: responses(), ..Host::new(false, &refuses) };
+        let got = host.ask(&thought(), NOW);
+        assert_eq!((got.status().0, got.asked.len()), (400, 1));
+        let error = error_of(&got.body);
+        let words = error["message"].as_str().unwrap();
+        let known = "messages.1.content.0: Invalid `signature` in `thinking` block";
+        assert!(words.starts_with(known) && words.contains(message), "{words}");
+    }
+}
+
+#[test]
+fn what_a_server_of_responses_refuses_is_left_out() {
+    let stream = json!({"stream": true, "thinking": {"type": "adaptive"},
+        "metadata": {"user_id": "u_session_7"},
+        "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"},
+            {"role": "user", "content": "r"}]});
+    for (pointer, message, key) in [
+        (
+            "/reasoning/summary",
+            "reasoning.summary: Your organization must be verified to generate reasoning summaries.",
+            "reasoning_summary",
+        ),
+        ("/include", "Encrypted content is not supported with this model.", "include_encrypted"),
+        ("/max_output_tokens", "Unsupported parameter: max_output_tokens", "output_limit"),
+        (
+            "/temperature",
+            "Unsupported parameter: 'temperature' is not supported with this model.",
+            "sampling",
+        ),
+        ("/store", "Unsupported parameter: store", "store_field"),
+        ("/safety_identifier", "Unknown parameter: 'safety_identifier'.", "user_id"),
+        ("/prompt_cache_key", "Unknown parameter: 'prompt_cache_key'.", "prompt_cache_key"),
+        ("/input/1/phase", "Unknown parameter: 'phase'.", "message_phase"),
+    ] {
+        let refuses = |sent: &Value| sent.pointer(pointer).is_some().then_some(message);
+        let host = Host { config: responses(), ..Host::new(true, &refuses) };
+        for asked in [2, 1] {
+            let mut body = request("m", json!({}));
+            body.as_object_mut().unwrap().extend(stream.as_object().unwrap().clone());
+            body["stream"] = json!(false);
+            let got = host.ask(&body, NOW);
+            assert_eq!((got.status().0, got.asked.len()), (200, asked), "{message}");
+            assert!(
+                got.warnings().contains(&format!("parameter_refused:{key}")),
+                "{}",
+                got.warnings()
+            );
+        }
+    }
+    // `stream_options` of Responses only ask for less padding.
+    let refuses =
+        |sent: &Value| sent.get("stream_options").map(|_| "Unknown parameter: 'stream_options'.");
+    let host = Host { config: responses(), ..Host::new(true, &refuses) };
+    let got = host.ask(&request("m", stream), NOW);
+    assert_eq!((got.status().0, got.asked.len()), (200, 2));
+}
+
+#[test]
+fn a_request_that_was_to_be_stored_is_refused_by_the_configuration() {
+    for (name, value) in [("store", "true"), ("previous_response_id", "\"r\""), ("input", "[]")] {
+        let document = format!(
+            r#"{{"upstreams": {{"a": {{"protocol": "responses", "profile_overrides": {{"extra_body": {{"{name}": {value}}}}}}}}}}}"#
+        );
+        let error = Config::from_json(&document, |_| None).unwrap_err().to_string();
+        assert!(error.contains(&format!("extra_body.{name}")), "{error}");
+    }
+    let document = r#"{"upstreams": {"a": {"protocol": "responses", "profile_overrides":
+        {"extra_body": {"text": {"verbosity": "low"}, "reasoning": {"context": "auto"}}}}}}"#;
+    let (_, sent) = drive::request(
+        &drive::config(document),
+        "/v1/messages",
+        &[],
+        request("m", json!({})).to_string().as_bytes(),
+    )
+    .unwrap();
+    let sent: Value = serde_json::from_slice(&sent.body).unwrap();
+    assert_eq!(sent["text"], json!({"verbosity": "low"}));
+    assert_eq!(sent["reasoning"], json!({"context": "auto"}));
+}
+
+#[test]
+fn errors_of_responses_have_the_status_that_their_codes_mean() {
+    for (code, status, kind) in [
+        ("context_length_exceeded", 400, "invalid_request_error"),
+        ("insufficient_quota", 402, "billing_error"),
+        ("usage_not_included", 402, "billing_error"),
+        ("usage_limit_reached", 402, "billing_error"),
+        ("rate_limit_exceeded", 429, "rate_limit_error"),
+        ("slow_down", 529, "overloaded_error"),
+        ("server_is_overloaded", 529, "overloaded_error"),
+        ("invalid_base64_image", 400, "invalid_request_error"),
+        ("unsupported_value", 400, "invalid_request_error"),
+        ("model_not_found", 404, "not_found_error"),
+        ("server_error", 502, "api_error"),
+        ("vector_store_timeout", 502, "api_error"),
+    ] {
+        let failed = json!({"id": "resp_1", "object": "response", "status": "failed", "output": [],
+            "error": {"code": code, "message": "No."}});
+        let (exchange, _) = drive::request(
+            &responses(),
+            "/v1/messages",
+            &[],
+            request("m", json!({})).to_string().as_bytes(),
+        )
+        .unwrap();
+        let body = failed.to_string();
+        let got = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete);
+        let error = error_of(&got.body);
+        assert_eq!((got.head.status, error["type"].as_str()), (status, Some(kind)), "{code}");
+    }
+}
+
+/// The warnings of an answer that has these events before its end.
+fn warned(events: &[Value]) -> String {
+    let mut body = String::new();
+    let end = json!({"type": "response.completed", "response": {"status": "completed"}});
+    for event in events.iter().chain([&end]) {
+        body.push_str(&format!("data: {event}\n\n"));
+    }
+    let request = request("m", json!({"stream": true, "thinking": {"type": "adaptive"}}));
+    let (exchange, _) =
+        drive::request(&responses(), "/v1/messages", &[], request.to_string().as_bytes()).unwrap();
+    let got = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete);
+    grammar::check_stream(&got.body, Rules::default()).unwrap();
+    got.report.warnings.header().unwrap_or_default()
+}
+
+#[test]
+fn what_comes_too_late_or_otherwise_is_counted() {
+    let item = json!({"type": "message", "id": "msg_1", "role": "assistant", "content": []});
+    let conflict = warned(&[
+        json!({"type": "response.output_item.added", "output_index": 0, "item": item}),
+        json!({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 0, "delta": "abc"}),
+        json!({"type": "response.output_text.done", "item_id": "msg_1", "output_index": 0, "text": "xyz"}),
+    ]);
+    assert!(conflict.contains("text_conflict"), "{conflict}");
+    let reasoning = |blob: Value| json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": blob});
+    let late = warned(&[
+        json!({"type": "response.output_item.added", "output_index": 0, "item": reasoning(Value::Null)}),
+        json!({"type": "response.reasoning_summary_text.delta", "item_id": "rs_1", "output_index": 0, "summary_index": 0, "delta": "hm"}),
+        json!({"type": "response.output_item.added", "output_index": 1, "item": item}),
+        json!({"type": "response.output_text.delta", "item_id": "msg_1", "output_index": 1, "delta": "abc"}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": reasoning(json!("gAAA"))}),
+    ]);
+    assert!(late.contains("reasoning_item_late"), "{late}");
+}
