@@ -220,3 +220,50 @@ fn chunk(delta: &str, finish: &str) -> String {
          \"delta\":{{{delta}}},\"logprobs\":null,\"finish_reason\":{finish}}}]}}"
     )
 }
+
+/// The data of the events of a stream in Responses: 1,000 deltas of one token, and what stands around them.
+pub(crate) fn events(says: Says) -> Vec<String> {
+    let mut dice = Dice::new();
+    let (item, kind, place) = match says {
+        Says::Tools => (
+            "{\"id\":\"fc_0123456789abcdef\",\"type\":\"function_call\",\"call_id\":\"call_1\",\"name\":\"Tool1\",\"arguments\":\"\"}",
+            "function_call_arguments",
+            "\"item_id\":\"fc_0123456789abcdef\",\"output_index\":0",
+        ),
+        Says::Reasoning => (
+            "{\"id\":\"rs_0123456789abcdef\",\"type\":\"reasoning\",\"summary\":[]}",
+            "reasoning_summary_text",
+            "\"item_id\":\"rs_0123456789abcdef\",\"output_index\":0,\"summary_index\":0",
+        ),
+        Says::Text | Says::Padded | Says::Numbered => (
+            "{\"id\":\"msg_0123456789abcdef\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[]}",
+            "output_text",
+            "\"item_id\":\"msg_0123456789abcdef\",\"output_index\":0,\"content_index\":0",
+        ),
+    };
+    let mut events = vec![format!(
+        "{{\"type\":\"response.output_item.added\",\"sequence_number\":0,\"output_index\":0,\"item\":{item}}}"
+    )];
+    for number in 1..=1000 {
+        let delta = match says {
+            Says::Tools if number == 1 => "{\\\"text\\\":\\\"".to_owned(),
+            Says::Tools if number == 1000 => "\\\"}".to_owned(),
+            _ => format!(" {}", dice.word()),
+        };
+        let more = match says {
+            Says::Padded => format!(",\"logprobs\":[],\"obfuscation\":\"{}\"", dice.word()),
+            Says::Text | Says::Numbered => ",\"logprobs\":[]".to_owned(),
+            Says::Tools | Says::Reasoning => String::new(),
+        };
+        events.push(format!(
+            "{{\"type\":\"response.{kind}.delta\",\"sequence_number\":{number},{place},\"delta\":\"{delta}\"{more}}}"
+        ));
+    }
+    events.push(
+        "{\"type\":\"response.completed\",\"sequence_number\":1001,\"response\":{\"id\":\"resp_1\",\
+         \"object\":\"response\",\"status\":\"completed\",\"model\":\"m\",\"output\":[],\"usage\":\
+         {\"input_tokens\":900,\"output_tokens\":90,\"total_tokens\":990}}}"
+            .to_owned(),
+    );
+    events
+}

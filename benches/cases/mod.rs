@@ -16,6 +16,8 @@ pub(crate) struct Case {
     /// Every JSON text in it.
     pub(crate) texts: Vec<String>,
     pub(crate) work: Work,
+    /// The upstream speaks Responses.
+    pub(crate) in_responses: bool,
 }
 
 pub(crate) enum Work {
@@ -43,15 +45,31 @@ fn stream(name: &'static str, says: Says, piece: Option<usize>) -> Case {
         Some(bytes) => events.concat().chunks(bytes).map(<[u8]>::to_vec).collect(),
         None => events,
     };
-    Case { name, texts, work: Work::Stream(pieces) }
+    Case { name, texts, work: Work::Stream(pieces), in_responses: false }
+}
+
+/// A stream in Responses, whose events are named in a line of their own.
+fn events(name: &'static str, says: Says) -> Case {
+    let texts = bodies::events(says);
+    let named = |text: &String| {
+        let name = text.split('"').nth(3).unwrap_or_default();
+        format!("event: {name}\ndata: {text}\n\n").into_bytes()
+    };
+    let pieces = texts.iter().map(named).collect();
+    Case { name, texts, work: Work::Stream(pieces), in_responses: true }
 }
 
 fn request(name: &'static str, bytes: usize, images: usize) -> Case {
-    Case { name, texts: vec![bodies::request(bytes, images)], work: Work::Request }
+    Case {
+        name,
+        texts: vec![bodies::request(bytes, images)],
+        work: Work::Request,
+        in_responses: false,
+    }
 }
 
 fn answer(name: &'static str, bytes: usize) -> Case {
-    Case { name, texts: vec![bodies::answer(bytes)], work: Work::Whole }
+    Case { name, texts: vec![bodies::answer(bytes)], work: Work::Whole, in_responses: false }
 }
 
 pub(crate) type Make = (&'static str, fn(&'static str) -> Case);
@@ -69,6 +87,10 @@ pub(crate) const CASES: &[Make] = &[
     ("stream-text-numbered", |name| stream(name, Says::Numbered, None)),
     ("stream-tools", |name| stream(name, Says::Tools, None)),
     ("stream-reasoning", |name| stream(name, Says::Reasoning, None)),
+    ("responses-text", |name| events(name, Says::Text)),
+    ("responses-text-padded", |name| events(name, Says::Padded)),
+    ("responses-tools", |name| events(name, Says::Tools)),
+    ("responses-reasoning", |name| events(name, Says::Reasoning)),
     ("stream-text-64kB", |name| stream(name, Says::Text, Some(64 << 10))),
 ];
 
@@ -92,6 +114,7 @@ fn new(config: &Arc<Config>) -> Exchange {
 impl Case {
     /// What one side needs before its work can be measured, so many times.
     pub(crate) fn prepare(&self, side: Side, config: &Arc<Config>, times: usize) -> Vec<Exchange> {
+        let config = &if self.in_responses { responses() } else { Arc::clone(config) };
         let make = || match (side, &self.work) {
             (Side::Creole, Work::Request) => Some(self.requested(config)),
             (Side::Creole, Work::Whole) => Some(answered(config, "application/json")),
@@ -178,6 +201,12 @@ impl Case {
     pub(crate) fn bytes(&self) -> usize {
         self.texts.iter().map(String::len).sum()
     }
+}
+
+/// The configuration of an upstream that speaks Responses.
+fn responses() -> Arc<Config> {
+    let json = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"responses"}}}"#;
+    Arc::new(Config::from_json(json, |_| None).expect("a configuration"))
 }
 
 /// An exchange whose answer begins.
