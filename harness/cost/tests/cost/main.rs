@@ -19,6 +19,7 @@ mod meter;
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]
 mod place;
 mod requests;
+mod responses;
 mod smallest;
 #[path = "../../../../tests/decisions/spec.rs"]
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "only some of it is needed here")]

@@ -36,6 +36,8 @@ pub(super) struct Machine {
     /// How often the upstream searched the web.
     pub(super) searches: u64,
     pub(super) citations: u32,
+    /// The text that came last, if it may be cited: of which item and part, and its beginning.
+    pub(super) cited: (Option<(usize, u64)>, String),
 }
 
 impl Machine {
@@ -53,6 +55,7 @@ impl Machine {
             others_noted: 0,
             searches: 0,
             citations: 0,
+            cited: (None, String::new()),
         }
     }
 

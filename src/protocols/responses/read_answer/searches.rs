@@ -23,9 +23,13 @@ const CITED_LETTERS: usize = 150;
 impl Machine {
     /// Keeps a text, of which citations name parts.
     pub(super) fn keep_text(&mut self, place: Place, text: Str<'_>) {
-        let Some(slot) = self.slots.get_mut(place.slot) else { return };
-        if slot.cited.len().saturating_add(text.raw().len()) <= CITED_BYTES_MAX {
-            json::unescape(&mut slot.cited, text.raw());
+        let (of, cited) = &mut self.cited;
+        let own = Some((place.slot, place.part));
+        if std::mem::replace(of, own) != own {
+            cited.clear();
+        }
+        if cited.len().saturating_add(text.raw().len()) <= CITED_BYTES_MAX {
+            json::unescape(cited, text.raw());
         }
     }
 
@@ -65,7 +69,9 @@ impl Machine {
         let (start, end) = (number("start_index"), number("end_index"));
         let letters = start.zip(end).map(|(start, end)| end.saturating_sub(start));
         let cited = letters.map_or(0, |letters| letters.min(CITED_LETTERS));
-        let cited_text = slot.cited.chars().skip(start.unwrap_or(0)).take(cited).collect();
+        let is_known = self.cited.0 == Some((place.slot, place.part));
+        let text_of = if is_known { self.cited.1.as_str() } else { "" };
+        let cited_text = text_of.chars().skip(start.unwrap_or(0)).take(cited).collect();
         let title = text("title").map_or_else(|| url.to_string(), |title| title.into_owned());
         let citation = Citation { url: url.into_owned(), title, cited_text };
         self.content.assembly_mut().cite(citation);

@@ -36,8 +36,6 @@ pub(super) struct Slot {
     pub(super) is_cut_off: bool,
     /// What is known of it, where it is reasoning.
     pub(super) thought: Thought,
-    /// Its text, if that may be cited.
-    pub(super) cited: String,
     /// How many sources of its text have come.
     pub(super) annotations: usize,
     /// The part whose sources are all here, and how many had come by then.
@@ -204,7 +202,6 @@ impl Slots {
             call: None,
             is_cut_off: false,
             thought: Thought::default(),
-            cited: String::new(),
             annotations: 0,
             annotated: (None, 0),
             id: None,

@@ -1,0 +1,295 @@
+//! What answers in Responses cost, whatever an upstream sends.
+
+use creole::answer::Answer;
+use creole::config::{Protocol, Settings};
+use creole::error::Error;
+use creole::ids::Ids;
+use creole::model::request_context::{Display, RequestContext, Tool};
+use creole::protocols;
+
+use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
+
+/// See `answers::RATIO_MAX`.
+const RATIO_MAX: f64 = 2.5;
+
+fn answer(stream: bool, settings: &Settings) -> Answer {
+    let mut asked = RequestContext {
+        model: "claude".to_owned(),
+        stream,
+        thinking: Display::Shown,
+        searches: true,
+        ..RequestContext::default()
+    };
+    asked.tools.push(Tool { outgoing: "w".into(), name: "w".into(), ..Tool::default() });
+    protocols::answer(Protocol::Responses, Box::new(asked), settings, Ids::new(7))
+}
+
+fn read(stream: &str, piece: usize) -> Result<usize, Error> {
+    let mut answer = answer(true, &Settings::default());
+    let (mut out, mut written) = (Vec::with_capacity(1 << 16), 0);
+    for piece in stream.as_bytes().chunks(piece) {
+        answer.handle_piece(piece, &mut out)?;
+        written += out.len();
+        out.clear();
+    }
+    answer.handle_end(&mut out)?;
+    Ok(written + out.len())
+}
+
+/// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
+fn cost(stream: &str) -> f64 {
+    let runs = BYTES_MIN.div_ceil(stream.len());
+    let time = processor_time_of(|| {
+        for _ in 0..runs {
+            // What is too much is refused, in as little time.
+            drop(read(stream, 64));
+        }
+    });
+    time as f64 / (runs * stream.len()) as f64
+}
+
+#[track_caller]
+fn assert_linear(what: &str, small: &str, large: &str) {
+    assert_ratio(what, RATIO_MAX, || cost(small), || cost(large));
+}
+
+fn event(kind: &str, rest: &str) -> String {
+    format!("event: response.{kind}\ndata: {{\"type\":\"response.{kind}\",{rest}}}\n\n")
+}
+
+fn added(index: usize, item: &str) -> String {
+    event("output_item.added", &format!("\"output_index\":{index},\"item\":{{{item}}}"))
+}
+
+fn done(index: usize, item: &str) -> String {
+    event("output_item.done", &format!("\"output_index\":{index},\"item\":{{{item}}}"))
+}
+
+fn message(index: usize) -> String {
+    format!("\"id\":\"m{index}\",\"type\":\"message\"")
+}
+
+fn call(index: usize, arguments: &str) -> String {
+    format!(
+        "\"id\":\"f{index}\",\"type\":\"function_call\",\"call_id\":\"c{index}\",\"name\":\"w\",\
+         \"arguments\":\"{arguments}\""
+    )
+}
+
+fn text(index: usize, raw: &str) -> String {
+    event(
+        "output_text.delta",
+        &format!("\"item_id\":\"m{index}\",\"output_index\":{index},\"delta\":\"{raw}\""),
+    )
+}
+
+fn end(output: &str) -> String {
+    event("completed", &format!("\"response\":{{\"status\":\"completed\",\"output\":[{output}]}}"))
+}
+
+fn many(count: usize, of: impl Fn(usize) -> String) -> String {
+    (0..count).map(of).collect()
+}
+
+#[test]
+fn many_items_cost_as_much_a_byte_as_few() {
+    let each = |count| {
+        many(count, |at| added(at, &message(at)) + &text(at, "Hi") + &done(at, &message(at)))
+    };
+    assert_linear("messages", &(each(20) + &end("")), &(each(2_000) + &end("")));
+    let open = |count| {
+        many(count, |at| added(at, &message(at))) + &many(count, |at| text(count - 1 - at, "Hi"))
+    };
+    assert_linear("open messages", &(open(20) + &end("")), &(open(2_000) + &end("")));
+    let calls = |count| {
+        many(count, |at| added(at, &call(at, ""))) + &many(count, |at| done(at, &call(at, "{}")))
+    };
+    assert_linear("open calls", &(calls(10) + &end("")), &(calls(1_000) + &end("")));
+    let unknown = |count| many(count, |at| added(at, "\"type\":\"brand_new\""));
+    assert_linear(
+        "items of unknown types",
+        &(unknown(20) + &end("")),
+        &(unknown(50_000) + &end("")),
+    );
+}
+
+#[test]
+fn texts_that_come_again_cost_as_much_a_byte_as_new_ones() {
+    let again = |count: usize| {
+        let said = event(
+            "output_text.done",
+            "\"item_id\":\"m0\",\"output_index\":0,\"text\":\"Hi Hi Hi Hi\"",
+        );
+        text(0, "Hi Hi Hi Hi") + &said.repeat(count) + &end("")
+    };
+    assert_linear("a text that is done again and again", &again(20), &again(10_000));
+    let parts = |count| {
+        let delta = |at| {
+            event(
+                "output_text.delta",
+                &format!("\"item_id\":\"m0\",\"content_index\":{at},\"delta\":\"a\""),
+            )
+        };
+        many(count, delta) + &end("")
+    };
+    assert_linear("parts", &parts(20), &parts(10_000));
+    let summary = |count| {
+        let delta = |at| {
+            event(
+                "reasoning_summary_text.delta",
+                &format!("\"item_id\":\"r\",\"summary_index\":{at},\"delta\":\"a\""),
+            )
+        };
+        many(count, delta) + &end("")
+    };
+    assert_linear("parts of a summary", &summary(20), &summary(10_000));
+    let sources = |count: usize| {
+        let source = event(
+            "output_text.annotation.added",
+            "\"item_id\":\"m0\",\"annotation\":{\"type\":\"url_citation\",\"url\":\"u\",\"start_index\":900,\"end_index\":990}",
+        );
+        text(0, &"word ".repeat(200)) + &source.repeat(count) + &end("")
+    };
+    assert_linear("sources", &sources(20), &sources(10_000));
+}
+
+#[test]
+fn an_answer_of_a_hundred_thousand_open_items_is_an_error_and_one_of_a_thousand_is_not() {
+    let open = |count| many(count, |at| added(at, &message(at)) + &text(at, "Hi")) + &end("");
+    assert!(read(&open(1_000), 1 << 16).is_ok());
+    let error = read(&open(100_000), 1 << 16).expect_err("too many");
+    assert!(error.message.contains("too many output items"), "{error}");
+    let calls = many(100_000, |at| added(at, &call(at, ""))) + &end("");
+    let error = read(&calls, 1 << 16).expect_err("too many");
+    assert!(error.message.contains("too many tool calls"), "{error}");
+}
+
+#[test]
+fn an_argument_of_50_megabytes_reaches_the_client_or_is_an_error() {
+    let part = "All work and no play makes Jack a dull boy. ".repeat(1 << 10);
+    let count = (50 << 20) / part.len();
+    let delta = |raw: &str| {
+        event("function_call_arguments.delta", &format!("\"item_id\":\"f0\",\"delta\":\"{raw}\""))
+    };
+    let deltas =
+        added(0, &call(0, "")) + &delta("{\\\"text\\\":\\\"") + &delta(&part).repeat(count);
+    let stream = deltas + &delta("\\\"}") + &end("");
+    match read(&stream, 1 << 16) {
+        Ok(written) => assert!(written > 50 << 20, "{written}"),
+        Err(error) => assert!(error.message.contains("too large"), "{error}"),
+    }
+    let at_once =
+        added(0, &call(0, &format!("{{\\\"text\\\":\\\"{}\\\"}}", part.repeat(count)))) + &end("");
+    let error = read(&at_once, 1 << 16).expect_err("no event may be as large");
+    assert!(error.message.contains("too large"), "{error}");
+}
+
+#[test]
+fn memory_stays_within_the_limits_whatever_comes_in_responses() {
+    const LIMIT: usize = 256 << 10;
+    let long = "x".repeat(4000);
+    let thought = |at: usize, of: &str| {
+        event(
+            &format!("{of}.delta"),
+            &format!("\"item_id\":\"r{at}\",\"output_index\":{at},\"delta\":\"{long}\""),
+        )
+    };
+    type Feed<'a> = Box<dyn Fn(usize) -> String + 'a>;
+    let feeds: Vec<(&str, Feed<'_>)> = vec![
+        ("texts", Box::new(|_| text(0, &long))),
+        ("texts of items", Box::new(|at| text(at, &long))),
+        ("names", Box::new(|at| added(at, &format!("\"type\":\"message\",\"id\":\"{long}{at}\"")))),
+        (
+            "names of calls",
+            Box::new(|at| added(at, &call(at, "").replace("\"c", &format!("\"{long}")))),
+        ),
+        (
+            "reasoning",
+            Box::new(|at| {
+                thought(0, if at % 2 == 0 { "reasoning_text" } else { "reasoning_summary_text" })
+            }),
+        ),
+        ("items of reasoning", Box::new(|at| thought(at, "reasoning_text"))),
+        (
+            "encrypted reasoning behind an open call",
+            Box::new(|at| match at {
+                0 => added(0, &call(0, "")),
+                at => done(
+                    at,
+                    &format!(
+                        "\"id\":\"r{at}\",\"type\":\"reasoning\",\"encrypted_content\":\"{long}\""
+                    ),
+                ),
+            }),
+        ),
+        (
+            "inputs",
+            Box::new(|at| {
+                if at == 0 {
+                    added(0, &call(0, "{"))
+                } else {
+                    event("function_call_arguments.delta", &format!("\"delta\":\"{long}\""))
+                }
+            }),
+        ),
+        (
+            "inputs that are done",
+            Box::new(|at| {
+                event(
+                    "function_call_arguments.done",
+                    &format!(
+                        "\"item_id\":\"f{at}\",\"output_index\":{at},\"arguments\":\"{{\\\"a\\\":\\\"{long}\\\"}}\""
+                    ),
+                )
+            }),
+        ),
+        (
+            "errors",
+            Box::new(|_| {
+                format!("event: error\ndata: {{\"type\":\"error\",\"message\":\"{long}\"}}\n\n")
+            }),
+        ),
+        (
+            "unknown events",
+            Box::new(|at| event(&format!("new_{at}"), &format!("\"text\":\"{long}\""))),
+        ),
+        (
+            "searches behind an open call",
+            Box::new(|at| match at {
+                0 => added(0, &call(0, "")),
+                at => done(
+                    at,
+                    &format!(
+                        "\"id\":\"w{at}\",\"type\":\"web_search_call\",\"action\":{{\"type\":\"search\",\"query\":\"{long}\"}}"
+                    ),
+                ),
+            }),
+        ),
+    ];
+    for (what, next) in feeds {
+        for stream in [true, false] {
+            let settings = Settings {
+                event_bytes_max: LIMIT,
+                waiting_bytes_max: LIMIT,
+                response_bytes_max: LIMIT,
+                ..Settings::default()
+            };
+            let mut answer = answer(stream, &settings);
+            let mut out = Vec::new();
+            let most = most_held_by(|| {
+                let (mut fed, mut at) = (0, 0);
+                while fed < 8 << 20 {
+                    let piece = next(at);
+                    at += 1;
+                    fed += piece.len();
+                    let result = answer.handle_piece(piece.as_bytes(), &mut out);
+                    out.clear();
+                    if result.is_err() {
+                        break;
+                    }
+                }
+            });
+            assert!(most < 8 * LIMIT, "{what}: {most} bytes of memory");
+        }
+    }
+}
