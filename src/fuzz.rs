@@ -18,18 +18,19 @@ use crate::protocols::messages::write_error;
 use crate::protocols::{Refused, Space, Translated};
 use crate::{protocols, upstream_error as error};
 
-pub use answers::{response, sse, stream};
+pub use answers::{response, responses, sse, stream};
 
 /// A function that panics where something does not hold.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 7] = [
+pub const TARGETS: [(&str, Target); 8] = [
     ("sse", sse),
     ("chunk", chunk),
     ("stream", stream),
     ("request", request),
     ("response", response),
+    ("responses", responses),
     ("errors", errors),
     ("config", config),
 ];

@@ -41,21 +41,31 @@ fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
     (events, false)
 }
 
-/// A streamed answer of any bytes in either protocol, after one byte of options: the grammar holds, and the pieces in
-/// which it came do not matter.
+/// A streamed answer of any bytes in Chat Completions or Messages, after one byte of options: the grammar holds, and
+/// the pieces in which it came do not matter.
 pub fn stream(data: &[u8]) {
+    stream_of(Protocol::Openai, data);
+}
+
+/// An answer of any bytes in Responses, after one byte of options, as a stream and as a whole.
+pub fn responses(data: &[u8]) {
+    stream_of(Protocol::Responses, data);
+    response_of(Protocol::Responses, data);
+}
+
+fn stream_of(protocol: Protocol, data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
-    let (whole, result) = run(*options, body, body.len().max(1));
+    let (whole, result) = run(protocol, *options, body, body.len().max(1));
     check(*options, &whole, result.is_err());
     for size in [1, 3, 61] {
-        let (cut, cut_result) = run(*options, body, size);
+        let (cut, cut_result) = run(protocol, *options, body, size);
         assert_eq!(String::from_utf8_lossy(&cut), String::from_utf8_lossy(&whole), "by {size}");
         assert_eq!(cut_result, result, "by {size}");
     }
 }
 
-fn run(options: u8, body: &[u8], size: usize) -> (Vec<u8>, Result<(), Error>) {
-    let mut answer = answer(options);
+fn run(protocol: Protocol, options: u8, body: &[u8], size: usize) -> (Vec<u8>, Result<(), Error>) {
+    let mut answer = answer(protocol, options);
     let mut out = Vec::new();
     let mut result = Ok(());
     for piece in body.chunks(size) {
@@ -71,16 +81,20 @@ fn run(options: u8, body: &[u8], size: usize) -> (Vec<u8>, Result<(), Error>) {
     (out, result)
 }
 
-/// A whole answer in either protocol, after one byte of options.
+/// A whole answer in Chat Completions or Messages, after one byte of options.
 pub fn response(data: &[u8]) {
+    response_of(Protocol::Openai, data);
+}
+
+fn response_of(protocol: Protocol, data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
-    let mut answer = answer(*options);
+    let mut answer = answer(protocol, *options);
     let mut out = Vec::new();
     let result = answer.handle_whole(body, &mut out);
     check(*options, &out, result.is_err());
 }
 
-fn answer(options: u8) -> Answer {
+fn answer(protocol: Protocol, options: u8) -> Answer {
     let has = |bit: u8| options & (1 << bit) != 0;
     let written = match (options >> 3 & 7, has(6)) {
         (0, false) => TextToolCalls::Hermes,
@@ -104,6 +118,7 @@ fn answer(options: u8) -> Answer {
         reasoning_returns: has(1),
         stop_sequences: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
         model_mapped: has(3),
+        searches: has(4),
         profile: Profile {
             inline_think: has(2),
             text_tool_calls: if has(2) { written } else { TextToolCalls::Off },
@@ -122,7 +137,7 @@ fn answer(options: u8) -> Answer {
         invalid_tool_call: if has(7) { InvalidToolCall::Repair } else { InvalidToolCall::Pass },
         ..Settings::default()
     };
-    protocols::answer(Protocol::Openai, Box::new(context), &settings, Ids::new(7))
+    protocols::answer(protocol, Box::new(context), &settings, Ids::new(7))
 }
 
 /// A message is JSON; a stream begins and ends as it must, and its blocks do.

@@ -174,3 +174,6 @@ fn unwrapped<'a>(response: &Response<'a>) -> Option<&'a str> {
     let inside = response.inside?;
     Response::read(inside, DEPTH_LIMIT).ok()?.says_something().then_some(inside)
 }
+
+#[cfg(test)]
+mod tests;
