@@ -290,7 +290,6 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         retries: 1,
         upstream_message: None,
         upstream_codes: None,
-        retries: 1,
         reason: None,
         counts: RequestCounts { messages: 1, ..RequestCounts::default() },
         request_bytes: body.len(),
