@@ -1,7 +1,7 @@
 //! The log for a person at a terminal: one short coloured line for each exchange.
 //!
 //! ```text
-//! 22:31:05 200 claude-sonnet-4-5 → qwen3-coder @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
+//! 22:31:05 200 claude-x → qwen3-coder @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
 //! 22:31:09 502 claude-sonnet-4-5 @local  unreachable  10.0 s
 //! ```
 //!
