@@ -7,10 +7,12 @@
 //! |---|---|
 //! | `mod` | [`Content`]: in which order everything goes on to the blocks, and counts |
 //! | `text`, `text_filter`, `inline_think`, `echo` | text that is more than text, or comes twice |
+//! | `cited` | where the text comes from, if the upstream searched the web |
 //! | `half_call` | calls at the end of a text, cut off with it |
 //! | `reasoning` | reasoning, in whichever field it comes |
 //! | `end` | why the model stopped, for the client |
 
+mod cited;
 mod echo;
 mod end;
 mod half_call;
@@ -28,6 +30,8 @@ use crate::error::Error;
 use crate::json::{Str, escaped};
 use crate::model::request_context::RequestContext;
 use crate::text::names::NameSet;
+use cited::Cited;
+pub(crate) use cited::Source;
 pub(crate) use end::End;
 pub(crate) use reasoning::{Reasoning, is_kept};
 pub(crate) use text::Text;
@@ -38,6 +42,8 @@ pub(crate) struct Content {
     text: Text,
     reasoning: Reasoning,
     assembly: Assembly,
+    /// The text that may be cited, where the upstream may search the web.
+    cited: Option<Box<Cited>>,
     /// The answer came as one JSON text.
     whole: bool,
     /// The text that is taken is that of a whole answer that was cut off.
@@ -59,6 +65,7 @@ impl Content {
             text: Text::new(context),
             reasoning: Reasoning::new(context),
             assembly: Assembly::new(ids_used),
+            cited: context.searches.then(Box::default),
             whole: false,
             ends_early: false,
             end: BrokenOff::default(),
@@ -208,6 +215,9 @@ impl Content {
     pub(crate) fn take_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.note_progress(text.decoded_len(), text.is_blank(), to);
         let text = self.text.begin(text, self.reasoning.is_before_text());
+        if let Some(cited) = &mut self.cited {
+            cited.keep(text.raw());
+        }
         if !self.ends_early {
             return self.filter_text(text, to);
         }
@@ -300,6 +310,20 @@ impl Content {
         self.end_watch(to);
         self.release_text(to)?;
         Ok(!self.text.is_cut())
+    }
+
+    /// Citations count the letters of the text that comes from its beginning.
+    pub(crate) fn begin_cited(&mut self) {
+        if let Some(cited) = &mut self.cited {
+            cited.begin();
+        }
+    }
+
+    /// The text that came last is from there.
+    pub(crate) fn cite(&mut self, source: &Source<'_>) {
+        if let Some(citation) = self.cited.as_mut().and_then(|cited| cited.cite(source)) {
+            self.assembly.cite(citation);
+        }
     }
 
     /// Something other than reasoning comes: what was held back of it is decided.

@@ -31,12 +31,16 @@ const UNSEEN: [(&str, &str, &str); 10] = [
     ),
     ("chat_completion.Choice", "index", "tells answers apart, of which one counts"),
     ("chat_completion_chunk.Choice", "index", "tells answers apart, of which one counts"),
-    // Citations could be made of these; no setting asks for it, and the default drops them.
-    ("chat_completion_message.ChatCompletionMessage", "annotations", "dropped by default"),
-    ("chat_completion_message.Annotation", "type", "dropped by default"),
-    ("chat_completion_message.Annotation", "url_citation", "dropped by default"),
-    ("chat_completion_message.AnnotationURLCitation", "title", "dropped by default"),
-    ("chat_completion_message.AnnotationURLCitation", "url", "dropped by default"),
+    // Citations are made of these where the upstream may search the web, which this request does not ask for.
+    (
+        "chat_completion_message.ChatCompletionMessage",
+        "annotations",
+        "told where the upstream searches",
+    ),
+    ("chat_completion_message.Annotation", "type", "told where the upstream searches"),
+    ("chat_completion_message.Annotation", "url_citation", "told where the upstream searches"),
+    ("chat_completion_message.AnnotationURLCitation", "title", "told where the upstream searches"),
+    ("chat_completion_message.AnnotationURLCitation", "url", "told where the upstream searches"),
     (
         "chat_completion_message_function_tool_call.ChatCompletionMessageFunctionToolCall",
         "type",

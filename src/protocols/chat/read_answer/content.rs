@@ -7,9 +7,9 @@ use super::fragment::Fragment;
 use super::reasoning;
 use crate::answer::Output;
 use crate::carry::signature::Field;
-use crate::content;
+use crate::content::{self, Source};
 use crate::error::Error;
-use crate::json::Str;
+use crate::json::{self, Str};
 use crate::model::request_context::RequestContext;
 use crate::protocols::chat::wire::{Arguments, Delta, Part, ToolCall};
 use crate::text::names::NameSet;
@@ -112,6 +112,15 @@ impl Content {
         Ok(())
     }
 
+    /// Takes where the text of a delta comes from, and that before it.
+    fn take_annotations(&mut self, delta: &Delta<'_>) {
+        for raw in delta.annotations.into_iter().flat_map(json::elements) {
+            if let Some(source) = Source::read(raw) {
+                self.cite(&source);
+            }
+        }
+    }
+
     /// Takes the reasoning of a delta.
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, to: &mut Output<'_>) {
         let (field, said) = reasoning::choose(delta, self.reasoning_mut());
@@ -126,13 +135,14 @@ impl Content {
         reasoning::keep_details(delta, field, reasoning, blocks, to);
     }
 
-    /// Takes the calls of a delta.
+    /// Takes the calls of a delta, and before them where its text comes from.
     pub(super) fn take_calls(
         &mut self,
         choice: u64,
         delta: &Delta<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
+        self.take_annotations(delta);
         self.calls.begin_list(self.common.assembly());
         for call in delta.tool_calls.iter() {
             self.take_call(choice, call, false, to)?;

@@ -33,6 +33,8 @@ pub(crate) struct Delta<'a> {
     pub content: Few<Part<'a>>,
     /// Some of the content is of a kind that nobody knows.
     pub content_dropped: bool,
+    /// `annotations`: where the text comes from.
+    pub annotations: Option<&'a str>,
     /// `refusal`
     pub refusal: Option<Str<'a>>,
     /// `tool_calls`
@@ -101,6 +103,7 @@ impl<'a> Delta<'a> {
                 }
                 "role" => delta.role = filled(reader)?.map(|role| Role::of(role.raw())),
                 "text" => plain = text(reader)?,
+                "annotations" => delta.annotations = something(reader)?,
                 "refusal" if reader.kind()? == ValueKind::Number => drop(reader.skip()?),
                 "refusal" => delta.refusal = text_or(reader, &mut refused)?,
                 "tool_calls" => {

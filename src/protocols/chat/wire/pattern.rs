@@ -139,6 +139,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
         error: None,
         reasoning_details,
         content_dropped: false,
+        annotations: None,
         refusal: None,
         function_call: None,
     } = delta

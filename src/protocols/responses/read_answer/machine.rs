@@ -35,9 +35,8 @@ pub(super) struct Machine {
     pub(super) others_noted: u64,
     /// How often the upstream searched the web.
     pub(super) searches: u64,
-    pub(super) citations: u32,
-    /// The text that came last, if it may be cited: of which item and part, and its beginning.
-    pub(super) cited: (Option<(usize, u64)>, String),
+    /// The item and the part whose text came last, where it may be cited.
+    pub(super) cited: Option<(usize, u64)>,
 }
 
 impl Machine {
@@ -54,8 +53,7 @@ impl Machine {
             others_open: 0,
             others_noted: 0,
             searches: 0,
-            citations: 0,
-            cited: (None, String::new()),
+            cited: None,
         }
     }
 
@@ -297,8 +295,9 @@ impl Machine {
             }
             self.text_slot = Some(place.slot);
         }
-        if to.context.searches {
-            self.keep_text(place, text);
+        if to.context.searches && self.cited != Some((place.slot, place.part)) {
+            self.cited = Some((place.slot, place.part));
+            self.content.begin_cited();
         }
         Ok(())
     }

@@ -3,36 +3,16 @@
 use super::machine::Machine;
 use super::place::Place;
 use crate::answer::Output;
+use crate::content::Source;
 use crate::error::Error;
-use crate::json::{self, Str};
-use crate::model::search::{Citation, Search};
+use crate::json;
+use crate::model::search::Search;
 use crate::protocols::responses::wire::{Item, Of};
-
-/// Most citations of an answer.
-const CITATIONS_MAX: u32 = 512;
 
 /// Most addresses of a search.
 const FOUND_MAX: usize = 256;
 
-/// So much of a text is kept to be cited.
-const CITED_BYTES_MAX: usize = 256 << 10;
-
-/// So many letters of a text are cited, as Anthropic's own search does.
-const CITED_LETTERS: usize = 150;
-
 impl Machine {
-    /// Keeps a text, of which citations name parts.
-    pub(super) fn keep_text(&mut self, place: Place, text: Str<'_>) {
-        let (of, cited) = &mut self.cited;
-        let own = Some((place.slot, place.part));
-        if std::mem::replace(of, own) != own {
-            cited.clear();
-        }
-        if cited.len().saturating_add(text.raw().len()) <= CITED_BYTES_MAX {
-            json::unescape(cited, text.raw());
-        }
-    }
-
     /// Takes the sources of a text that is complete, as far as they have not come.
     pub(super) fn take_annotations(
         &mut self,
@@ -59,22 +39,12 @@ impl Machine {
         }
         let Some(slot) = self.slots.get_mut(place.slot) else { return };
         slot.annotations = slot.annotations.saturating_add(1);
-        let text = |name| json::member(raw, name).and_then(json::string).map(|it| it.decode());
-        if text("type").as_deref() != Some("url_citation") {
-            return;
+        // The letters of another text are not known any more.
+        if self.cited == Some((place.slot, place.part))
+            && let Some(source) = Source::read(raw)
+        {
+            self.content.cite(&source);
         }
-        self.citations = self.citations.saturating_add(1);
-        let Some(url) = text("url").filter(|_| self.citations <= CITATIONS_MAX) else { return };
-        let number = |name| json::member(raw, name).and_then(|it| it.parse::<usize>().ok());
-        let (start, end) = (number("start_index"), number("end_index"));
-        let letters = start.zip(end).map(|(start, end)| end.saturating_sub(start));
-        let cited = letters.map_or(0, |letters| letters.min(CITED_LETTERS));
-        let is_known = self.cited.0 == Some((place.slot, place.part));
-        let text_of = if is_known { self.cited.1.as_str() } else { "" };
-        let cited_text = text_of.chars().skip(start.unwrap_or(0)).take(cited).collect();
-        let title = text("title").map_or_else(|| url.to_string(), |title| title.into_owned());
-        let citation = Citation { url: url.into_owned(), title, cited_text };
-        self.content.assembly_mut().cite(citation);
     }
 
     /// A search is over.

@@ -1,0 +1,79 @@
+//! The text of an answer that may be cited, and where it comes from.
+
+use crate::json::{self, Str};
+use crate::model::search::Citation;
+
+/// Most citations of an answer.
+const CITATIONS_MAX: u32 = 512;
+
+/// So much of a text is kept to be cited.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// So many letters of a text are cited, as Anthropic's own search does.
+const CITED_LETTERS: usize = 150;
+
+/// The text that came last, and how often one was cited.
+#[derive(Debug, Default)]
+pub(super) struct Cited {
+    text: String,
+    citations: u32,
+}
+
+/// Where a text comes from, as an upstream says it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) url: Str<'a>,
+    pub(crate) title: Option<Str<'a>>,
+    /// The words of the source, where the upstream gives them.
+    pub(crate) words: Option<Str<'a>>,
+    /// The letters of the text that come from there: from the first to behind the last.
+    pub(crate) letters: Option<(usize, usize)>,
+}
+
+impl<'a> Source<'a> {
+    /// Reads a `url_citation`. Chat Completions has its members in an object of that name.
+    pub(crate) fn read(raw: &'a str) -> Option<Self> {
+        let kind = json::member(raw, "type").and_then(json::string);
+        let raw = json::member(raw, "url_citation").unwrap_or(raw);
+        let text = |name| json::member(raw, name).and_then(json::string);
+        let number = |name| json::member(raw, name).and_then(|it| it.parse::<usize>().ok());
+        let url = text("url").filter(|_| kind.is_some_and(|kind| kind == "url_citation"))?;
+        Some(Self {
+            url,
+            title: text("title").filter(|title| !title.is_blank()),
+            words: text("content").filter(|words| !words.is_blank()),
+            letters: number("start_index").zip(number("end_index")),
+        })
+    }
+}
+
+impl Cited {
+    /// Takes more of the text, escaped.
+    pub(super) fn keep(&mut self, raw: &str) {
+        if self.text.len().saturating_add(raw.len()) <= TEXT_BYTES_MAX {
+            json::unescape(&mut self.text, raw);
+        }
+    }
+
+    /// Another text begins.
+    pub(super) fn begin(&mut self) {
+        self.text.clear();
+    }
+
+    /// The citation of a source; nothing where there are too many.
+    pub(super) fn cite(&mut self, source: &Source<'_>) -> Option<Citation> {
+        self.citations = self.citations.saturating_add(1);
+        if self.citations > CITATIONS_MAX {
+            return None;
+        }
+        let (start, end) = source.letters.unwrap_or_default();
+        let letters = end.saturating_sub(start).min(CITED_LETTERS);
+        let said: String = self.text.chars().skip(start).take(letters).collect();
+        let words =
+            || source.words.map(|words| words.decode().chars().take(CITED_LETTERS).collect());
+        let cited_text = if said.is_empty() { words().unwrap_or_default() } else { said };
+        let url = source.url.decode().into_owned();
+        let title = source.title.map_or_else(|| url.clone(), |title| title.decode().into_owned());
+        Some(Citation { url, title, cited_text })
+    }
+}
