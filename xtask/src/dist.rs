@@ -51,7 +51,7 @@ pub(crate) struct Options {
     /// Only these, beside what is there; all of them if none is named.
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
-    /// Where on GitHub the release is, for Homebrew and Scoop. Else GITHUB_REPOSITORY says it.
+    /// Where on GitHub the release is, for packages, Homebrew and Scoop. Else GITHUB_REPOSITORY says it.
     #[arg(long, value_name = "OWNER/NAME")]
     repository: Option<String>,
 }
@@ -87,7 +87,7 @@ impl Part {
             }
             Self::Binaries => binaries::archives(dist),
             Self::Packages => {
-                let (binaries, facts) = (Binary::all()?, Facts::read()?);
+                let (binaries, facts) = (Binary::all()?, Facts::read(repository)?);
                 step("writing dist/npm", || npm::packages(&binaries, &facts, &dist.join("npm")))?;
                 step("writing dist/pypi", || {
                     wheels::wheels(&binaries, &facts, &dist.join("pypi"))

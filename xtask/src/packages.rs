@@ -54,7 +54,7 @@ fn packages(program: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
         Binary { target, path: path.to_owned() }
     };
     let binaries: Vec<Binary> = TARGETS.iter().map(of).collect();
-    let (facts, npm, wheels) = (Facts::read()?, folder.join("npm"), folder.join("pypi"));
+    let (facts, npm, wheels) = (Facts::read(None)?, folder.join("npm"), folder.join("pypi"));
     npm::packages(&binaries, &facts, &npm)?;
     wheels::wheels(&binaries, &facts, &wheels)?;
     Ok([npm, wheels, binaries::archive_of(ours, program, folder)?])

@@ -26,10 +26,12 @@ pub(crate) fn packages(binaries: &[Binary], facts: &Facts, folder: &Path) -> Res
         let target = binary.target;
         let program = File::program(format!("{FOLDER}/bin/{}", target.file), binary.read()?);
         let readme = format!("The program of the package `creole` for {}.\n", target.triple);
-        written.push(package(&of_target(target, facts), &readme, program, facts, folder)?);
+        let notices = File::plain(format!("{FOLDER}/THIRD-PARTY.txt"), facts.notices.as_str());
+        let manifest = of_target(target, facts);
+        written.push(package(&manifest, &readme, [notices, program], facts, folder)?);
     }
     let launcher = File::program(format!("{FOLDER}/creole.js"), LAUNCHER);
-    written.push(package(&of_launcher(facts), &facts.readme, launcher, facts, folder)?);
+    written.push(package(&of_launcher(facts), &facts.readme, [launcher], facts, folder)?);
     Ok(written)
 }
 
@@ -91,19 +93,19 @@ fn of_target(target: &Target, facts: &Facts) -> Map<String, Value> {
 fn package(
     manifest: &Map<String, Value>,
     readme: &str,
-    program: File,
+    files: impl IntoIterator<Item = File>,
     facts: &Facts,
     folder: &Path,
 ) -> Result<PathBuf> {
     let name = manifest.get("name").and_then(Value::as_str).context("a package has a name")?;
     let path = folder.join(format!("{name}-{}.tgz", facts.version));
     let manifest = format!("{:#}\n", Value::from(manifest.clone()));
-    let files = [
+    let usual = [
         File::plain(format!("{FOLDER}/package.json"), manifest),
         File::plain(format!("{FOLDER}/LICENSE"), facts.license_text.as_str()),
         File::plain(format!("{FOLDER}/README.md"), readme),
-        program,
     ];
+    let files: Vec<File> = usual.into_iter().chain(files).collect();
     let packed = archive::gzip(&archive::tar(&files)?)?;
     fs::write(&path, packed).with_context(|| path.display().to_string())?;
     Ok(path)

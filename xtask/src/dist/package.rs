@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use super::binaries::{self, TARGETS, Target};
+use super::notices;
 use crate::workspace;
 
 /// The program for one target.
@@ -34,13 +35,15 @@ pub(crate) fn of_this_machine() -> Result<&'static Target> {
     TARGETS.iter().find(fits).with_context(|| format!("there are no packages for {ARCH} and {OS}"))
 }
 
-/// What every package registry shows, as the manifest of the gateway has it.
+/// What every package says, mostly as the manifest of the gateway has it.
 pub(crate) struct Facts {
     pub(super) version: String,
     pub(super) description: String,
     pub(super) keywords: Vec<String>,
     pub(super) license: String,
     pub(super) license_text: String,
+    /// The licences of what the program is made of.
+    pub(super) notices: String,
     /// The page of the package, in Markdown.
     pub(super) readme: String,
     /// The address of the sources, once they have one.
@@ -48,7 +51,8 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    pub(crate) fn read() -> Result<Self> {
+    /// Without a `repository` on GitHub, `OWNER/NAME`, packages name none.
+    pub(crate) fn read(repository: Option<&str>) -> Result<Self> {
         let packages = workspace::packages()?;
         let package = packages.into_iter().find(|it| it.name.as_str() == "creole-gateway");
         let package = package.context("the workspace has no creole-gateway")?;
@@ -62,16 +66,11 @@ impl Facts {
             keywords: package.keywords,
             license: package.license.context("creole-gateway has no licence")?,
             license_text: text("LICENSE")?,
+            notices: notices::text()?,
             readme: text("gateway/README.md")?,
-            repository: package.repository.or_else(github),
+            repository: repository.map(|name| format!("https://github.com/{name}")),
         })
     }
-}
-
-/// The repository whose workflow runs.
-fn github() -> Option<String> {
-    let name = std::env::var("GITHUB_REPOSITORY").ok()?;
-    Some(format!("https://github.com/{name}"))
 }
 
 /// An empty folder for a test, and a program for each target in it.

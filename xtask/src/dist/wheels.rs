@@ -74,6 +74,7 @@ fn wheel(name: &str, program: Vec<u8>, platforms: &str, facts: &Facts) -> Result
         File::plain(info("WHEEL"), tags(platforms)),
         File::plain(info("entry_points.txt"), ENTRY_POINTS),
         File::plain(info("licenses/LICENSE"), facts.license_text.as_str()),
+        File::plain(info("licenses/THIRD-PARTY.txt"), facts.notices.as_str()),
     ];
     let mut record = String::new();
     for File { path, bytes, .. } in &files {
@@ -90,7 +91,7 @@ fn metadata(facts: &Facts) -> String {
     let keywords = facts.keywords.join(",");
     let mut metadata = format!(
         "Metadata-Version: 2.4\nName: {PROJECT}\nVersion: {version}\nSummary: {description}\n\
-         Keywords: {keywords}\nLicense-Expression: {license}\nLicense-File: LICENSE\n"
+         Keywords: {keywords}\nLicense-Expression: {license}\nLicense-File: LICENSE\nLicense-File: THIRD-PARTY.txt\n"
     );
     if let Some(repository) = &facts.repository {
         metadata.push_str(&format!("Project-URL: Source, {repository}\n"));

@@ -29,7 +29,7 @@ fn manifest(files: &BTreeMap<String, (u32, String)>) -> Value {
 #[test]
 fn each_target_has_a_package_that_the_launcher_names() {
     let (folder, binaries) = sample("npm");
-    let packages = packages(&binaries, &Facts::read().unwrap(), &folder).unwrap();
+    let packages = packages(&binaries, &Facts::read(Some("owner/name")).unwrap(), &folder).unwrap();
     assert_eq!(packages.len(), TARGETS.len() + 1);
     let launcher = read(packages.last().unwrap());
     let of_launcher = manifest(&launcher);
@@ -46,6 +46,8 @@ fn each_target_has_a_package_that_the_launcher_names() {
         let program = if os == Some("win32") { "creole.exe" } else { "creole" };
         let (mode, text) = &files[&format!("package/bin/{program}")];
         assert_eq!((*mode, text.as_str()), (0o755, "program"));
+        assert!(files["package/THIRD-PARTY.txt"].1.contains("hyper"), "{name}");
+        assert_eq!(of_target["repository"]["url"], "git+https://github.com/owner/name.git");
     }
     assert_eq!(launcher["package/creole.js"].0, 0o755);
     assert_eq!(of_launcher["bin"]["creole"], "creole.js");
@@ -54,7 +56,8 @@ fn each_target_has_a_package_that_the_launcher_names() {
 #[test]
 fn nothing_runs_at_installation() {
     let (folder, binaries) = sample("npm-scripts");
-    for package in packages(&binaries, &Facts::read().unwrap(), &folder).unwrap() {
+    for package in packages(&binaries, &Facts::read(Some("owner/name")).unwrap(), &folder).unwrap()
+    {
         let files = read(&package);
         let manifest = manifest(&files);
         for key in ["scripts", "dependencies", "gypfile"] {
@@ -68,7 +71,7 @@ fn nothing_runs_at_installation() {
 #[test]
 fn the_same_binary_gives_the_same_package() {
     let ((one, binaries), (two, _)) = (sample("npm-one"), sample("npm-two"));
-    let facts = Facts::read().unwrap();
+    let facts = Facts::read(Some("owner/name")).unwrap();
     let first = packages(&binaries, &facts, &one).unwrap();
     let second = packages(&binaries, &facts, &two).unwrap();
     for (first, second) in first.iter().zip(&second) {

@@ -23,13 +23,14 @@ fn read(path: &Path) -> Vec<(String, u32, Vec<u8>)> {
 #[test]
 fn the_record_has_a_hash_of_every_file_and_comes_last() {
     let (folder, binaries) = sample("wheels");
-    let wheels = wheels(&binaries, &Facts::read().unwrap(), &folder).unwrap();
+    let wheels = wheels(&binaries, &Facts::read(None).unwrap(), &folder).unwrap();
     assert_eq!(wheels.len(), TARGETS.len());
     for wheel in wheels {
         let mut files = read(&wheel);
         let (name, _, record) = files.pop().unwrap();
         let mut record: Vec<&str> = std::str::from_utf8(&record).unwrap().lines().collect();
         assert_eq!(record.pop().unwrap(), format!("{name},,"));
+        assert!(record.iter().any(|line| line.contains("licenses/THIRD-PARTY.txt,sha256=")));
         assert_eq!(record.len(), files.len());
         for ((name, _, bytes), line) in files.iter().zip(record) {
             let digest = BASE64_URL_SAFE_NO_PAD.encode(Sha256::digest(bytes));
@@ -41,7 +42,7 @@ fn the_record_has_a_hash_of_every_file_and_comes_last() {
 #[test]
 fn the_program_is_the_command_creole() {
     let (folder, binaries) = sample("wheels-program");
-    for wheel in wheels(&binaries, &Facts::read().unwrap(), &folder).unwrap() {
+    for wheel in wheels(&binaries, &Facts::read(None).unwrap(), &folder).unwrap() {
         let programs: Vec<_> =
             read(&wheel).into_iter().filter(|(_, mode, _)| mode & 0o111 != 0).collect();
         let [(name, _, bytes)] = programs.as_slice() else { panic!("{programs:?}") };
@@ -55,7 +56,7 @@ fn the_program_is_the_command_creole() {
 #[test]
 fn a_static_program_is_for_every_linux() {
     let (folder, binaries) = sample("wheels-tags");
-    let wheels = wheels(&binaries, &Facts::read().unwrap(), &folder).unwrap();
+    let wheels = wheels(&binaries, &Facts::read(None).unwrap(), &folder).unwrap();
     let files = read(&wheels[0]);
     let (_, _, tags) = files.iter().find(|(name, ..)| name.ends_with("/WHEEL")).unwrap();
     let tags = std::str::from_utf8(tags).unwrap();
@@ -78,7 +79,7 @@ fn a_mac_gets_the_wheel_from_the_system_on_that_its_program_runs_on() {
 
 #[test]
 fn the_same_program_gives_the_same_wheel() {
-    let facts = Facts::read().unwrap();
+    let facts = Facts::read(None).unwrap();
     let make = || wheel("creole", b"program".to_vec(), "win_amd64", &facts).unwrap();
     let first = make();
     // Times in a zip archive are of two seconds.
