@@ -5,12 +5,15 @@
 
 mod messages;
 mod refusal;
+pub(crate) mod responses;
+mod shape;
 
 use serde_json::{Map, Value};
 
-use messages::{message, pairing};
+use messages::{image_at, message, pairing};
 pub(crate) use refusal::Refusal;
 use refusal::*;
+use shape::{booleans, decimals, integers};
 
 type Checked = Result<(), Refusal>;
 
@@ -73,6 +76,9 @@ const EXTENSIONS: [&str; 14] = [
     "top_k",
 ];
 
+/// The efforts of reasoning.
+const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
 /// Checks a request body.
 pub(crate) fn request(body: &Map<String, Value>, id_length_max: usize) -> Checked {
     for field in body.keys() {
@@ -108,7 +114,6 @@ pub(crate) fn request(body: &Map<String, Value>, id_length_max: usize) -> Checke
     pairing(messages)
 }
 
-// Long: a check for each setting.
 fn settings(body: &Map<String, Value>) -> Checked {
     let set = |name: &str| body.get(name).is_some_and(|value| !value.is_null());
     if set("max_tokens") && set("max_completion_tokens") {
@@ -116,52 +121,17 @@ fn settings(body: &Map<String, Value>) -> Checked {
                        supported.";
         return Err(Refusal::invalid(message));
     }
-    for name in ["max_tokens", "max_completion_tokens", "n"] {
-        match body.get(name) {
-            None | Some(Value::Null) => {}
-            Some(value) => match value.as_i64() {
-                None => return Err(wrong_type(name, "an integer", value)),
-                Some(1..) => {}
-                Some(low) => return Err(below(name, 1, low)),
-            },
-        }
-    }
-    for (name, low, high) in [
-        ("temperature", 0.0, 2.0),
-        ("top_p", 0.0, 1.0),
-        ("frequency_penalty", -2.0, 2.0),
-        ("presence_penalty", -2.0, 2.0),
-    ] {
-        match body.get(name) {
-            None | Some(Value::Null) => {}
-            Some(value) => match value.as_f64() {
-                None => return Err(wrong_type(name, "a decimal", value)),
-                Some(number) if number < low => {
-                    return Err(Refusal::invalid(format!(
-                        "Invalid '{name}': decimal below minimum value. Expected a value >= {low}, \
-                         but got {number} instead."
-                    ))
-                    .at(name)
-                    .code("decimal_below_min_value"));
-                }
-                Some(number) if number > high => {
-                    return Err(Refusal::invalid(format!(
-                        "Invalid '{name}': decimal above maximum value. Expected a value <= {high}, \
-                         but got {number} instead."
-                    ))
-                    .at(name)
-                    .code("decimal_above_max_value"));
-                }
-                Some(_) => {}
-            },
-        }
-    }
-    for name in ["stream", "parallel_tool_calls", "store", "logprobs"] {
-        match body.get(name) {
-            None | Some(Value::Null | Value::Bool(_)) => {}
-            Some(other) => return Err(wrong_type(name, "a boolean", other)),
-        }
-    }
+    integers(body, &[("max_tokens", 1), ("max_completion_tokens", 1), ("n", 1)])?;
+    decimals(
+        body,
+        &[
+            ("temperature", 0.0, 2.0),
+            ("top_p", 0.0, 1.0),
+            ("frequency_penalty", -2.0, 2.0),
+            ("presence_penalty", -2.0, 2.0),
+        ],
+    )?;
+    booleans(body, "", &["stream", "parallel_tool_calls", "store", "logprobs"])?;
     if set("stream_options") && body.get("stream") != Some(&Value::Bool(true)) {
         let message = "The 'stream_options' parameter is only allowed when 'stream' is enabled.";
         return Err(Refusal::invalid(message).at("stream_options"));
@@ -176,10 +146,9 @@ fn settings(body: &Map<String, Value>) -> Checked {
     if let Some(format) = body.get("response_format").filter(|format| !format.is_null()) {
         response_format(format)?;
     }
-    let efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
     match body.get("reasoning_effort") {
         None | Some(Value::Null) => Ok(()),
-        Some(Value::String(effort)) => one_of(effort, "reasoning_effort", &efforts),
+        Some(Value::String(effort)) => one_of(effort, "reasoning_effort", &EFFORTS),
         Some(other) => Err(wrong_type("reasoning_effort", "a string", other)),
     }
 }
@@ -251,31 +220,33 @@ fn function<'a>(tool: &'a Value, path: &str) -> Result<&'a str, Refusal> {
             return Err(wrong_type(&format!("{path}.function.description"), "a string", other));
         }
     }
-    match tool.pointer("/function/parameters") {
-        None | Some(Value::Null) => {}
-        Some(Value::Object(schema)) => {
-            let object = schema.get("type").is_none_or(|kind| kind == "object");
-            let composed =
-                ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|k| schema.contains_key(*k));
-            let wrong = if !object {
-                let found = schema.get("type").cloned().unwrap_or_default();
-                format!("schema must be a JSON Schema of 'type: \"object\"', got 'type: {found}'.")
-            } else if schema.contains_key("type") && !schema.contains_key("properties") && !composed
-            {
-                "In context=(), object schema missing properties".to_owned()
-            } else {
-                return Ok(name);
-            };
-            let message = format!("Invalid schema for function '{name}': {wrong}");
-            return Err(Refusal::invalid(message)
-                .at(format!("{path}.function.parameters"))
-                .code("invalid_function_parameters"));
-        }
-        Some(other) => {
-            return Err(wrong_type(&format!("{path}.function.parameters"), "an object", other));
-        }
-    }
+    function_schema(
+        tool.pointer("/function/parameters"),
+        name,
+        &format!("{path}.function.parameters"),
+    )?;
     Ok(name)
+}
+
+/// The parameters of a function are the schema of an object.
+fn function_schema(parameters: Option<&Value>, name: &str, path: &str) -> Checked {
+    let schema = match parameters {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Object(schema)) => schema,
+        Some(other) => return Err(wrong_type(path, "an object", other)),
+    };
+    let object = schema.get("type").is_none_or(|kind| kind == "object");
+    let composed = ["$ref", "anyOf", "oneOf", "allOf"].iter().any(|k| schema.contains_key(*k));
+    let wrong = if !object {
+        let found = schema.get("type").cloned().unwrap_or_default();
+        format!("schema must be a JSON Schema of 'type: \"object\"', got 'type: {found}'.")
+    } else if schema.contains_key("type") && !schema.contains_key("properties") && !composed {
+        "In context=(), object schema missing properties".to_owned()
+    } else {
+        return Ok(());
+    };
+    let message = format!("Invalid schema for function '{name}': {wrong}");
+    Err(Refusal::invalid(message).at(path).code("invalid_function_parameters"))
 }
 
 fn tool_choice(choice: Option<&Value>, names: &[&str]) -> Checked {

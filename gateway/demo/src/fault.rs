@@ -4,10 +4,22 @@ use serde_json::json;
 
 use crate::plan::Plan;
 use crate::script::{Answer, End, Piece};
-use crate::wire::{self, Head};
+use crate::wire;
+
+/// The forms that a protocol has for an answer.
+pub(crate) trait Form {
+    /// The body of an answer that is not streamed.
+    fn body(&self, plan: &Plan) -> String;
+    /// The events of a streamed answer, without the empty lines between them.
+    fn events(&self, plan: &Plan) -> Vec<String>;
+    /// A body that says that the server failed.
+    fn failed_body(&self) -> String;
+    /// The events that say after `sent` others that the server failed.
+    fn failed_events(&self, sent: usize) -> Vec<String>;
+}
 
 /// The answer to a request.
-pub(crate) fn answer(plan: &Plan, head: &Head, stream: bool) -> Answer {
+pub(crate) fn answer(plan: &Plan, form: &impl Form, stream: bool) -> Answer {
     let triggers = &plan.triggers;
     let mut answer = if let Some(error) = &triggers.error {
         error_answer(error)
@@ -18,9 +30,9 @@ pub(crate) fn answer(plan: &Plan, head: &Head, stream: bool) -> Answer {
     } else if triggers.empty {
         Answer { pieces: Vec::new(), ..Answer::json(200, "") }
     } else if stream {
-        streamed(plan, head)
+        streamed(plan, form)
     } else {
-        whole(plan, head)
+        whole(plan, form)
     };
     if triggers.cut {
         answer.pieces = first_half(answer.pieces);
@@ -41,10 +53,10 @@ pub(crate) fn answer(plan: &Plan, head: &Head, stream: bool) -> Answer {
     answer
 }
 
-fn whole(plan: &Plan, head: &Head) -> Answer {
-    let mut body = wire::completion(plan, head);
+fn whole(plan: &Plan, form: &impl Form) -> Answer {
+    let mut body = form.body(plan);
     if plan.triggers.error_in_200 || plan.triggers.error_mid {
-        body = overloaded();
+        body = form.failed_body();
     }
     if plan.triggers.json_cut || plan.triggers.unfinished {
         body.truncate(wire::floor(&body, body.len().div_euclid(2)));
@@ -57,27 +69,27 @@ fn whole(plan: &Plan, head: &Head) -> Answer {
     answer
 }
 
-fn streamed(plan: &Plan, head: &Head) -> Answer {
+fn streamed(plan: &Plan, form: &impl Form) -> Answer {
     let triggers = &plan.triggers;
-    let mut chunks = wire::chunks(plan, head);
-    let middle = chunks.len().div_euclid(2);
+    let mut events = form.events(plan);
+    let middle = events.len().div_euclid(2);
     if triggers.error_in_200 {
-        chunks = vec![overloaded()];
+        events = form.failed_events(0);
     }
     if triggers.error_mid {
-        chunks.truncate(middle);
-        chunks.push(overloaded());
+        events.truncate(middle);
+        events.extend(form.failed_events(middle));
     }
     if triggers.unfinished {
-        chunks.truncate(middle);
+        events.truncate(middle);
     }
     if triggers.json_cut {
-        chunks.truncate(middle);
-        if let Some(last) = chunks.last_mut() {
+        events.truncate(middle);
+        if let Some(last) = events.last_mut() {
             last.truncate(wire::floor(last, last.len().div_euclid(2)));
         }
     }
-    let mut events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    let mut events: Vec<String> = events.iter().map(|event| format!("{event}\n\n")).collect();
     if let Some(bytes) = triggers.pieces {
         events = recut(&events.concat(), bytes.max(1));
     }
@@ -116,7 +128,7 @@ fn rate_limits() -> Vec<(String, String)> {
     .to_vec()
 }
 
-fn overloaded() -> String {
+pub(crate) fn overloaded() -> String {
     error_json("The server had an error while processing your request.", "server_error", None)
 }
 

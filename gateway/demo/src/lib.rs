@@ -1,5 +1,5 @@
-//! The demo model: a small Chat Completions server, the upstream of `creole demo`, of `cargo xtask run` and of the
-//! tests.
+//! The demo model: a small server of Chat Completions and Responses, the upstream of `creole demo`, of
+//! `cargo xtask run` and of the tests.
 //!
 //! It has no model inside. What it answers follows from the request alone, so that the same bytes in
 //! give the same bytes out: text that quotes the question, calls of the tools that were given with
@@ -8,7 +8,8 @@
 //! request is seen at once.
 //!
 //! ```text
-//! request ─▶ record ─▶ check ─▶ plan (trigger, schema) ─▶ wire ─▶ Answer ─▶ sent piece by piece
+//! request ─▶ record ─▶ check ─▶ plan (trigger, schema) ─▶ fault ─▶ Answer ─▶ sent piece by piece
+//!                        │                                  ▲ forms: wire (Chat), responses
 //!                        └────────── script: the next raw answers ──▲
 //! ```
 #![forbid(unsafe_code)]
@@ -17,8 +18,10 @@ mod check;
 mod fault;
 mod plan;
 mod record;
+mod responses;
 mod schema;
 mod script;
+mod sealed;
 mod server;
 mod trigger;
 mod wire;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 use creole_demo::Options;
 
-/// A small, deterministic Chat Completions server.
+/// A small, deterministic server of Chat Completions and Responses.
 #[derive(Parser)]
 struct Arguments {
     /// Where to listen; port 0 takes a free one.

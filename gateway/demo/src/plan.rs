@@ -5,6 +5,9 @@ use serde_json::{Map, Value};
 use crate::schema;
 use crate::trigger::{self, Triggers};
 
+/// No clock: the same request gives the same bytes.
+pub(crate) const CREATED: u64 = 1_764_000_000;
+
 /// An answer before it has a form.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
@@ -222,13 +225,41 @@ fn calls(names: &[&str], tools: &[Tool<'_>], triggers: &Triggers, seed: u64) -> 
     names.iter().enumerate().map(call).collect()
 }
 
+/// A hash of `bytes` (FNV-1a): equal bytes give equal ids.
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
+/// How many tokens a request is said to have.
+pub(crate) fn input_tokens(body: &[u8]) -> usize {
+    body.len().div_ceil(4)
+}
+
+/// The elements of all lists, one of each list in turn.
+pub(crate) fn in_turn<T>(lists: Vec<Vec<T>>) -> Vec<T> {
+    let mut lists: Vec<_> = lists.into_iter().map(Vec::into_iter).collect();
+    let mut all = Vec::new();
+    loop {
+        let before = all.len();
+        all.extend(lists.iter_mut().filter_map(Iterator::next));
+        if all.len() == before {
+            return all;
+        }
+    }
+}
+
+/// The length of an id without its prefix.
+pub(crate) const NAME_LENGTH: usize = 24;
+
 /// An id of 24 letters and digits after its prefix, the same for the same seed.
 pub(crate) fn id(prefix: &str, seed: u64, nth: usize) -> String {
     const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     let mut state =
         seed.wrapping_add(u64::try_from(nth).unwrap_or(0).wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let mut id = prefix.to_owned();
-    for _ in 0..24 {
+    for _ in 0..NAME_LENGTH {
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let at = usize::try_from((state >> 33) % 62).unwrap_or(0);

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answer {
-    /// The path that it answers; empty: every path that ends in `/chat/completions`.
+    /// The path that it answers; empty: every path that ends in `/chat/completions` or `/responses`.
     pub path: String,
     /// Only a request whose body contains this text gets the answer; empty: any request. Tests that
     /// share one server put a word of their own into the prompt.
@@ -74,7 +74,7 @@ impl Answer {
 
     fn answers(&self, path: &str, body: &[u8]) -> bool {
         let path_fits = match self.path.as_str() {
-            "" => path.ends_with("/chat/completions"),
+            "" => path.ends_with("/chat/completions") || path.ends_with("/responses"),
             wanted => path == wanted,
         };
         let when = self.when.as_bytes();

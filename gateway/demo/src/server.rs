@@ -20,7 +20,7 @@ use crate::check::{self, Refusal};
 use crate::record::{Ended, Record};
 use crate::script::{Answer, End, Script};
 use crate::wire::Head;
-use crate::{Options, fault, plan};
+use crate::{Options, fault, plan, responses};
 
 /// The state of one server.
 #[derive(Debug)]
@@ -134,10 +134,10 @@ fn generated(
         let code = Some("model_not_found");
         return refuse(Refusal { status: 404, code, ..Refusal::invalid(message) });
     }
-    if !path.ends_with("/chat/completions") {
+    let Some(api) = Api::at(path) else {
         let message = format!("Invalid URL ({method} {path})");
         return refuse(Refusal { status: 404, ..Refusal::invalid(message) });
-    }
+    };
     if method != Method::POST {
         let message = format!(
             "Not allowed to {method} on {path} (HINT: Perhaps you meant to use a different HTTP method?)"
@@ -145,30 +145,65 @@ fn generated(
         let code = Some("method_not_supported");
         return refuse(Refusal { status: 405, code, ..Refusal::invalid(message) });
     }
-    match chat(model, body, words) {
-        Ok(answer) => answer,
+    match api.answer(model, body, words) {
+        Ok(mut answer) => {
+            let id = plan::id("req_", plan::hash(body), 1 << 17);
+            answer.headers.push(("x-request-id".to_owned(), id));
+            answer
+        }
         Err(refusal) => refuse(refusal),
     }
 }
 
-fn chat(model: &Model, body: &[u8], words: Option<&str>) -> Result<Answer, Refusal> {
-    let read: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
-        Refusal::invalid(format!("We could not parse the JSON body of your request. ({error})"))
-    })?;
-    check::request(&read, model.options.id_length_max)?;
-    let seed = fnv1a(body);
-    let plan = plan::plan(&read, seed, words).map_err(Refusal::invalid)?;
+/// What a path serves.
+#[derive(Clone, Copy)]
+enum Api {
+    Chat,
+    Responses,
+    InputTokens,
+}
+
+impl Api {
+    fn at(path: &str) -> Option<Self> {
+        let served = [
+            ("/chat/completions", Self::Chat),
+            ("/responses", Self::Responses),
+            ("/responses/input_tokens", Self::InputTokens),
+        ];
+        served.into_iter().find(|(end, _)| path.ends_with(end)).map(|(_, api)| api)
+    }
+
+    fn answer(self, model: &Model, body: &[u8], words: Option<&str>) -> Result<Answer, Refusal> {
+        let read: Map<String, Value> = serde_json::from_slice(body).map_err(|error| {
+            Refusal::invalid(format!("We could not parse the JSON body of your request. ({error})"))
+        })?;
+        let longest = model.options.id_length_max;
+        match self {
+            Self::Chat => chat(&read, body, words, longest),
+            Self::Responses => responses::answer(&read, body, words, longest),
+            Self::InputTokens => responses::count(&read, body, longest),
+        }
+    }
+}
+
+fn chat(
+    read: &Map<String, Value>,
+    body: &[u8],
+    words: Option<&str>,
+    id_length_max: usize,
+) -> Result<Answer, Refusal> {
+    check::request(read, id_length_max)?;
+    let seed = plan::hash(body);
+    let plan = plan::plan(read, seed, words).map_err(Refusal::invalid)?;
     let stream = read.get("stream") == Some(&Value::Bool(true));
     let include_usage = read.get("stream_options").and_then(|options| options.get("include_usage"));
     let head = Head {
         id: plan::id("chatcmpl-", seed, 1 << 16),
         model: read.get("model").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        prompt_tokens: body.len().div_ceil(4),
+        prompt_tokens: plan::input_tokens(body),
         include_usage: include_usage == Some(&Value::Bool(true)),
     };
-    let mut answer = fault::answer(&plan, &head, stream);
-    answer.headers.push(("x-request-id".to_owned(), plan::id("req_", seed, 1 << 17)));
-    Ok(answer)
+    Ok(fault::answer(&plan, &head, stream))
 }
 
 fn refuse(refusal: Refusal) -> Answer {
@@ -176,14 +211,7 @@ fn refuse(refusal: Refusal) -> Answer {
 }
 
 fn model_object(name: &str) -> Value {
-    json!({"id": name, "object": "model", "created": 1_764_000_000, "owned_by": "creole"})
-}
-
-/// A hash of `bytes`: equal bytes give equal ids.
-fn fnv1a(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    json!({"id": name, "object": "model", "created": plan::CREATED, "owned_by": "creole"})
 }
 
 /// Sends an answer as its pieces and waits say, and notes how it ended.

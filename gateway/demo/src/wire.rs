@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::plan::{Call, Plan};
+use crate::fault;
+use crate::plan::{self, CREATED, Call, Plan};
 
 /// What every form of one answer shares.
 pub(crate) struct Head {
@@ -13,8 +14,6 @@ pub(crate) struct Head {
     pub(crate) include_usage: bool,
 }
 
-/// No clock: the same request gives the same bytes.
-const CREATED: u64 = 1_764_000_000;
 /// Longer texts are cut into larger pieces, so that megabytes stay cheap.
 const TOKENS_MAX: usize = 4096;
 
@@ -43,8 +42,26 @@ pub(crate) fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
 }
 
+impl fault::Form for Head {
+    fn body(&self, plan: &Plan) -> String {
+        completion(plan, self)
+    }
+
+    fn events(&self, plan: &Plan) -> Vec<String> {
+        chunks(plan, self).iter().map(|chunk| format!("data: {chunk}")).collect()
+    }
+
+    fn failed_body(&self) -> String {
+        fault::overloaded()
+    }
+
+    fn failed_events(&self, _sent: usize) -> Vec<String> {
+        vec![format!("data: {}", fault::overloaded())]
+    }
+}
+
 /// The body of an answer that is not streamed.
-pub(crate) fn completion(plan: &Plan, head: &Head) -> String {
+fn completion(plan: &Plan, head: &Head) -> String {
     let mut message = Map::new();
     message.insert("role".to_owned(), "assistant".into());
     let content = if plan.text.is_empty() && (!plan.calls.is_empty() || plan.refusal.is_some()) {
@@ -83,7 +100,7 @@ fn whole_call(call: &Call) -> Value {
 }
 
 /// The `data` of each event of a streamed answer, `[DONE]` included.
-pub(crate) fn chunks(plan: &Plan, head: &Head) -> Vec<String> {
+fn chunks(plan: &Plan, head: &Head) -> Vec<String> {
     let chunk = |delta: Value, finish: Option<&str>| {
         let choice = json!({
             "index": 0, "delta": delta, "logprobs": null, "finish_reason": finish
@@ -134,25 +151,25 @@ fn call_deltas(plan: &Plan) -> Vec<Value> {
         let bits = bits.iter().map(|bit| json!({"index": index, kind: {text: bit}}));
         std::iter::once(open).chain(bits).collect::<Vec<_>>()
     });
-    let mut per_call: Vec<_> = per_call.map(Vec::into_iter).collect();
-    if !plan.triggers.interleave {
-        return per_call.into_iter().flatten().collect();
-    }
-    let mut deltas = Vec::new();
-    loop {
-        let before = deltas.len();
-        deltas.extend(per_call.iter_mut().filter_map(Iterator::next));
-        if deltas.len() == before {
-            return deltas;
-        }
+    let per_call: Vec<_> = per_call.collect();
+    if plan.triggers.interleave {
+        plan::in_turn(per_call)
+    } else {
+        per_call.into_iter().flatten().collect()
     }
 }
 
-fn usage(plan: &Plan, head: &Head) -> Value {
+/// The tokens of an answer: all, and those of its reasoning.
+pub(crate) fn counts(plan: &Plan) -> (usize, usize) {
     let reasoning = plan.reasoning.as_ref().map_or(0, |(_, text)| tokens(text).len());
     let calls = plan.calls.iter().map(|call| tokens(&call.arguments).len().saturating_add(4)).sum();
     let refusal = plan.refusal.as_deref().map_or(0, |text| tokens(text).len());
     let output: usize = [reasoning, tokens(&plan.text).len(), calls, refusal].iter().sum();
+    (output, reasoning)
+}
+
+fn usage(plan: &Plan, head: &Head) -> Value {
+    let (output, reasoning) = counts(plan);
     let total = head.prompt_tokens.saturating_add(output);
     json!({
         "prompt_tokens": head.prompt_tokens, "completion_tokens": output, "total_tokens": total,

@@ -79,7 +79,10 @@ fn content(content: Option<&Value>, role: &str, calls: bool, path: &str) -> Chec
         match kind {
             "text" => drop(string("/text", "text")?),
             "refusal" => drop(string("/refusal", "refusal")?),
-            "image_url" => image(string("/image_url/url", "image_url.url")?, &at)?,
+            "image_url" => image_at(
+                string("/image_url/url", "image_url.url")?,
+                &format!("{at}.image_url.url"),
+            )?,
             "input_audio" => drop(string("/input_audio/data", "input_audio.data")?),
             "file" if part.get("file").and_then(Value::as_object).is_none() => {
                 return Err(missing(&format!("{at}.file")));
@@ -90,7 +93,8 @@ fn content(content: Option<&Value>, role: &str, calls: bool, path: &str) -> Chec
     Ok(())
 }
 
-fn image(url: &str, at: &str) -> Checked {
+/// An image is at an address, or is there as data.
+pub(super) fn image_at(url: &str, at: &str) -> Checked {
     let valid = url.starts_with("https://")
         || url.starts_with("http://")
         || url
@@ -101,11 +105,11 @@ fn image(url: &str, at: &str) -> Checked {
         return Ok(());
     }
     let message = format!(
-        "Invalid '{at}.image_url.url'. Expected a valid URL or a base64-encoded data URL with an \
+        "Invalid '{at}'. Expected a valid URL or a base64-encoded data URL with an \
          image MIME type (e.g. 'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU='), but got a value \
          without it."
     );
-    Err(Refusal::invalid(message).at(format!("{at}.image_url.url")).code("invalid_value"))
+    Err(Refusal::invalid(message).at(at).code("invalid_value"))
 }
 
 fn tool_calls(calls: &[Value], path: &str, id_length_max: usize) -> Checked {
