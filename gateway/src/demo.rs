@@ -6,7 +6,7 @@ use creole::Config;
 use creole_demo::{Demo, Options};
 
 use crate::Failed;
-use crate::cli::demo::Demo as Flags;
+use crate::cli::demo::{Demo as Flags, Protocol};
 use crate::cli::serve::Door;
 use crate::ready::{self, Hints};
 use crate::serve;
@@ -28,10 +28,22 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     // What a client sends is on no page of `/demo/requests`.
     let options = Options { requests_max: 0, ..Options::default() };
     let model = Demo::start_on(listener, options).map_err(failed)?;
-    let mut config = Config::default();
+    let mut config = configured(flags.protocol).map_err(Failed::Run)?;
     config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
     serve::run_with(&door, config, Stop::listen, |address| announce(address, &model.url()))
+}
+
+/// The gateway's configuration. In Responses the demo model checks what OpenAI checks, so the preset is OpenAI's.
+fn configured(protocol: Protocol) -> Result<Config, String> {
+    match protocol {
+        Protocol::Openai => Ok(Config::default()),
+        Protocol::Responses => {
+            let document =
+                r#"{"upstreams": {"demo": {"protocol": "responses", "profile": "openai"}}}"#;
+            Config::from_json(document, |_| None).map_err(|error| error.to_string())
+        }
+    }
 }
 
 fn announce(address: SocketAddr, model: &str) {

@@ -82,6 +82,21 @@ async fn the_model_has_an_address_of_its_own_and_keeps_no_request() {
     assert_eq!(got.body, r#"{"requests":[]}"#);
 }
 
+#[tokio::test]
+async fn with_the_protocol_responses_the_model_reasons_and_calls_tools_in_it() {
+    let demo = Demo::start(&["--protocol", "responses"]);
+    let address = demo.said.lines().next().unwrap().strip_prefix("listening on ").unwrap();
+    let body = r#"{"model":"demo","max_tokens":100,"thinking":{"type":"enabled","budget_tokens":1024},
+        "tools":[{"name":"get_weather","input_schema":{"type":"object"}}],
+        "messages":[{"role":"user","content":"demo:tool get_weather"}]}"#;
+    let got = send(&client(false), request("POST", &format!("{address}/v1/messages"), body)).await;
+    let content = &got.json()["content"];
+    assert_eq!(content[0]["type"], "thinking", "{}", got.body);
+    // The signature of a reasoning item of Responses is long: all of the item is in it.
+    assert!(content[0]["signature"].as_str().unwrap().len() > 200, "{}", got.body);
+    assert_eq!(content[1]["name"], "get_weather", "{}", got.body);
+}
+
 #[test]
 fn a_signal_ends_it_with_success() {
     let mut demo = Demo::start(&[]);
