@@ -8,7 +8,8 @@ mod support;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use creole::config::schema;
+use creole::config::{Protocol, schema};
+use creole::dialect::presets::PRESETS;
 use creole::observe::report::Cause;
 use creole::{Config, End, Header};
 use serde_json::{Value, json};
@@ -160,7 +161,9 @@ fn every_example_is_read_and_obeys_the_schema() {
     let names: Vec<&str> = examples.iter().map(|(name, _)| name.as_str()).collect();
     for name in [
         "openai",
+        "openai-chat",
         "azure",
+        "xai",
         "vllm",
         "sglang",
         "llama.cpp",
@@ -209,6 +212,35 @@ fn the_table_of_examples_names_their_presets_and_counts_their_overrides() {
 }
 
 #[test]
+fn the_table_of_profiles_says_what_each_speaks() {
+    let page = fs::read_to_string(path("docs/configuration.md")).unwrap();
+    let (_, table) = page.split_once("## What each profile speaks").unwrap();
+    let rows = || {
+        table.lines().skip_while(|line| !line.starts_with("| `")).map_while(|line| {
+            let (names, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+            Some((names.split("`, `"), rest.split_once(" | ")?.0))
+        })
+    };
+    let mut listed = Vec::new();
+    for (names, speaks) in rows() {
+        for name in names {
+            let document = format!(r#"{{"upstreams":{{"u":{{"profile":"{name}"}}}}}}"#);
+            let protocol = drive::config(&document).upstreams.get("u").unwrap().protocol;
+            let word = match protocol {
+                Protocol::Responses => "Responses",
+                _ => "Chat Completions",
+            };
+            assert_eq!(word, speaks, "{name}");
+            listed.push(name);
+        }
+    }
+    listed.sort_unstable();
+    let mut presets = PRESETS.to_vec();
+    presets.sort_unstable();
+    assert_eq!(listed, presets);
+}
+
+#[test]
 fn kimi_gets_what_its_api_has_a_place_for() {
     let examples = examples();
     let (_, text) = examples.iter().find(|(name, _)| name == "kimi").unwrap();
@@ -232,6 +264,9 @@ fn dialect(example: &str) -> &str {
     match example {
         "kimi" => "moonshot",
         "sglang" | "several" => "vllm",
+        "openai-chat" => "openai",
+        // Of Responses there, no answer was reported that OpenAI does not give.
+        "azure" | "xai" => "openai",
         "lmstudio" => "llama.cpp",
         other => other,
     }
@@ -257,7 +292,15 @@ fn every_example_serves_the_dialect_of_its_upstream() {
                     }
                 };
                 let target = config.upstreams.get(&sent.upstream).unwrap();
-                assert_eq!(sent.path, format!("{}/chat/completions", target.base_path), "{name}");
+                let (protocol, endpoint) = match target.protocol {
+                    Protocol::Responses => ("responses", "responses"),
+                    _ => ("openai", "chat/completions"),
+                };
+                assert_eq!(sent.path, format!("{}/{endpoint}", target.base_path), "{name}");
+                // An answer in the other protocol is not its upstream's.
+                if case.meta["protocol"].as_str().unwrap_or("openai") != protocol {
+                    continue;
+                }
                 let key = sent.headers.iter().find(|(key, _)| key == "authorization").unwrap();
                 let own = text.contains("\"env\"");
                 assert_eq!(key.1.contains("secret-of-"), own, "{name}: {key:?}");

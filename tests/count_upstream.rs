@@ -387,7 +387,7 @@ fn an_answer_beyond_the_limit_is_not_read() {
 fn without_a_tokenizer_or_with_another_setting_nobody_is_asked() {
     for document in [
         json!({"count_tokens": "upstream"}),
-        json!({"count_tokens": "upstream", "upstreams": {"u": {"profile": "openai"}}}),
+        json!({"count_tokens": "upstream", "upstreams": {"u": {"profile": "openai-chat"}}}),
         json!({"count_tokens": "estimate", "upstreams": {"u": {"profile": "vllm"}}}),
         json!({"upstreams": {"u": {"protocol": "anthropic"}}}),
     ] {

@@ -193,6 +193,71 @@ async fn a_server_that_has_everything_works_and_its_list_tells_the_profile() {
     }
 }
 
+/// An answer of Responses with these items; the text of a message in its words.
+fn responded(asked: &RequestContext, output: &Value) -> Reply {
+    let usage = json!({"input_tokens": 9, "output_tokens": 4, "total_tokens": 13});
+    let response = |status: &str, output: &Value| {
+        json!({"id": "resp_1", "object": "response", "model": "m", "status": status,
+            "output": output, "usage": usage})
+    };
+    if !asked.body.contains(r#""stream":true"#) {
+        return json(200, &response("completed", output));
+    }
+    let event = |kind: &str, mut rest: Value| {
+        rest["type"] = kind.into();
+        format!("event: {kind}\ndata: {rest}\n\n")
+    };
+    let created = json!({"response": response("in_progress", &json!([]))});
+    let mut events = event("response.created", created);
+    for (at, item) in output.as_array().unwrap().iter().enumerate() {
+        let text = item["content"][0]["text"].as_str().unwrap_or_default();
+        for word in text.split_inclusive(' ') {
+            let delta = json!({"output_index": at, "content_index": 0, "item_id": item["id"], "delta": word});
+            events.push_str(&event("response.output_text.delta", delta));
+        }
+        let done = json!({"output_index": at, "item": item});
+        events.push_str(&event("response.output_item.done", done));
+    }
+    let completed = json!({"response": response("completed", output)});
+    events.push_str(&event("response.completed", completed));
+    (200, rig::EVENT_STREAM, events)
+}
+
+#[tokio::test]
+async fn the_profile_openai_is_checked_in_responses() {
+    let says = |asked: &RequestContext, text: &str| {
+        let part = json!({"type": "output_text", "text": text, "annotations": []});
+        let message = json!({"type": "message", "id": "msg_1", "role": "assistant",
+            "status": "completed", "content": [part]});
+        responded(asked, &json!([message]))
+    };
+    let upstream = server(move |asked| match asked.path.as_str() {
+        "/v1/models" => list("system"),
+        "/v1/responses/input_tokens" => json(200, &json!({"input_tokens": 12})),
+        "/v1/responses" if asked.body.contains("input_image") => says(asked, "Red"),
+        "/v1/responses"
+            if asked.body.contains(r#""tools""#)
+                && !asked.body.contains("function_call_output") =>
+        {
+            let call = json!({"type": "function_call", "id": "fc_1", "call_id": "call_1",
+                "name": "get_weather", "arguments": r#"{"city": "Paris"}"#, "status": "completed"});
+            responded(asked, &json!([call]))
+        }
+        "/v1/responses" => says(asked, "1 2 3 4"),
+        _ => json(404, &json!({"error": {"message": "not found"}})),
+    })
+    .await;
+    let args = ["--profile", "openai", "--upstream", &upstream.url(), "--key-env", "CANARY"];
+    let checked = check(&args).await;
+    assert_eq!(checked.code, 0, "{checked:?}");
+    assert!(checked.text.contains("profile openai"), "{checked:?}");
+    checked.assert_row("answer", "works", "in ");
+    checked.assert_row("stream", "works", "4 pieces");
+    checked.assert_row("tools", "works", "its result was taken");
+    checked.assert_row("images", "works", "");
+    checked.assert_row("counts", "limited", "\"count_tokens\": \"upstream\"");
+}
+
 /// An authority's file, and a server's side that it signed.
 fn tls() -> (TlsAcceptor, String) {
     let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();

@@ -240,7 +240,7 @@ fn a_request_that_cannot_be_translated_is_printed_as_the_client_would_see_it() {
 #[test]
 fn a_request_is_printed_as_the_upstream_gets_it_and_warnings_go_to_standard_error() {
     let request = r#"{"model":"m","max_tokens":5,"no_such_field":1,"messages":[{"role":"user","content":"Hi"}]}"#;
-    let output = creole(&["translate", "request", "--profile", "openai"], request);
+    let output = creole(&["translate", "request", "--profile", "openai-chat"], request);
     let error = text(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{error}");
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -248,6 +248,17 @@ fn a_request_is_printed_as_the_upstream_gets_it_and_warnings_go_to_standard_erro
     assert_eq!(json["messages"][0]["content"], "Hi");
     assert!(error.starts_with("POST /v1/chat/completions\n"), "{error}");
     assert!(error.contains("warning: unknown_field:no_such_field (1x)\n"), "{error}");
+}
+
+#[test]
+fn the_profile_openai_means_responses() {
+    let request = r#"{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"Hi"}]}"#;
+    let output = creole(&["translate", "request", "--profile", "openai"], request);
+    let error = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{error}");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["max_output_tokens"], &json["store"]), (&50.into(), &false.into()));
+    assert!(error.starts_with("POST /v1/responses\n"), "{error}");
 }
 
 #[test]

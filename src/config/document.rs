@@ -8,7 +8,7 @@ use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_head
 use super::{
     Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
 };
-use crate::dialect::presets::{PRESETS, Server};
+use crate::dialect::presets::{PRESETS, Server, speaks_responses};
 use crate::dialect::profile::Profile;
 use crate::json::{Error, Reader, Writer, quoted};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
@@ -65,11 +65,12 @@ keys! {
         url: Option<String> = None;
         /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.
         cluster: Option<String> = None;
-        /// What stands before `/chat/completions`. Absent: the path of `url`, or else that of the profile's vendor,
-        /// which is `/v1` for most.
+        /// What stands before `/chat/completions` or `/responses`. Absent: the path of `url`, or else that of the
+        /// profile's vendor, which is `/v1` for most.
         base_path: Option<String> = None;
-        /// What it speaks.
-        protocol: Protocol = Protocol::Openai;
+        /// What it speaks. Absent: Responses with the profiles `openai`, `azure` and `xai`, Chat Completions with all
+        /// others.
+        protocol: Option<Protocol> = None;
         /// What kind of server it is.
         profile: Preset = Preset::default();
         /// Which credential it gets: `"client"`, the one that the client sent, `{"env": NAME}`, the
@@ -101,6 +102,11 @@ impl Preset {
     pub(super) fn named(name: &str) -> Result<Self, Error> {
         let known = PRESETS.iter().find(|known| **known == name);
         known.map(|known| Self(known)).ok_or_else(|| unknown_word(PRESETS, name))
+    }
+
+    /// What its servers speak unless the configuration says otherwise.
+    pub(super) fn protocol(self) -> Protocol {
+        if speaks_responses(self.0) { Protocol::Responses } else { Protocol::Openai }
     }
 
     /// Its flags for an upstream that speaks this.
@@ -221,9 +227,10 @@ impl UpstreamDocument {
         secret: &impl Fn(&str) -> Option<String>,
     ) -> Result<Upstream, ConfigError> {
         let path = |key: &str| format!("upstreams.{name}.{key}");
-        let preset = self.profile.profile(self.protocol);
+        let protocol = self.protocol.unwrap_or_else(|| self.profile.protocol());
+        let preset = self.profile.profile(protocol);
         let profile = Profile::effective(preset, self.profile_overrides)
-            .and_then(|profile| match self.protocol {
+            .and_then(|profile| match protocol {
                 Protocol::Responses => profile.check_responses().map(|()| profile),
                 _ => Ok(profile),
             })
@@ -260,7 +267,8 @@ impl UpstreamDocument {
                 .or(path_of_url)
                 .unwrap_or_else(|| self.profile.base_path())
                 .to_owned(),
-            protocol: self.protocol,
+            protocol,
+            names_protocol: self.protocol.is_some(),
             preset: self.profile.0,
             profile,
             key,

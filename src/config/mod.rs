@@ -260,10 +260,12 @@ pub struct Upstream {
     pub url: String,
     /// Envoy: the value of the routing header; empty: the upstream's name.
     pub cluster: String,
-    /// The path before `/chat/completions`: `/v1` for most.
+    /// The path before `/chat/completions` or `/responses`: `/v1` for most.
     pub base_path: String,
     /// The protocol that it speaks.
     pub protocol: Protocol,
+    /// Whether the configuration names the protocol. Then a preset that comes later does not change it.
+    pub names_protocol: bool,
     /// The preset that its profile began as.
     pub preset: &'static str,
     /// Its kind of server.
@@ -309,12 +311,19 @@ impl Upstream {
             cluster: String::new(),
             base_path: "/v1".to_owned(),
             protocol: Protocol::Openai,
+            names_protocol: false,
             preset: "default",
             profile: Profile::default(),
             key: Key::Client,
             headers: Vec::new(),
             guards: None,
         }
+    }
+
+    /// Whether its flags are those of its preset, without any that the configuration changes.
+    #[must_use]
+    pub fn has_flags_of_preset(&self) -> bool {
+        document::Preset(self.preset).profile(self.protocol) == self.profile
     }
 
     /// Whether a request there carries something that is the operator's alone: a key or a secret header.

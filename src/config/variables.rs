@@ -91,7 +91,8 @@ impl Config {
         Ok(())
     }
 
-    /// Sets the profile of the only upstream to that of a preset.
+    /// Sets the profile of the only upstream to that of a preset, and the protocol to the preset's where the
+    /// configuration names none.
     ///
     /// # Errors
     /// There are several upstreams, or there is no such preset.
@@ -100,6 +101,9 @@ impl Config {
         let upstream = self.only_upstream(source)?;
         if upstream.base_path == Preset(upstream.preset).base_path() {
             preset.base_path().clone_into(&mut upstream.base_path);
+        }
+        if !upstream.names_protocol {
+            upstream.protocol = preset.protocol();
         }
         upstream.preset = preset.0;
         upstream.profile = preset.profile(upstream.protocol);

@@ -15,6 +15,8 @@
 
 mod responses;
 
+pub(crate) use responses::speaks_responses;
+
 use super::profile::{
     Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile, ReasoningField,
     ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults, ThinkingSwitch,
@@ -46,6 +48,8 @@ macro_rules! presets {
 presets! {
     "default" => Profile::default(),
     "openai" => openai(),
+    // OpenAI's older API.
+    "openai-chat" => openai(),
     "azure" => Profile {
         prompt_cache_key: false,
         service_tier: false,
@@ -128,6 +132,8 @@ presets! {
         max_stop: 4,
         ..Profile::default()
     },
+    // Its models refuse `stop`. Which efforts they take differs from model to model, so none is sent.
+    "xai" => Profile { stop: false, ..Profile::default() },
     "kimi" => Profile {
         id_style: IdStyle::Kimi,
         max_stop: 5,
@@ -149,7 +155,7 @@ pub struct Server {
     pub preset: &'static str,
     /// Scheme, host and port. Empty where everyone has an address of their own.
     pub url: &'static str,
-    /// What stands before `/chat/completions`.
+    /// What stands before `/chat/completions` or `/responses`.
     pub base_path: &'static str,
     /// The variable in which people keep its key; empty where it asks for none.
     pub key: &'static str,
@@ -168,6 +174,7 @@ pub const SERVERS: &[Server] = &[
     hosted("deepseek", "https://api.deepseek.com", "/v1", "DEEPSEEK_API_KEY"),
     hosted("mistral", "https://api.mistral.ai", "/v1", "MISTRAL_API_KEY"),
     hosted("kimi", "https://api.moonshot.ai", "/v1", "MOONSHOT_API_KEY"),
+    hosted("xai", "https://api.x.ai", "/v1", "XAI_API_KEY"),
     hosted("azure", "", "/openai/v1", "AZURE_OPENAI_API_KEY"),
 ];
 
@@ -188,6 +195,8 @@ impl Server {
     /// The server that a preset is for.
     #[must_use]
     pub fn of_preset(preset: &str) -> Option<&'static Self> {
+        // Two APIs of one server.
+        let preset = if preset == "openai-chat" { "openai" } else { preset };
         SERVERS.iter().find(|server| server.preset == preset)
     }
 
@@ -210,7 +219,7 @@ impl Server {
     }
 }
 
-/// What OpenAI and its models at Azure have in common.
+/// What OpenAI and its models at Azure want in Chat Completions.
 fn openai() -> Profile {
     Profile {
         max_tokens_field: MaxTokensField::MaxCompletionTokens,

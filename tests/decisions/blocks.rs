@@ -21,7 +21,7 @@ pub fn thinking_block(case: &Case<'_>) -> Verdict {
 }
 
 pub fn cache_mark(case: &Case<'_>) -> Verdict {
-    let way = Way::overrides("openai", json!({"cache_breakpoints": true}));
+    let way = Way::overrides("openai-chat", json!({"cache_breakpoints": true}));
     let sent = run(case.request, &way);
     let text = at(&sent, "/messages").to_string();
     need(text.contains("\"prompt_cache_breakpoint\":{\"mode\":\"explicit\"}"), "a mark", &sent)?;

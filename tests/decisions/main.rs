@@ -62,7 +62,7 @@ impl Default for Way {
     /// The profile that understands most.
     fn default() -> Self {
         Self {
-            profile: "openai",
+            profile: "openai-chat",
             overrides: Value::Null,
             settings: json!({}),
             path: "/v1/messages",

@@ -138,7 +138,7 @@ fn a_document_that_is_refused_is_no_image() {
     let ask = json!({
         "model": "m", "max_tokens": 100, "messages": [{"role": "user", "content": [image, file]}],
     });
-    let config = drive::config(r#"{"upstreams": {"a": {"profile": "openai"}}}"#);
+    let config = drive::config(r#"{"upstreams": {"a": {"profile": "openai-chat"}}}"#);
     let (exchange, _) = started(&config, Pings::Sent, ask.to_string().as_bytes());
     let words =
         "messages[0].content[1]: unknown variant `file`, expected one of `text`, `image_url`";

@@ -138,7 +138,7 @@ fn documents_stay_where_the_upstream_takes_no_images() {
 fn an_effort_that_is_refused_by_its_value_is_not_left_out_of_other_requests() {
     let message = "1 validation error for Request\nreasoning_effort\n  Value error, reasoning_effort is not supported [type=value_error, input_value='xhigh', input_type=str]";
     let refuses = |sent: &Value| (sent["reasoning_effort"] == "xhigh").then_some(message);
-    let config = drive::config(r#"{"upstreams": {"a": {"profile": "openai"}}}"#);
+    let config = drive::config(r#"{"upstreams": {"a": {"profile": "openai-chat"}}}"#);
     let host = Host { config, ..Host::new(true, &refuses) };
     let with = |effort: &str| {
         request("m", json!({"output_config": {"effort": effort}, "thinking": {"type": "adaptive"}}))

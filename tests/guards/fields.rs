@@ -281,7 +281,8 @@ fn tools_that_are_taken_without_effort_only_are_sent_so() {
         Some("none") => (200, says("fine")),
         _ => (400, json!({"error": {"message": message}})),
     };
-    let config = drive::config(r#"{"upstreams": {"u": {"url": "http://u", "profile": "openai"}}}"#);
+    let config =
+        drive::config(r#"{"upstreams": {"u": {"url": "http://u", "profile": "openai-chat"}}}"#);
     for body in [full_request(), request(&[user("q")], &[tool("look", &[])])] {
         let turn = ask(&config, &body, &upstream, true);
         assert_eq!((turn.head.status, turn.asked), (200, 2));

@@ -34,7 +34,7 @@ fn a_model_that_is_not_in_the_map_is_not_found() {
 
 #[test]
 fn the_output_limit_has_the_upstreams_name_and_maximum() {
-    let limited = sent_to("openai", json!({"max_tokens_max": 50}), json!({}));
+    let limited = sent_to("openai-chat", json!({"max_tokens_max": 50}), json!({}));
     assert_eq!(limited["max_completion_tokens"], 50);
     assert_eq!(limited.get("max_tokens"), None);
 }
@@ -72,7 +72,7 @@ fn a_last_message_without_a_word_is_refused_and_not_left_out() {
 fn a_system_message_is_nothing_to_answer_to() {
     let system = |words: &str| json!({"role": "system", "content": words});
     let refusal = "messages: text content blocks must be non-empty";
-    for profile in ["openai", "deepseek"] {
+    for profile in ["openai-chat", "deepseek"] {
         let config = config(profile, json!({}), json!({}));
         let up = |messages: Value| try_with(&config, &whole(json!({"messages": messages}))).0;
         for nothing in [json!(""), json!([]), json!([text("")])] {
@@ -201,7 +201,7 @@ fn strict_mode_refuses_what_would_be_dropped() {
 
 #[test]
 fn tiers_and_speed_go_to_upstreams_that_have_them() {
-    let openai = |request| sent_to("openai", json!({}), request)["service_tier"].take();
+    let openai = |request| sent_to("openai-chat", json!({}), request)["service_tier"].take();
     assert_eq!(openai(json!({"service_tier": "standard_only"})), "default");
     assert_eq!(openai(json!({"speed": "fast", "service_tier": "standard_only"})), "fast");
     assert_eq!(openai(json!({"service_tier": "auto", "speed": "standard"})), Value::Null);
@@ -211,7 +211,7 @@ fn tiers_and_speed_go_to_upstreams_that_have_them() {
 fn user_ids_are_hashed_and_sessions_are_cache_keys() {
     let id = r#"{"device_id":"d","account_uuid":"secret","session_id":"s-1"}"#;
     let request = json!({"metadata": {"user_id": id}});
-    let openai = sent_to("openai", json!({}), request.clone());
+    let openai = sent_to("openai-chat", json!({}), request.clone());
     let hash = openai["safety_identifier"].as_str().unwrap();
     assert_eq!(hash.len(), 64);
     assert!(hash.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -219,18 +219,18 @@ fn user_ids_are_hashed_and_sessions_are_cache_keys() {
     assert!(!openai.to_string().contains("secret"));
     // As Claude Code wrote it until 2025.
     let older = json!({"metadata": {"user_id": "user_5e1f_account_secret_session_s-2"}});
-    assert_eq!(sent_to("openai", json!({}), older)["prompt_cache_key"], "s-2");
+    assert_eq!(sent_to("openai-chat", json!({}), older)["prompt_cache_key"], "s-2");
     let nested = json!({"metadata": {"user_id": r#"{"session_id":"s","parent_session_id":"p"}"#}});
-    assert_eq!(sent_to("openai", json!({}), nested)["prompt_cache_key"], "s");
+    assert_eq!(sent_to("openai-chat", json!({}), nested)["prompt_cache_key"], "s");
     let other = sent(request.clone());
     assert_eq!((&other["user"], other.get("prompt_cache_key")), (&json!(hash), None));
     let dropped = sent_to("default", json!({"user_id": "drop"}), request);
     assert_eq!(dropped, sent(json!({})));
     // A plain user id names a person, not a conversation.
-    let plain = sent_to("openai", json!({}), json!({"metadata": {"user_id": "u"}}));
+    let plain = sent_to("openai-chat", json!({}), json!({"metadata": {"user_id": "u"}}));
     assert_eq!(plain.get("prompt_cache_key"), None);
     // The header wins, and a long one is hashed.
-    let config = config("openai", json!({}), json!({}));
+    let config = config("openai-chat", json!({}), json!({}));
     let header = [("x-claude-code-session-id".to_owned(), "x".repeat(65))];
     let mut warnings = Warnings::new(false);
     let body = whole(json!({"metadata": {"user_id": id}}));
@@ -261,7 +261,7 @@ fn sampling_is_left_out_where_the_model_has_none() {
     let request = json!({"temperature": 0.7, "top_p": 0.9, "top_k": 40});
     let vllm = sent_to("vllm", json!({}), request.clone());
     assert_eq!((&vllm["temperature"], &vllm["top_k"]), (&json!(0.7), &json!(40)));
-    let none = sent_to("openai", json!({"sampling": false}), request);
+    let none = sent_to("openai-chat", json!({"sampling": false}), request);
     for key in ["temperature", "top_p", "top_k"] {
         assert_eq!(none.get(key), None);
     }
@@ -318,7 +318,7 @@ fn a_negative_top_k_or_top_p_is_not_set() {
 #[test]
 fn stop_sequences_beyond_the_limit_are_cut_here() {
     let request = json!({"stop_sequences": ["a!", "b!", "c!", "\n!", "e!"]});
-    let config = config("openai", json!({}), json!({}));
+    let config = config("openai-chat", json!({}), json!({}));
     let (body, asked) = try_with(&config, &whole(request)).0.unwrap();
     assert_eq!(body["stop"], json!(["a!", "b!", "c!", "\n!"]));
     assert_eq!(asked.stop_sequences.len(), 5);
@@ -332,7 +332,7 @@ fn stop_sequences_beyond_the_limit_are_cut_here() {
 #[test]
 fn no_stop_sequence_goes_where_the_model_refuses_them() {
     let request = json!({"stop_sequences": ["</block>"]});
-    let config = config("openai", json!({"stop": false}), json!({}));
+    let config = config("openai-chat", json!({"stop": false}), json!({}));
     let ((body, asked), warnings) = {
         let (sent, warnings) = try_with(&config, &whole(request));
         (sent.unwrap(), warnings)

@@ -37,11 +37,11 @@ fn reasoning_that_goes_back_is_counted_and_what_stays_here_is_not() {
         ("mistral", json!({"reasoning_history": "auto"}), own(Field::Parts, &thought, None)),
         ("default", json!({}), hidden.clone()),
         ("default", json!({}), redacted(&hidden)),
-        ("openai", json!({}), own(Field::ReasoningContent, &thought, None)),
+        ("openai-chat", json!({}), own(Field::ReasoningContent, &thought, None)),
         ("vllm", json!({"reasoning_history": "never"}), hidden),
         ("vllm", json!({}), foreign.clone()),
         ("vllm", forward.clone(), foreign.clone()),
-        ("openai", forward, foreign),
+        ("openai-chat", forward, foreign),
         ("vllm", json!({}), changed),
     ] {
         let config = config(profile, overrides, json!({}));

@@ -156,7 +156,7 @@ fn documents_become_texts_or_files() {
         "messages[0].content[0].source.media_type: Input should be 'application/pdf'"
     );
     assert_eq!(
-        sent_to("openai", json!({}), request.clone())["messages"][0]["content"],
+        sent_to("openai-chat", json!({}), request.clone())["messages"][0]["content"],
         json!([text("C"), {"type": "file", "file": {"filename": "T\"t", "file_data": "data:application/pdf;base64,JVBE"}}])
     );
     // What the assistant is to go on with is no answer.
@@ -180,12 +180,12 @@ fn documents_become_texts_or_files() {
         refused_strictly(history.clone())
             .ends_with(".source: as configured, this model does not support PDF input")
     );
-    let content = sent_to("openai", json!({}), history)["messages"][0]["content"].take();
+    let content = sent_to("openai-chat", json!({}), history)["messages"][0]["content"].take();
     assert_eq!(content[1]["type"], "file");
     let shown = json!({"messages": [user("a"), assistant(json!([pdf()])), user("b")]});
     assert_eq!(warned(shown.clone()), "dropped:document");
     assert_eq!(
-        sent_to("openai", json!({}), shown)["messages"][1]["content"],
+        sent_to("openai-chat", json!({}), shown)["messages"][1]["content"],
         "[document omitted: an assistant message cannot have a PDF document]"
     );
     let url = document(json!({"type": "url", "url": "https://x"}));
@@ -205,7 +205,7 @@ fn escapes_in_titles_and_addresses_are_read() {
     ]}));
     let body = body.replace("a TITLE", r"a \u0022title\u0022");
     let body = body.replace(r#"{"text":"IMAGE","type":"text"}"#, image);
-    let (told, warned) = try_with(&config("openai", json!({}), json!({})), &body);
+    let (told, warned) = try_with(&config("openai-chat", json!({}), json!({})), &body);
     let told = &told.unwrap().0["messages"];
     assert_eq!(told[0]["content"], "<document title=\"a &quot;title&quot;\">\nD\n</document>");
     assert_eq!(told[3]["content"][1]["image_url"]["url"], "data:image/png;base64,AA");

@@ -32,9 +32,11 @@ use serde_json::{Value, json};
 
 /// An upstream with a preset and overrides, and settings.
 fn config(profile: &str, overrides: Value, mut settings: Value) -> Config {
-    settings["upstreams"] = json!({
-        "up": {"url": "http://127.0.0.1:1", "profile": profile, "profile_overrides": overrides}
-    });
+    // These tests are about Chat Completions, whatever the preset's own protocol is.
+    settings["upstreams"] = json!({"up": {
+        "url": "http://127.0.0.1:1", "protocol": "openai", "profile": profile,
+        "profile_overrides": overrides,
+    }});
     Config::from_json(&settings.to_string(), |_| None).unwrap()
 }
 

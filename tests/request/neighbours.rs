@@ -224,7 +224,7 @@ fn somebody_asks_where_only_the_assistant_speaks() {
     ];
     let asks = user("[The beginning of this conversation is missing.]");
     for profile in
-        ["default", "openai", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"]
+        ["default", "openai-chat", "deepseek", "mistral", "vllm", "sglang", "llama.cpp", "ollama"]
     {
         for history in &loops {
             let (sent, warnings) = beginning(profile, json!({}), history.clone());

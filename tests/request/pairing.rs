@@ -125,7 +125,7 @@ fn where_a_late_result_came_the_user_has_spoken_ever_after() {
         {"role": "system", "content": "S"},
         user("z"),
     ]);
-    let config = config("openai", json!({}), json!({}));
+    let config = config("openai-chat", json!({}), json!({}));
     let up = |messages: &[Value]| {
         let (sent, _) = try_with(&config, &whole(json!({"messages": messages}))).0.unwrap();
         sent["messages"].as_array().unwrap().clone()

@@ -35,7 +35,7 @@ fn ollama_gets_an_effort_only_where_the_configuration_names_the_words() {
 fn an_effort_becomes_none_only_where_there_is_no_other_word() {
     let with = |values: Value, request: Value| {
         let overrides = json!({"reasoning_effort_values": values});
-        sent_to("openai", overrides, request)["reasoning_effort"].take()
+        sent_to("openai-chat", overrides, request)["reasoning_effort"].take()
     };
     let effort = |values: Value| with(values, json!({"output_config": {"effort": "low"}}));
     assert_eq!(effort(json!(["none"])), "none");
@@ -89,7 +89,7 @@ fn a_forced_tool_switches_thinking_off_where_the_server_thinks_by_default() {
     // What is sent as `auto` forces nothing.
     let weak = json!({"tool_choice_any": "auto"});
     assert_eq!(thinking(any.clone(), weak, "deepseek"), json!(["enabled", "high"]));
-    assert_eq!(thinking(any.clone(), none, "openai"), json!([null, "high"]));
+    assert_eq!(thinking(any.clone(), none, "openai-chat"), json!([null, "high"]));
     let bare = weather(json!({"tool_choice": any}));
     let body = sent_to("deepseek", json!({}), bare);
     assert_eq!(body["thinking"], json!({"type": "disabled"}));
@@ -405,7 +405,7 @@ fn a_template_gets_texts_with_a_gap_between_them() {
 fn a_tool_without_a_description_has_an_empty_one_where_templates_raise_an_error() {
     let request = json!({"tools": [{"name": "t", "input_schema": {"type": "object"}}]});
     for (preset, expected) in
-        [("vllm", Some("")), ("sglang", Some("")), ("llama.cpp", None), ("openai", None)]
+        [("vllm", Some("")), ("sglang", Some("")), ("llama.cpp", None), ("openai-chat", None)]
     {
         let body = sent_to(preset, json!({}), request.clone());
         let description = &body["tools"][0]["function"].get("description");
@@ -437,7 +437,7 @@ fn strict_tools_go_to_servers_that_make_a_grammar_of_any_schema_as_they_are() {
         "output_config": {"format": {"type": "json_schema", "schema": schema}},
     });
     for (preset, strict) in
-        [("vllm", true), ("sglang", true), ("openai", false), ("default", false)]
+        [("vllm", true), ("sglang", true), ("openai-chat", false), ("default", false)]
     {
         let body = sent_to(preset, json!({}), request.clone());
         let function = |at: usize| &body["tools"][at]["function"];

@@ -117,7 +117,7 @@ proptest! {
             "system": [text("S")], "messages": history, "thinking": {"type": "adaptive"},
             "metadata": {"user_id": "{\"session_id\":\"s\"}"}, "stop_sequences": ["x"],
         }));
-        let config = config("openai", json!({}), json!({"strict": strict}));
+        let config = config("openai-chat", json!({}), json!({"strict": strict}));
         let mut bytes = body.clone().into_bytes();
         let at = cut.index(bytes.len());
         bytes[at] = byte;

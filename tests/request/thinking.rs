@@ -26,14 +26,20 @@ fn effort_and_switch_follow_the_profile() {
     };
     let none = json!({});
     let xhigh = json!({"output_config": {"effort": "xhigh"}, "thinking": {"type": "adaptive"}});
-    assert_eq!(with("openai", none.clone(), xhigh.clone()), json!({"reasoning_effort": "xhigh"}));
+    assert_eq!(
+        with("openai-chat", none.clone(), xhigh.clone()),
+        json!({"reasoning_effort": "xhigh"})
+    );
     assert_eq!(
         with("vllm", none.clone(), xhigh.clone()),
         json!({"reasoning_effort": "high", "chat_template_kwargs": {"enable_thinking": true}})
     );
     assert_eq!(with("default", none.clone(), xhigh), none);
     let disabled = json!({"thinking": {"type": "disabled"}, "output_config": {"effort": "high"}});
-    assert_eq!(with("openai", none.clone(), disabled.clone()), json!({"reasoning_effort": "none"}));
+    assert_eq!(
+        with("openai-chat", none.clone(), disabled.clone()),
+        json!({"reasoning_effort": "none"})
+    );
     assert_eq!(
         with("deepseek", none.clone(), disabled.clone()),
         json!({"thinking": {"type": "disabled"}})
@@ -45,7 +51,7 @@ fn effort_and_switch_follow_the_profile() {
     let budget = |tokens: u64| json!({"thinking": {"type": "enabled", "budget_tokens": tokens}});
     for (tokens, effort) in [(1024, "low"), (2048, "medium"), (4096, "high"), (31_999, "high")] {
         assert_eq!(
-            with("openai", none.clone(), budget(tokens)),
+            with("openai-chat", none.clone(), budget(tokens)),
             json!({"reasoning_effort": effort})
         );
     }
@@ -142,7 +148,7 @@ fn foreign_thinking_does_not_go_to_another_model() {
     let to = |profile: &str, overrides| {
         sent_to(profile, overrides, json!({"messages": history}))["messages"][1].take()
     };
-    assert_eq!(to("openai", json!({})), calling(&["call_1"]));
+    assert_eq!(to("openai-chat", json!({})), calling(&["call_1"]));
     assert_eq!(to("deepseek", json!({}))["reasoning_content"], "");
     assert_eq!(
         to("deepseek", json!({"foreign_thinking": "forward"}))["reasoning_content"],
@@ -185,7 +191,7 @@ fn a_schema_for_the_answer_takes_the_form_that_the_upstream_knows() {
     let schema =
         json!({"type": "object", "properties": {}, "required": [], "additionalProperties": false});
     let request = json!({"system": "S", "output_config": {"format": {"type": "json_schema", "schema": schema}}});
-    let openai = sent_to("openai", json!({}), request.clone());
+    let openai = sent_to("openai-chat", json!({}), request.clone());
     assert_eq!(
         openai["response_format"],
         json!({"type": "json_schema", "json_schema": {"name": "output", "schema": schema, "strict": true}})
@@ -343,7 +349,7 @@ fn own_reasoning_goes_back_where_it_came_from() {
     let in_text = signature(Field::ReasoningText, "a");
     assert_eq!(returned(&in_text, "a", "default", none.clone())["reasoning_text"], "a");
     // OpenAI has no field for it.
-    assert_eq!(returned(&content, "a\nb", "openai", none.clone()), calling(&["call_1"]));
+    assert_eq!(returned(&content, "a\nb", "openai-chat", none.clone()), calling(&["call_1"]));
     let parts = signature(Field::Parts, "a");
     let auto = json!({"reasoning_history": "auto"});
     assert_eq!(

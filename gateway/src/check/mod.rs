@@ -17,8 +17,6 @@ use std::time::{Duration, Instant};
 
 use creole::Config;
 use creole::config::{CountTokens, Upstream};
-use creole::dialect::presets::PRESETS;
-use creole::dialect::profile::Profile;
 use tokio::runtime;
 
 use crate::Failed;
@@ -138,7 +136,7 @@ async fn check_one(
     let mut checked = Checked {
         name: name.to_owned(),
         url: [&*upstream.url, &upstream.base_path].concat(),
-        profile: vendor.unwrap_or_else(|| profile_name(options, &upstream)),
+        profile: vendor.unwrap_or_else(|| profile_name(&upstream)),
         told_by: vendor.map(|_| "its address"),
         model: String::new(),
         others: 0,
@@ -223,12 +221,6 @@ fn answers(name: &str) -> bool {
     !OTHER_MODELS.iter().any(|word| name.contains(word))
 }
 
-/// Some presets are alike: the one that was named is meant.
-fn profile_name(options: &Check, upstream: &Upstream) -> &'static str {
-    let named = |name: &&&str| options.chosen.profile.as_deref() == Some(**name);
-    let is_it = |name: &&&str| Profile::preset(name).as_ref() == Some(&upstream.profile);
-    if let Some(name) = PRESETS.iter().find(named) {
-        return name;
-    }
-    PRESETS.iter().find(is_it).copied().unwrap_or("with flags of its own")
+fn profile_name(upstream: &Upstream) -> &'static str {
+    if upstream.has_flags_of_preset() { upstream.preset } else { "with flags of its own" }
 }

@@ -145,7 +145,7 @@ fn a_key_that_stands_in_the_document_is_never_quoted() {
 #[test]
 fn models_are_looked_up_by_name_then_prefix_then_star() {
     let config = config(
-        r#"{"upstreams":{"a":{},"b":{"profile":"openai","profile_overrides":{"max_stop":2}}},
+        r#"{"upstreams":{"a":{},"b":{"profile":"openai-chat","profile_overrides":{"max_stop":2}}},
                 "models":{"claude-x":{"upstream":"a","model":"m1"},
                           "claude-*":{"upstream":"b","model":"m2"},
                           "claude-haiku*":{"upstream":"b","model":"m3"},
@@ -195,4 +195,21 @@ fn a_model_outside_the_map_has_no_route() {
     let config = config(r#"{"models":{"claude-x":{"model":"m"}}}"#).unwrap();
     assert!(config.route("gpt").is_none());
     assert_eq!(config.route("claude-x").unwrap().1, "m");
+}
+
+#[test]
+fn a_preset_has_its_protocol_and_a_named_protocol_wins() {
+    let speaks = |upstream: &str| {
+        let config = config(&format!(r#"{{"upstreams":{{"u":{upstream}}}}}"#)).unwrap();
+        let upstream = config.upstreams.get("u").unwrap();
+        (upstream.protocol, upstream.profile.obfuscation)
+    };
+    assert_eq!(speaks(r#"{"profile":"openai"}"#), (Protocol::Responses, false));
+    assert_eq!(speaks(r#"{"profile":"azure"}"#), (Protocol::Responses, false));
+    assert_eq!(speaks(r#"{"profile":"openai-chat"}"#), (Protocol::Openai, true));
+    assert_eq!(speaks(r#"{"profile":"openai","protocol":"openai"}"#), (Protocol::Openai, true));
+    let named = r#"{"profile":"openai-chat","protocol":"responses"}"#;
+    assert_eq!(speaks(named), (Protocol::Responses, false));
+    assert_eq!(speaks(r#"{"profile":"vllm","protocol":"responses"}"#).0, Protocol::Responses);
+    assert_eq!(speaks("{}").0, Protocol::Openai);
 }

@@ -1,6 +1,7 @@
 //! Tests of `variables.rs`.
 
 use super::*;
+use crate::config::Protocol;
 use crate::dialect::profile::Profile;
 
 fn config(variables: &[(&str, &str)]) -> Result<Config, String> {
@@ -23,7 +24,8 @@ fn the_short_variables_describe_one_upstream() {
     assert_eq!(upstream.url, "https://api.example.com");
     assert_eq!(upstream.base_path, "/openai/v1");
     assert_eq!(upstream.key, Key::Secret("sk-1".to_owned()));
-    assert_eq!(upstream.profile, Profile::preset("openai").unwrap());
+    assert_eq!(upstream.protocol, Protocol::Responses);
+    assert_eq!(upstream.profile, Profile::preset("openai").unwrap().for_responses("openai"));
     assert!(made.settings.strict);
 
     let made = config(&[("UPSTREAM_URL", "http://[::1]:8080"), ("UPSTREAM_KEY", "")]).unwrap();
@@ -201,4 +203,20 @@ fn every_name_goes_to_the_model_and_small_names_to_the_small_one() {
     let mut several = Config::from_json(r#"{"upstreams":{"a":{},"b":{}}}"#, |_| None).unwrap();
     let error = several.serve_models(main, None, &[], "--model").unwrap_err();
     assert!(error.starts_with("--model: the configuration has several upstreams"), "{error}");
+}
+
+#[test]
+fn a_profile_that_comes_later_changes_the_protocol_only_where_none_is_named() {
+    let protocol = |upstream: &str, profile| {
+        let document = format!(r#"{{"upstreams":{{"a":{upstream}}}}}"#);
+        let url = ("UPSTREAM_URL", "https://a.example");
+        let profile = ("CREOLE_PROFILE", profile);
+        let made = config(&[("CREOLE_CONFIG", &document), url, profile]).unwrap();
+        made.upstreams.get("a").unwrap().protocol
+    };
+    assert_eq!(protocol("{}", "openai"), Protocol::Responses);
+    assert_eq!(protocol(r#"{"profile":"openai"}"#, "vllm"), Protocol::Openai);
+    assert_eq!(protocol(r#"{"protocol":"openai"}"#, "openai"), Protocol::Openai);
+    let named = r#"{"profile":"openai","protocol":"responses"}"#;
+    assert_eq!(protocol(named, "vllm"), Protocol::Responses);
 }

@@ -5,6 +5,18 @@ use super::super::profile::{
     SystemRole, ThinkingSwitch, Tokenizer, ToolContentParts, ToolOutputParts, WebSearch,
 };
 
+/// Whether an upstream with the preset of this name speaks Responses where the configuration does not name a protocol.
+///
+/// - `openai`, `azure`: from gpt-5.4 on, models take no tools beside reasoning in Chat Completions.
+/// - `xai`: encrypted reasoning goes back in Responses alone.
+///
+/// All others speak Chat Completions. The Responses of OpenRouter is a beta. That of vLLM, SGLang, llama.cpp, Ollama
+/// and LM Studio is younger than their Chat Completions: items lack ids or ends, and some servers never say that the
+/// limit cut an answer.
+pub(crate) fn speaks_responses(preset: &str) -> bool {
+    matches!(preset, "openai" | "azure" | "xai")
+}
+
 /// OpenAI's limit for a `call_id`.
 const CALL_ID_BYTES_MAX: usize = 64;
 
@@ -32,7 +44,7 @@ impl Profile {
             ..self
         };
         match name {
-            "openai" => Self {
+            "openai" | "openai-chat" => Self {
                 message_phase: true,
                 obfuscation: false,
                 strict_tools: true,
@@ -44,13 +56,9 @@ impl Profile {
             "azure" => {
                 Self { message_phase: true, obfuscation: false, strict_tools: true, ..common }
             }
-            "lmstudio" => Self {
-                file_parts: false,
-                mid_system: MidSystem::AsUser,
-                tool_output_parts: ToolOutputParts::Text,
-                ..common
-            },
-            "vllm" | "sglang" => Self {
+            // xAI's package for the Vercel AI SDK, too, sends the system prompt only at the beginning, results as
+            // texts, and no bytes of documents.
+            "lmstudio" | "vllm" | "sglang" | "xai" => Self {
                 file_parts: false,
                 mid_system: MidSystem::AsUser,
                 tool_output_parts: ToolOutputParts::Text,

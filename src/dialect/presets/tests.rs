@@ -5,10 +5,11 @@ use super::*;
 #[test]
 fn each_preset_has_its_server_and_each_server_its_preset() {
     let of_servers: Vec<&str> = SERVERS.iter().map(|server| server.preset).collect();
-    for preset in PRESETS.iter().filter(|preset| **preset != "default") {
+    for preset in PRESETS.iter().filter(|preset| !["default", "openai-chat"].contains(preset)) {
         assert_eq!(of_servers.iter().filter(|name| *name == preset).count(), 1, "{preset}");
     }
-    assert_eq!(of_servers.len() + 1, PRESETS.len());
+    assert_eq!(of_servers.len() + 2, PRESETS.len());
+    assert_eq!(Server::of_preset("openai-chat"), Server::of_preset("openai"));
 }
 
 #[test]

@@ -203,7 +203,7 @@ fn schemas_follow_the_profile() {
         let profile = Profile::preset(preset).unwrap();
         Given { profile, ..Given::tools(tools.clone()) }.got().body["tools"][0]["function"]["parameters"].clone()
     };
-    assert_eq!(sent("openai"), schema);
+    assert_eq!(sent("openai-chat"), schema);
     assert_eq!(sent("mistral"), json!({"type": "object", "properties": {"title": {"const": "a"}}}));
     let gemini =
         Given::tools(tools).profile(|profile| profile.tool_schema = ToolSchema::Gemini).got();

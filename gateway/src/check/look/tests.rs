@@ -68,6 +68,9 @@ fn questions_have_the_path_and_headers_that_the_core_gives_them() {
     assert_eq!(list_head(&upstream, "/x").unwrap().0, "/x/models");
     assert_eq!(list_head(&upstream, "").unwrap().0, "/models");
     assert_eq!(answer_head(&upstream).unwrap().0, "/x/chat/completions");
+    upstream.protocol = Protocol::Responses;
+    assert_eq!(list_head(&upstream, "/x").unwrap().0, "/x/models");
+    assert_eq!(answer_head(&upstream).unwrap().0, "/x/responses");
     upstream.protocol = Protocol::Anthropic;
     let (path, headers) = list_head(&upstream, "/x").unwrap();
     assert_eq!(path, "/x/models");

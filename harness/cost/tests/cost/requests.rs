@@ -41,7 +41,7 @@ const CONFIGS: &[(&str, &str)] = &[
     ),
     (
         "OpenAI",
-        r#"{"upstreams":{"u":{"url":"http://u","profile":"openai","profile_overrides":{"max_tools":0,
+        r#"{"upstreams":{"u":{"url":"http://u","profile":"openai-chat","profile_overrides":{"max_tools":0,
             "cache_breakpoints":true,"mid_system":"merge_to_top","tool_schema":"llama.cpp"}}}}"#,
     ),
     ("Ollama", r#"{"upstreams":{"u":{"url":"http://u","profile":"ollama"}}}"#),
