@@ -1,6 +1,6 @@
 //! `creole demo`: the gateway in front of the demo model, in one process.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::TcpListener;
 
 use creole::Config;
 use creole_demo::{Demo, Options};
@@ -8,7 +8,7 @@ use creole_demo::{Demo, Options};
 use crate::Failed;
 use crate::cli::demo::{Demo as Flags, Protocol};
 use crate::cli::serve::Door;
-use crate::ready::{self, Hints};
+use crate::ready::{self, Hints, Ready};
 use crate::serve;
 use crate::signals::Stop;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     let mut config = configured(flags.protocol).map_err(Failed::Run)?;
     config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
-    serve::run_with(&door, config, Stop::listen, |address| announce(address, &model.url()))
+    serve::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
 }
 
 /// The gateway's configuration. In Responses the demo model checks what OpenAI checks, so the preset is OpenAI's.
@@ -46,7 +46,8 @@ fn configured(protocol: Protocol) -> Result<Config, String> {
     }
 }
 
-fn announce(address: SocketAddr, model: &str) {
+fn announce(ready: Ready, model: &str) {
+    let address = ready.address;
     let hints = Hints {
         key: "demo".to_owned(),
         model: MODEL.to_owned(),
@@ -58,9 +59,10 @@ fn announce(address: SocketAddr, model: &str) {
     let claude = hints.claude_code(address);
     let task =
         r#"-p 'demo:tool Bash demo:input {"command": "echo hello", "description": "Say hello"}'"#;
+    let page = ready.page();
     ready::print(&format!(
         "{listening}\nCreole answers at http://{address}, in front of the demo model at {model}/v1.\nIt contains no \
          model: words in a prompt say what it answers.\n\nTry it in a second terminal:\n\n{curl}\n\nClaude Code, in \
-         an empty folder:\n\n{claude} \\\n    --allowedTools Bash {task}\n\nCtrl-C stops it.\n\n"
+         an empty folder:\n\n{claude} \\\n    --allowedTools Bash {task}\n\n{page}Ctrl-C stops it.\n\n"
     ));
 }

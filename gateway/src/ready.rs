@@ -38,20 +38,40 @@ pub(crate) fn hints(options: &Serve, config: &Config) -> Hints {
     Hints { key: client_key, model, small, prompt: "Hi" }
 }
 
+/// The gateway, as soon as clients can connect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) address: SocketAddr,
+    /// Whether somebody may read the page for browsers.
+    pub(crate) has_page: bool,
+}
+
+impl Ready {
+    /// Where the page is, in a paragraph; empty where there is none.
+    pub(crate) fn page(&self) -> String {
+        let address = reachable(self.address);
+        match self.has_page {
+            true => format!("Open http://{address}/ in a browser to see what happens.\n\n"),
+            false => String::new(),
+        }
+    }
+}
+
 /// The address goes to standard output, in a form that scripts can wait for. People also get commands.
-pub(crate) fn serving(address: SocketAddr, hints: &Hints) {
-    let mut text = listening(address);
+pub(crate) fn serving(ready: Ready, hints: &Hints) {
+    let mut text = listening(ready.address);
     if io::stdout().is_terminal() {
-        let address = reachable(address);
+        let address = reachable(ready.address);
         let replace = match hints.model.as_str() {
             "MODEL" => ", in place of MODEL with a name that the server has",
             _ => "",
         };
         text.push_str(&format!(
-            "\nClaude Code{replace}:\n\n{}\n\nSDKs of Anthropic: base URL http://{address}, key {}\n\ncurl:\n\n{}\n\n",
+            "\nClaude Code{replace}:\n\n{}\n\nSDKs of Anthropic: base URL http://{address}, key {}\n\ncurl:\n\n{}\n\n{}",
             hints.claude_code(address),
             hints.key,
             hints.curl(address),
+            ready.page(),
         ));
     }
     print(&text);
@@ -106,5 +126,12 @@ mod tests {
         assert_eq!(shown("0.0.0.0:1"), "127.0.0.1:1");
         assert_eq!(shown("[::]:1"), "127.0.0.1:1");
         assert_eq!(shown("192.168.1.5:1"), "192.168.1.5:1");
+    }
+
+    #[test]
+    fn the_page_is_named_where_there_is_one() {
+        let page = |has_page| Ready { address: "0.0.0.0:1".parse().unwrap(), has_page }.page();
+        assert_eq!(page(true), "Open http://127.0.0.1:1/ in a browser to see what happens.\n\n");
+        assert_eq!(page(false), "");
     }
 }

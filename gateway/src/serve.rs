@@ -34,7 +34,7 @@ use crate::log;
 use crate::metrics;
 use crate::page::Board;
 use crate::reach;
-use crate::ready;
+use crate::ready::{self, Ready};
 use crate::records::Records;
 use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
@@ -52,15 +52,15 @@ const METRICS_CONNECTIONS_MAX: usize = 64;
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let config = configure::for_serving(options)?;
     let hints = ready::hints(options, &config);
-    run_with(&options.door, config, Stop::listen, |address| ready::serving(address, &hints))
+    run_with(&options.door, config, Stop::listen, |ready| ready::serving(ready, &hints))
 }
 
-/// Serves until it is asked to stop. `ready` gets the address, as soon as clients can connect.
+/// Serves until it is asked to stop. `ready` gets its address, as soon as clients can connect.
 pub(crate) fn run_with(
     door: &Door,
     config: Config,
     stop: impl FnOnce() -> io::Result<Stop>,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(Ready),
 ) -> Result<(), Failed> {
     let format = door.log_format.unwrap_or_else(log::Format::of_reader);
     let log = log::start(config.settings.log, format)
@@ -81,7 +81,7 @@ fn serve(
     door: &Door,
     (config, records): (Arc<Config>, Arc<Records>),
     stop: impl FnOnce() -> io::Result<Stop>,
-    ready: impl FnOnce(SocketAddr),
+    ready: impl FnOnce(Ready),
 ) -> Result<(), Failed> {
     let (listener, address) = runtime.block_on(listen(&door.listen))?;
     let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
@@ -130,7 +130,9 @@ fn serve(
     let ended = runtime.block_on(async {
         let stop = stop().map_err(|error| Failed::Run(format!("signals: {error}")))?;
         announce(address, &config);
-        ready(address);
+        // Beyond loopback, a person comes in with a key alone.
+        let has_page = records.board.is_some() && (has_keys || is_loopback(address));
+        ready(Ready { address, has_page });
         if !door.no_check {
             at_start::look_at_all(&reach::Client::new(&connector), &config);
         }

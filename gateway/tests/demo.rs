@@ -68,6 +68,7 @@ async fn the_request_that_it_prints_gets_a_streamed_answer() {
     assert!(got.body.matches("event: content_block_delta").count() > 3, "{}", got.body);
     assert!(got.body.contains("Hello,") && got.body.contains("message_stop"), "{}", got.body);
     assert!(demo.said.contains(&format!("ANTHROPIC_BASE_URL={address} ")), "{}", demo.said);
+    assert_eq!(demo.between("Open ", " in a browser"), format!("{address}/"));
 }
 
 #[tokio::test]

@@ -27,6 +27,7 @@ use tokio::sync::Notify;
 use crate::Failed;
 use crate::cli::launch::Launch;
 use crate::cli::serve::Door;
+use crate::ready::Ready;
 use crate::serve;
 use crate::signals::Stop;
 use ask::{Asker, Model};
@@ -190,12 +191,12 @@ impl Gateway {
     }
 }
 
-fn serve_until(config: Config, stop: Stop, ready: Sender<SocketAddr>) -> Result<(), Failed> {
+fn serve_until(config: Config, stop: Stop, sender: Sender<SocketAddr>) -> Result<(), Failed> {
     // Nobody is left who would read the rest of an answer.
     let door = Door::local("127.0.0.1:0".to_owned(), 0);
-    let told = |address| {
+    let told = |ready: Ready| {
         // The other thread waits for it.
-        let _ = ready.send(address);
+        let _ = sender.send(ready.address);
     };
     serve::run_with(&door, config, || Ok(stop), told)
 }
