@@ -7,6 +7,9 @@ use creole::observe::report::{Outcome, Report};
 /// What a name that a client or an upstream chose may take of a line, in letters.
 const LETTERS_MAX: usize = 60;
 
+/// What the reason of a failure may take of a line, in letters.
+const REASON_LETTERS_MAX: usize = 200;
+
 /// Fewer milliseconds are too few to tell a speed from.
 const SPEED_MS_MIN: Millis = 20;
 
@@ -99,8 +102,17 @@ fn harmless(letter: char) -> char {
 
 /// A name that a client or an upstream chose: like [`line`], and not too long.
 pub(crate) fn text(text: &str) -> String {
+    beginning(text, LETTERS_MAX)
+}
+
+/// Why an exchange failed: like [`text`], and longer.
+pub(crate) fn reason(text: &str) -> String {
+    beginning(text, REASON_LETTERS_MAX)
+}
+
+fn beginning(text: &str, letters_max: usize) -> String {
     let mut letters = text.chars().map(harmless);
-    let mut short: String = letters.by_ref().take(LETTERS_MAX).collect();
+    let mut short: String = letters.by_ref().take(letters_max).collect();
     if letters.next().is_some() {
         short.push('…');
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 22:31:05 200 claude-x → qwen3-coder @local  6.1 s  first 0.8 s  12.1k in (81% cached)  231 out  43/s  2 tool calls
-//! 22:31:09 502 claude-sonnet-4-5 @local  unreachable  10.0 s
+//! 22:31:09 502 claude-sonnet-4-5 @local  unreachable  10.0 s  Upstream could not be reached: …  req_011C…
 //! ```
 //!
 //! Colours are always written; where nobody sees them, the stream behind leaves them out.
@@ -78,7 +78,8 @@ fn write(out: &mut String, request: &Request, report: &Report, now: Millis) -> f
     }
     write!(out, "  {}", shown::time(figures.duration_ms))?;
     write_answer(out, report, &figures)?;
-    write_warnings(out, report)
+    write_warnings(out, report)?;
+    write_failure(out, report)
 }
 
 fn write_answer(out: &mut String, report: &Report, figures: &Figures) -> fmt::Result {
@@ -117,6 +118,21 @@ fn write_warnings(out: &mut String, report: &Report) -> fmt::Result {
     }
     if let Some(codes) = report.warnings.header() {
         write!(out, "  {CARE}{}{CARE:#}", codes.replace(',', " "))?;
+    }
+    Ok(())
+}
+
+/// What went wrong, and the id that the client was told.
+fn write_failure(out: &mut String, report: &Report) -> fmt::Result {
+    if !matches!(report.outcome, Outcome::Failed(..)) {
+        return Ok(());
+    }
+    let said = [&report.reason, &report.upstream_message].into_iter().flatten();
+    if let Some(said) = said.map(String::as_str).find(|said| !said.is_empty()) {
+        write!(out, "  {}", shown::reason(said))?;
+    }
+    if !report.request_id.is_empty() {
+        write!(out, "  {FAINT}{}{FAINT:#}", shown::text(&report.request_id))?;
     }
     Ok(())
 }

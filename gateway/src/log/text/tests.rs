@@ -75,6 +75,29 @@ fn a_failure_has_its_cause_and_its_colour() {
 }
 
 #[test]
+fn a_failure_ends_with_its_reason_and_the_id_of_the_request() {
+    let ended = |outcome, reason: &str, upstream_message: Option<&str>| {
+        let report = Report {
+            outcome,
+            request_id: "req_1".to_owned(),
+            reason: Some(reason.to_owned()),
+            upstream_message: upstream_message.map(str::to_owned),
+            ..report()
+        };
+        bare(&line(&Request::default(), &report, 7_100))
+    };
+    let failed = Outcome::Failed(creole::error::ErrorKind::Api, creole::error::Fault::Upstream);
+    let shown = ended(failed, "Upstream could not be reached", Some("not shown"));
+    assert!(shown.ends_with("  2 tool calls  Upstream could not be reached  req_1"), "{shown}");
+    let shown = ended(failed, "", Some("no such\n\u{1b}[31mmodel"));
+    assert!(shown.ends_with("  no such��[31mmodel  req_1"), "{shown}");
+    let shown = ended(failed, &"a".repeat(500), None);
+    assert!(shown.ends_with(&format!("  {}…  req_1", "a".repeat(200))), "{shown}");
+    let shown = ended(Outcome::Answered, "not shown", None);
+    assert!(shown.ends_with("2 tool calls"), "{shown}");
+}
+
+#[test]
 fn a_name_that_a_client_chose_ends_no_line_and_paints_nothing() {
     let report = Report { model: "a\u{1b}[31m\nb\u{9b}2J".to_owned(), ..report() };
     let shown = line(&Request::default(), &report, 7_100);
