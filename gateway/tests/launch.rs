@@ -15,6 +15,7 @@
 mod rig;
 
 use std::fs;
+use std::io::{BufRead as _, BufReader};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -263,6 +264,29 @@ fn inner_several() {
     let ran = launch("several", &["claude", "--model", "second"], &[]);
     assert!(ran.has("ANTHROPIC_MODEL=second"), "{}", ran.err);
     assert!(ran.err.contains("lmstudio at http://localhost:1234/v1: it answers"), "{}", ran.err);
+}
+
+#[test]
+fn the_demo_that_runs_needs_no_name_of_a_model() {
+    in_a_network_of_its_own("the_demo_that_runs_needs_no_name_of_a_model", inner_demo);
+}
+
+fn inner_demo() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+    let mut demo =
+        command.arg("demo").stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut said = BufReader::new(demo.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("Ctrl-C") {
+        line.clear();
+        assert_ne!(said.read_line(&mut line).unwrap(), 0, "it ended");
+    }
+    let ran = launch("demo", &["claude"], &[]);
+    demo.kill().unwrap();
+    demo.wait().unwrap();
+    assert_eq!(ran.code, Some(7), "{}", ran.err);
+    assert!(ran.err.contains("it runs; model demo: the demo model"), "{}", ran.err);
+    assert!(ran.has("ANTHROPIC_MODEL=demo") && ran.out.contains("\"pong\""), "{}", ran.out);
 }
 
 #[test]

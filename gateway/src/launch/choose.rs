@@ -5,7 +5,11 @@ use super::ask::Model;
 /// How many names an error lists.
 const SHOWN_MAX: usize = 20;
 
+/// The names that the demo model lists: `creole demo` answers to both alike.
+const DEMO: [&str; 2] = ["demo", "demo-small"];
+
 /// The model that was asked for, as the server calls it; without one the only one that is loaded, else the only one.
+/// Of the demo model's names, the first one is as good as the other.
 ///
 /// # Errors
 /// Why none is clear, with the names to choose from.
@@ -19,8 +23,14 @@ pub(crate) fn model(models: &[Model], wanted: Option<&str>) -> Result<Model, Str
     match (loaded.as_slice(), can_answer.as_slice()) {
         ([only], _) | ([], [only]) => Ok((*only).clone()),
         (_, []) => Err("it lists no model".to_owned()),
+        ([], [first, ..]) if is_demo(models) => Ok((*first).clone()),
         _ => Err(format!("choose a model with --model: {}", names(models))),
     }
+}
+
+/// Whether these are the names of the demo model, and no others.
+pub(crate) fn is_demo(models: &[Model]) -> bool {
+    models.iter().map(|model| model.name.as_str()).eq(DEMO)
 }
 
 /// A model by its name. Ollama calls `qwen3` also `qwen3:latest`.
@@ -72,6 +82,14 @@ mod tests {
         assert_eq!(taken(&["a", "b"], &[]).unwrap_err(), "choose a model with --model: a, b");
         assert!(taken(&["a", "b"], &["a", "b"]).is_err());
         assert_eq!(taken(&[], &[]).unwrap_err(), "it lists no model");
+    }
+
+    #[test]
+    fn of_the_demo_models_names_the_first_is_taken() {
+        let taken = |names: &[&str]| model(&models(names, &[]), None).map(|model| model.name);
+        assert_eq!(taken(&["demo", "demo-small"]).unwrap(), "demo");
+        assert!(taken(&["demo", "other"]).is_err());
+        assert!(taken(&["demo", "demo-small", "other"]).is_err());
     }
 
     #[test]

@@ -21,6 +21,9 @@ const LOCAL_TIMEOUT: Duration = Duration::from_millis(800);
 
 const VENDOR_TIMEOUT: Duration = Duration::from_secs(8);
 
+/// What is said of the demo model, which lists two names.
+const DEMO: &str = "the demo model, where words in a prompt say what it answers";
+
 /// What was found, and what people are told of it.
 #[derive(Debug)]
 pub(crate) struct Found {
@@ -205,6 +208,7 @@ async fn complete(
         (Some(_), ..) => "you named it",
         (None, _, 1) => "the only one",
         (None, true, _) => "the only one that is loaded",
+        _ if choose::is_demo(&models) => DEMO,
         (None, false, _) => "the only one that answers",
     };
     let said = vec![
@@ -231,6 +235,9 @@ async fn running(asker: &Asker, flags: &Launch) -> Result<Found, String> {
         None => Some(choose::model(&models, None)?),
     };
     let said = match &model {
+        Some(model) if flags.model.is_none() && choose::is_demo(&models) => {
+            format!("gateway at {GATEWAY}: it runs; model {}: {DEMO}", model.name)
+        }
         Some(model) => format!("gateway at {GATEWAY}: it runs; model {}", model.name),
         None => format!("gateway at {GATEWAY}: it runs, and chooses the model"),
     };
