@@ -150,7 +150,17 @@ fn what_is_not_clear_is_an_error_that_names_the_choice() {
     refused(&["vim"], 2, "expected one of claude, opencode");
     let nowhere =
         format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
-    refused(&["claude", "--upstream", &nowhere], 1, "the connection was refused");
+    refused(
+        &["claude", "--upstream", &nowhere],
+        1,
+        "(the connection was refused): start the server, or correct the port",
+    );
+    let secure = url.replace("http://", "https://");
+    refused(&["claude", "--upstream", &secure], 1, "write http:// in place of https://");
+    let elsewhere = url.replace("/v1", "/v2");
+    let path = "/v2/models".to_owned();
+    demo.script([Answer { path, times: 0, ..Answer::json(404, "{}") }]);
+    refused(&["claude", "--upstream", &elsewhere], 1, "/v2/v1: write that path");
     let mut bare = creole(Path::new("/nowhere"), &upstream);
     let bare = bare.env("PATH", "/nowhere").output();
     let ran = Ran::from(bare.unwrap());

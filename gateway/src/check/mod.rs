@@ -22,6 +22,7 @@ use tokio::runtime;
 use crate::Failed;
 use crate::cli::check::Check;
 use crate::configure;
+use crate::reach::Client;
 use inside::{Inside, Lines};
 use look::{Listed, Looked};
 use problem::Problem;
@@ -86,6 +87,14 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     let checked = checked?;
     told::print(&checked, options.json)?;
     Ok(checked.iter().all(Checked::is_good))
+}
+
+/// What is wrong with an upstream that gave no list of models, and what to do; nothing where it is right without one.
+pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<String> {
+    match look::look(client, upstream, LOOK_TIME).await {
+        Looked::Wrong(problem) => Some(problem.text),
+        Looked::Models(_) | Looked::NoList => None,
+    }
 }
 
 /// `vendor`: the profile, where the address tells it.

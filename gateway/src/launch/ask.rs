@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use creole::config::Upstream;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue};
 use hyper::{Method, Request};
 use serde_json::Value;
 
 use crate::Failed;
+use crate::check;
 use crate::connections::Connections;
 use crate::reach::{self, Client};
 
@@ -85,6 +87,11 @@ impl Asker {
             Ok(answered) => answered,
             Err(_) => Err(format!("no answer in {} ms", timeout.as_millis())),
         }
+    }
+
+    /// Why a server gave no list, and what to do; nothing where it is right without one.
+    pub(crate) async fn what_is_wrong(&self, upstream: &Upstream) -> Option<String> {
+        check::what_is_wrong(&self.0, upstream).await
     }
 
     async fn json(&self, url: &str, body: Option<&str>, timeout: Duration) -> Option<Value> {

@@ -114,6 +114,19 @@ impl Upstream {
         }
     }
 
+    /// The configuration of a gateway in front of it, as the flags of `creole serve` make it.
+    pub(crate) fn config(&self) -> Result<Config, Failed> {
+        let mut config = Config::default();
+        config.set_profile(self.preset, "--profile").map_err(Failed::Usage)?;
+        config.set_url(&self.base(), "--upstream").map_err(Failed::Usage)?;
+        let secret = self.secret()?;
+        if let Some(name) = &self.key {
+            let secret = |_: &str| secret.clone();
+            config.set_key_from(name, "the key", secret).map_err(Failed::Usage)?;
+        }
+        Ok(config)
+    }
+
     /// What the owner of the models says of the kind of server.
     fn learn(&mut self, owner: &str) {
         let preset = match owner {
@@ -177,7 +190,14 @@ async fn given(asker: &Asker, flags: &Launch, mut upstream: Upstream) -> Result<
                 })
             }
             None => {
-                Err(Failed::Run(format!("{base}/models: {reason}; with --model it is not asked")))
+                let config = upstream.config()?;
+                let wrong = match config.first_upstream() {
+                    Some(upstream) => asker.what_is_wrong(upstream).await,
+                    None => None,
+                };
+                Err(Failed::Run(wrong.unwrap_or_else(|| {
+                    format!("{base} lists no models ({reason}): name one with --model")
+                })))
             }
         },
     }

@@ -117,18 +117,10 @@ fn prepare(command: &mut Command, client: &Client, variables: Variables) {
 
 /// The gateway's configuration: one upstream, all names to the model, one client.
 fn configure(upstream: &Upstream, found: &Found, key: &str) -> Result<Config, Failed> {
-    let mut config = Config::default();
-    config.set_profile(upstream.preset, "--profile").map_err(Failed::Usage)?;
-    let url = format!("{}{}", upstream.address, upstream.base_path);
-    config.set_url(&url, "--upstream").map_err(Failed::Usage)?;
-    let secret = upstream.secret()?;
-    if let Some(own) = config.upstreams.values_mut().next() {
+    let mut config = upstream.config()?;
+    for own in config.upstreams.values_mut().filter(|own| own.key == Key::Client) {
         // The client's key is the gateway's, and no upstream gets it.
         own.key = Key::None;
-    }
-    if let Some(name) = &upstream.key {
-        let secret = |_: &str| secret.clone();
-        config.set_key_from(name, "the key", secret).map_err(Failed::Usage)?;
     }
     let added = config.add_client_key_from("launch", "the client's key", |_| Some(key.to_owned()));
     added.map_err(Failed::Run)?;
