@@ -65,7 +65,14 @@ impl Problem {
                 "certificate",
                 format!("{url}: {words}: write the name that its certificate has"),
             ),
-            Unreachable::Expired | Unreachable::BadCertificate | Unreachable::Handshake => {
+            Unreachable::BadCertificate => Self::new(
+                "certificate",
+                format!(
+                    "{url}: {words}: mend it at the server, or name it in SSL_CERT_FILE; a self-signed one needs \
+                     CA:FALSE"
+                ),
+            ),
+            Unreachable::Expired | Unreachable::Handshake => {
                 Self::new("certificate", format!("{url}: {words}: mend it at the server"))
             }
             Unreachable::NotHttp => {

@@ -6,6 +6,7 @@ use super::*;
 fn each_problem_says_in_one_line_what_to_do() {
     let cure = |reason: Unreachable| Problem::unreachable("http://localhost:11434", &reason).text;
     assert!(cure(Unreachable::Refused).contains("start the server (`ollama serve`)"));
+    assert!(cure(Unreachable::BadCertificate).contains("name it in SSL_CERT_FILE"));
     assert!(cure(Unreachable::NoName).contains("the name in localhost:11434"));
     for reason in [
         Unreachable::TimedOut,
@@ -14,6 +15,7 @@ fn each_problem_says_in_one_line_what_to_do() {
         Unreachable::UnknownIssuer,
         Unreachable::Expired,
         Unreachable::OtherName,
+        Unreachable::BadCertificate,
         Unreachable::NotHttp,
         Unreachable::Closed,
     ] {
