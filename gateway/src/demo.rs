@@ -23,7 +23,7 @@ const PROMPT: &str = "demo:slow 150 demo:say Hello, one word after another.";
 
 pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     let on = &flags.model_listen;
-    let failed = |error| Failed::Run(format!("cannot listen on {on}: {error}"));
+    let failed = |error| serve::cannot_listen("--model-listen", on, &error);
     let listener = TcpListener::bind(on).map_err(failed)?;
     // What a client sends is on no page of `/demo/requests`.
     let options = Options { requests_max: 0, ..Options::default() };

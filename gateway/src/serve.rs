@@ -83,7 +83,7 @@ fn serve(
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
 ) -> Result<(), Failed> {
-    let (listener, address) = runtime.block_on(listen(&door.listen))?;
+    let (listener, address) = runtime.block_on(listen("--listen", &door.listen))?;
     let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
     if let Some(upstream) = own {
         // One request would go round until nothing is left to open a connection with.
@@ -98,7 +98,7 @@ fn serve(
         )));
     }
     let apart = match &door.metrics {
-        Some(address) => Some(runtime.block_on(listen(address))?),
+        Some(address) => Some(runtime.block_on(listen("--metrics", address))?),
         None => None,
     };
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
@@ -245,11 +245,20 @@ fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-async fn listen(on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
-    let failed = |error| Failed::Run(format!("cannot listen on {on}: {error}"));
+async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
+    let failed = |error| cannot_listen(flag, on, &error);
     let listener = TcpListener::bind(on).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
+}
+
+/// Why there is no server at the address that a flag names.
+pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
+    let mut reason = format!("cannot listen on {on}: {error}");
+    if let (io::ErrorKind::AddrInUse, Some((host, _))) = (error.kind(), on.rsplit_once(':')) {
+        reason.push_str(&format!("; {flag} {host}:0 takes a free port"));
+    }
+    Failed::Run(reason)
 }
 
 /// `/metrics` and nothing else, for as long as the gateway runs.

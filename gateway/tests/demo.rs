@@ -122,5 +122,6 @@ fn an_address_that_is_taken_is_named() {
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
         assert!(error.starts_with(&format!("creole: cannot listen on {address}: ")), "{error}");
+        assert!(error.ends_with(&format!("; {flag} 127.0.0.1:0 takes a free port\n")), "{error}");
     }
 }
