@@ -111,8 +111,9 @@ fn claude(session: &Session<'_>) -> Variables {
             usual.push(("CLAUDE_CODE_MAX_CONTEXT_TOKENS", window.to_string()));
             if window < WINDOW_MIN {
                 notes.push(format!(
-                    "a window of {window} tokens is too small for Claude Code, whose first request has about 12,000: \
-                     raise it at the model server (OLLAMA_CONTEXT_LENGTH, --ctx-size, --max-model-len)"
+                    "a window of {window} tokens is too small for Claude Code: its first request has about 12,000, \
+                     and it compacts 33,000 before the end. Raise it at the model server \
+                     (OLLAMA_CONTEXT_LENGTH, --ctx-size, --max-model-len)"
                 ));
             }
         }
