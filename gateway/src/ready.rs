@@ -63,7 +63,9 @@ pub(crate) fn serving(ready: Ready, hints: &Hints) {
     if io::stdout().is_terminal() {
         let address = reachable(ready.address);
         let replace = match hints.model.as_str() {
-            "MODEL" => ", in place of MODEL with a name that the server has",
+            "MODEL" => {
+                ", in place of MODEL with a name that the server has (with --model NAME, every name goes to that model)"
+            }
             _ => "",
         };
         text.push_str(&format!(
