@@ -130,8 +130,7 @@ fn serve(
     let ended = runtime.block_on(async {
         let stop = stop().map_err(|error| Failed::Run(format!("signals: {error}")))?;
         announce(address, &config);
-        // Beyond loopback, a person comes in with a key alone.
-        let has_page = records.board.is_some() && (has_keys || is_loopback(address));
+        let has_page = records.board.is_some() && is_read(&config, address);
         ready(Ready { address, has_page });
         if !door.no_check {
             at_start::look_at_all(&reach::Client::new(&connector), &config);
@@ -243,6 +242,11 @@ fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&
 /// Whether only this machine reaches an address.
 fn is_loopback(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
+}
+
+/// Whether somebody may read the page: beyond loopback, with a key alone.
+fn is_read(config: &Config, address: SocketAddr) -> bool {
+    !config.client_keys.is_empty() || is_loopback(address)
 }
 
 async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
