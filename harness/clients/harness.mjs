@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { asChat } from "./as_chat.mjs";
 
 export const [base, demo, folder] = process.argv.slice(2);
 const require = createRequire(join(folder, "package.json"));
@@ -38,11 +39,12 @@ async function forget() {
   await fetch(demo + "/demo/requests", { method: "DELETE" });
 }
 
-/** The bodies that the demo model answered; one that it refused is a bug. */
+/** The bodies that the demo model answered, those of Responses by `asChat`; one that it refused is a bug. */
 export async function sent() {
   const { requests } = await (await fetch(demo + "/demo/requests")).json();
   for (const request of requests) assert.notEqual(request.status, 400, request.body);
-  return requests.filter((r) => r.path.endsWith("/chat/completions")).map((r) => JSON.parse(r.body));
+  const answered = requests.filter((r) => /\/(chat\/completions|responses)$/.test(r.path));
+  return answered.map((r) => asChat(JSON.parse(r.body)));
 }
 
 /** Every call has its result right after it, and no id comes twice. */

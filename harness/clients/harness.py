@@ -20,6 +20,8 @@ import time
 import traceback
 import urllib.request
 
+from as_chat import as_chat
+
 BASE, DEMO, FOLDER = (sys.argv[1:4] + ["", "", ""])[:3]
 checks = []
 
@@ -82,8 +84,9 @@ def records():
 
 
 def sent():
-    """The bodies that the demo model answered."""
-    return [record["body"] for record in records() if record["path"].endswith("/chat/completions")]
+    """The bodies that the demo model answered; those of Responses by `as_chat`."""
+    ends = ("/chat/completions", "/responses")
+    return [as_chat(record["body"]) for record in records() if record["path"].endswith(ends)]
 
 
 def refused():

@@ -22,8 +22,8 @@ pub(crate) struct Options {
     /// Where the translator runs.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value_t = Host::Envoy)]
     host: Host,
-    /// The base URL of a Chat Completions server, such as http://localhost:11434/v1; without it the
-    /// demo model answers.
+    /// The base URL of a model server, such as http://localhost:11434/v1; without it the demo model
+    /// answers.
     #[arg(long, value_name = "URL")]
     upstream: Option<String>,
     /// The model behind the host: the demo model, or a real one of 270 million parameters that is
@@ -36,6 +36,9 @@ pub(crate) struct Options {
     /// The upstream's profile, such as openai, vllm or ollama.
     #[arg(long, value_name = "NAME")]
     profile: Option<String>,
+    /// What the upstream speaks: openai (Chat Completions), responses or anthropic.
+    #[arg(long, value_name = "NAME")]
+    protocol: Option<String>,
     /// Creole's configuration, a JSON file.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -69,13 +72,16 @@ pub(crate) struct Serving {
 /// Serves until it is stopped.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let stop = Stop::shared()?;
-    let document = match &options.config {
+    let mut document = match &options.config {
         Some(path) => {
             let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
             serde_json::from_str(&text).with_context(|| path.display().to_string())?
         }
         None => Map::new(),
     };
+    if let Some(protocol) = &options.protocol {
+        speak(&mut document, protocol)?;
+    }
     let mut children = Children::new(stop);
     let listen = http::with_port(options.listen)?;
     // A bad URL is said before anything is installed or built.
@@ -313,6 +319,13 @@ fn configure(
         own.remove("profile_overrides");
         own.insert("profile".to_owned(), profile.into());
     }
+    Ok(())
+}
+
+/// Puts into the configuration what the upstream speaks.
+pub(crate) fn speak(document: &mut Map<String, Value>, protocol: &str) -> Result<()> {
+    let upstream = own_upstream(document)?;
+    upstream.insert("protocol".to_owned(), protocol.into());
     Ok(())
 }
 

@@ -189,9 +189,9 @@ fn run(stage: &Stage, built: &mut Built) -> Outcome {
         Work::Tests(package) => tests(built, package, &[], &mut outcome),
         Work::Servers(package) => tests(built, package, &["--show-output"], &mut outcome),
         Work::Sizes => sizes(&mut outcome),
-        Work::Clients(host, names) => {
+        Work::Clients(host, protocol, names) => {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            clients::run_on(host, &names).map(|(passed, failed)| {
+            clients::run_on(host, protocol, &names).map(|(passed, failed)| {
                 (outcome.passed, outcome.failed) = (passed, failed);
             })
         }

@@ -7,6 +7,7 @@ Works with every major version of the SDK; what an old one does not have is prin
 The last line is `N passed, N failed`.
 """
 import json
+import os
 import sys
 import traceback
 import urllib.request
@@ -14,6 +15,9 @@ import warnings
 
 import anthropic
 from anthropic import Anthropic
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from as_chat import as_chat
 
 BASE, DEMO = sys.argv[1], sys.argv[2]
 MODEL = "demo"
@@ -47,7 +51,7 @@ def user(text):
 def sent():
     """The bodies that reached the demo model, oldest first."""
     with urllib.request.urlopen(DEMO + "/demo/requests") as answer:
-        return [json.loads(record["body"]) for record in json.load(answer)["requests"]]
+        return [as_chat(json.loads(record["body"])) for record in json.load(answer)["requests"]]
 
 
 def forget():

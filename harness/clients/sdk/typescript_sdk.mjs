@@ -9,6 +9,7 @@ import { createRequire } from "node:module";
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { join } from "node:path";
+import { asChat } from "../as_chat.mjs";
 
 const require = createRequire(join(process.cwd(), "package.json"));
 const load = (name) => import(pathToFileURL(require.resolve(name)).href);
@@ -31,7 +32,8 @@ const weather = {
 const pixel =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const user = (content) => ({ role: "user", content });
-const sent = async () => (await (await fetch(demo + "/demo/requests")).json()).requests.map((r) => JSON.parse(r.body));
+const sent = async () =>
+  (await (await fetch(demo + "/demo/requests")).json()).requests.map((r) => asChat(JSON.parse(r.body)));
 const forget = () => fetch(demo + "/demo/requests", { method: "DELETE" });
 
 async function ask(stream, options) {

@@ -32,6 +32,9 @@ use crate::workspace::{self, step};
 pub(crate) const SDKS: &[&str] =
     &["python-sdk-2", "python-sdk-1", "typescript-sdk-1", "typescript-sdk-0"];
 
+/// The newest official SDK of each language, which are enough for an upstream that speaks Responses.
+pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"];
+
 /// What can be chosen.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -41,12 +44,24 @@ pub(crate) struct Options {
     /// Where the translator runs; several times for several hosts.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value = "envoy")]
     host: Vec<Host>,
+    /// What the demo model speaks. Only runs in Chat Completions are kept for the table.
+    #[arg(long, value_enum, default_value = "openai")]
+    protocol: Protocol,
     /// Only install what they need.
     #[arg(long)]
     install: bool,
     /// Write the table of docs/clients.md, and docs/dev/client-runs.md, from the results of all runs so far.
     #[arg(long)]
     table: bool,
+}
+
+/// What the demo model speaks, by its name in the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Protocol {
+    /// Chat Completions.
+    Openai,
+    /// Responses, with the preset of OpenAI, whose checks the demo model has.
+    Responses,
 }
 
 /// One client: its folder, and what `client.json` says.
@@ -112,7 +127,7 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
         return Ok(true);
     }
     for &host in &options.host {
-        let (passed, failed) = run_on(host, &options.names)?;
+        let (passed, failed) = run_on(host, options.protocol, &options.names)?;
         println!("{passed} passed, {failed} failed");
         good &= failed == 0;
     }
@@ -120,7 +135,7 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
 }
 
 /// Runs clients on one host; gives how many checks passed and failed.
-pub(crate) fn run_on(host: Host, names: &[String]) -> Result<(u64, u64)> {
+pub(crate) fn run_on(host: Host, protocol: Protocol, names: &[String]) -> Result<(u64, u64)> {
     let chosen = catalog::chosen::<Client>(names)?;
     for client in &chosen {
         install::install(client)?;
@@ -132,13 +147,15 @@ pub(crate) fn run_on(host: Host, names: &[String]) -> Result<(u64, u64)> {
         if !up.as_ref().is_some_and(|up| up.serves(client)) {
             // The old one goes first: two would share the machine.
             drop(up.take());
-            up = Some(Up::start(host, client)?);
+            up = Some(Up::start(host, protocol, client)?);
         }
         let Some(Up { serving, .. }) = &up else { continue };
         println!("\n== {} on {}", client.name, host.name());
         let start = Instant::now();
         let outcome = client.run(serving)?;
-        table::keep(client, host, &outcome)?;
+        if protocol == Protocol::Openai {
+            table::keep(client, host, &outcome)?;
+        }
         passed = passed.saturating_add(outcome.passed);
         failed = failed.saturating_add(outcome.failed);
         rows.push((client, outcome, start.elapsed().as_secs_f64()));
@@ -166,12 +183,17 @@ struct Up {
 }
 
 impl Up {
-    fn start(host: Host, client: &Client) -> Result<Self> {
+    fn start(host: Host, protocol: Protocol, client: &Client) -> Result<Self> {
         let mut children = Children::new(Stop::shared()?);
         let given = if client.local { Some(local_model(&mut children)?) } else { None };
-        let profile = client.local.then_some("llama.cpp");
-        let config = Value::Object(client.config.clone());
-        let serving = run::start_anywhere(host, given, config, profile, &mut children)?;
+        let mut profile = client.local.then_some("llama.cpp");
+        let mut document = client.config.clone();
+        if protocol == Protocol::Responses {
+            run::speak(&mut document, "responses")?;
+            profile = profile.or(Some("openai"));
+        }
+        let document = Value::Object(document);
+        let serving = run::start_anywhere(host, given, document, profile, &mut children)?;
         let (config, local) = (client.config.clone(), client.local);
         Ok(Self { config, local, serving, _children: children })
     }

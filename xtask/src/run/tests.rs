@@ -18,6 +18,13 @@ fn the_option_becomes_the_only_upstream() {
 }
 
 #[test]
+fn a_protocol_is_that_of_the_only_upstream() {
+    let mut made = document(&json!({"upstreams": {"big": {"protocol": "openai"}}}));
+    speak(&mut made, "responses").unwrap();
+    assert_eq!(Value::Object(made), json!({"upstreams": {"big": {"protocol": "responses"}}}));
+}
+
+#[test]
 fn an_upstream_of_the_configuration_keeps_its_name_and_key() {
     let mut made = document(&json!({"strict": true, "upstreams": {"big": {
         "url": "http://vllm:8000", "base_path": "/api", "key": {"secret": "KEY"}}}}));

@@ -5,6 +5,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::built::Built;
+use crate::clients::Protocol;
 use crate::hosts::Host;
 use crate::operate::Size;
 use crate::{clients, dist, operate, packages, servers, templates};
@@ -39,8 +40,8 @@ pub(super) enum Work {
     Servers(&'static str),
     /// Compares the artefacts with their budgets.
     Sizes,
-    /// Real clients, by name or tier, in front of this host.
-    Clients(Host, &'static [&'static str]),
+    /// Real clients, by name or tier, in front of this host and the demo model, which speaks this.
+    Clients(Host, Protocol, &'static [&'static str]),
     /// What a module of this program does; it runs commands through what it is given.
     Own(fn(&Built, Each<'_>) -> Result<()>),
 }
@@ -109,9 +110,13 @@ pub(super) fn stages() -> Vec<Stage> {
 /// stages above need not wait for its locks. They come after `build`, and beside the stages that compute.
 pub(super) fn stages_beside() -> Vec<Stage> {
     let rows = [
-        ("clients, envoy", Work::Clients(Host::Envoy, &["default"])),
-        ("clients, gateway", Work::Clients(Host::Gateway, clients::SDKS)),
-        ("clients, worker", Work::Clients(Host::Worker, clients::SDKS)),
+        ("clients, envoy", Work::Clients(Host::Envoy, Protocol::Openai, &["default"])),
+        ("clients, gateway", Work::Clients(Host::Gateway, Protocol::Openai, clients::SDKS)),
+        (
+            "clients, gateway, Responses",
+            Work::Clients(Host::Gateway, Protocol::Responses, clients::OVER_RESPONSES),
+        ),
+        ("clients, worker", Work::Clients(Host::Worker, Protocol::Openai, clients::SDKS)),
         (
             "launch, Claude Code",
             Work::Own(|built, each| clients::launch::test(&built.program("creole")?, each)),
