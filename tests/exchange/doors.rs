@@ -82,7 +82,7 @@ fn claude_code_can_choose_each_model_that_is_listed() {
             Decision::Translate => {
                 exchange.request(b"", NOW).unwrap();
                 let list = [&br#"{"data":[{"id":"qwen"}]}"#[..]];
-                drive::respond(exchange, 200, &[], list.into_iter(), End::Complete).body
+                drive::respond(exchange, 200, &[], list, End::Complete).body
             }
             answered => refused(answered).body,
         };
