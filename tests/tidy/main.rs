@@ -30,14 +30,16 @@ fn root() -> &'static Path {
 
 /// The files of the project below a folder, by their path from the root.
 fn files(folder: &str) -> Vec<PathBuf> {
-    const SKIPPED: [&str; 7] =
-        [".creole", ".git", "dist", "node_modules", "target", "__pycache__", "Cargo.lock"];
+    const SKIPPED: [&str; 6] =
+        [".creole", ".git", "node_modules", "target", "__pycache__", "Cargo.lock"];
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            if SKIPPED.iter().any(|skipped| path.ends_with(skipped)) {
+            // Artefacts are in `dist/`; other folders of that name have sources.
+            if SKIPPED.iter().any(|skipped| path.ends_with(skipped)) || path == root().join("dist")
+            {
                 continue;
             }
             if path.is_dir() {
