@@ -24,7 +24,8 @@ use std::time::Duration;
 
 use creole_demo::{Answer, Demo, Options};
 
-/// It prints its arguments and what it is told, asks a question through the gateway, and ends with 7.
+/// It prints its arguments and what it is told, asks a question through the gateway, opens the gateway's page, and ends
+/// with 7.
 const CLIENT: &str = r#"#!/bin/bash
 echo "arguments: $*"
 env | sort
@@ -34,6 +35,10 @@ exec 3<>"/dev/tcp/${address%:*}/${address#*:}"
 printf 'POST /v1/messages HTTP/1.1\r\nhost: %s\r\ncontent-type: application/json\r\n' "$address" >&3
 printf 'connection: close\r\nauthorization: Bearer %s\r\n' "$ANTHROPIC_AUTH_TOKEN" >&3
 printf 'content-length: %s\r\n\r\n%s' "${#body}" "$body" >&3
+cat <&3
+exec 3<>"/dev/tcp/${address%:*}/${address#*:}"
+printf 'GET / HTTP/1.1\r\nhost: %s\r\nconnection: close\r\naccept: text/html\r\n' "$address" >&3
+printf 'authorization: Basic %s\r\n\r\n' "$(printf 'me:%s' "$ANTHROPIC_AUTH_TOKEN" | base64 -w0)" >&3
 cat <&3
 exit 7
 "#;
@@ -107,6 +112,9 @@ fn the_client_gets_its_arguments_its_answers_and_ends_with_its_own_code() {
         assert!(ran.has(line), "{line}: {}", ran.out);
     }
     assert!(ran.out.contains("\"pong\"") && ran.out.contains("HTTP/1.1 200"), "{}", ran.out);
+    assert!(ran.out.contains("<!DOCTYPE html>"), "{}", ran.out);
+    let key = ran.out.lines().find_map(|line| line.strip_prefix("ANTHROPIC_AUTH_TOKEN=")).unwrap();
+    assert!(ran.err.contains(&format!("(any name, password {key})")), "{}", ran.err);
     assert!(!ran.out.contains("sk-canary"), "the key of another API is hidden from the client");
     let asked = demo.requests().pop().unwrap();
     assert!(asked.body.contains("\"model\":\"only\""), "every name goes to the model");

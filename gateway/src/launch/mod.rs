@@ -71,6 +71,10 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     let variables = (client.variables)(&session);
     variables.notes.iter().for_each(|note| say(note));
     say(&format!("{} behind the gateway at {gateway}", program.display()));
+    if running.is_some() {
+        // The password is of this run alone, and its terminal is the only place that shows it.
+        say(&format!("see what happens at {gateway}/ (any name, password {key})"));
+    }
     let mut command = Command::new(&program);
     let settings = settings(client, &variables, &flags.arguments)?;
     if let (Some(flag), Some(settings)) = (client.settings, &settings) {
