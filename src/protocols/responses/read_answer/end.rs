@@ -50,11 +50,17 @@ impl Machine {
     ) -> Result<(), Error> {
         let response = Response::read(raw, to.rules.depth_max)?;
         self.outcome.take(&response, to);
-        if kind == EventKind::Failed || response.error.is_some() {
+        let has_failed = kind == EventKind::Failed || response.status == Status::Failed;
+        if has_failed || response.error.is_some() {
             let told = response.error.map(str::to_owned);
             let has_code = told.as_deref().is_some_and(|it| json::member(it, "code").is_some());
             let failure = if has_code { None } else { self.failure.take() };
             return self.fail(failure.or(told).as_deref().unwrap_or("{}"), to);
+        }
+        // The name of the event alone does not make an answer complete.
+        let goes_on = kind == EventKind::Completed && response.status == Status::Running;
+        if goes_on && !self.content.text().is_cut() {
+            return Err(Error::misbehaved("Upstream ended an answer that is not complete"));
         }
         self.finish(&response, kind == EventKind::Incomplete, to)
     }

@@ -9,7 +9,7 @@ use crate::carry::signature::Field;
 use crate::content::is_kept;
 use crate::error::Error;
 use crate::json::{self, Str};
-use crate::protocols::responses::wire::{Arguments, Item, ItemKind, Of, ThoughtKind};
+use crate::protocols::responses::wire::{Arguments, Item, ItemKind, Of, PartKind, ThoughtKind};
 
 /// A blank line between two texts, escaped.
 const BLANK_LINE: &str = "\\n\\n";
@@ -182,17 +182,7 @@ impl Machine {
     ) -> Result<(), Error> {
         self.take_names(slot, item, to);
         match item.kind {
-            ItemKind::Message => {
-                for (part, said) in item.parts() {
-                    let place = Place { slot, of: of_part(said.kind), part };
-                    if matches!(place.of, Of::Text | Of::Refusal) {
-                        if let Some(text) = said.text {
-                            self.complete(place, text, to)?;
-                        }
-                        self.take_annotations(place, said.annotations, to);
-                    }
-                }
-            }
+            ItemKind::Message => self.complete_message(slot, item, to)?,
             ItemKind::Reasoning => self.complete_thought(slot, item, to)?,
             ItemKind::Function | ItemKind::Custom => {
                 let place = Place { slot, of: Of::Arguments, part: 0 };
@@ -208,6 +198,37 @@ impl Machine {
         if let Some(slot) = self.slots.get_mut(slot) {
             slot.is_cut_off |= item.is_incomplete;
             slot.is_closed = true;
+        }
+        Ok(())
+    }
+
+    /// A message is complete.
+    fn complete_message(
+        &mut self,
+        slot: usize,
+        item: &Item<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        let texts = || item.parts().filter(|(_, part)| part.kind == PartKind::Text);
+        let mut raw = texts().filter_map(|(_, part)| part.text);
+        let first = raw.next().filter(|_| raw.next().is_some());
+        let is_joined = first.is_some_and(|first| self.slots.has_joined(slot, first));
+        if is_joined {
+            // No event told these parts apart.
+            let joined: String = texts().filter_map(|(_, it)| it.text).map(|it| it.raw()).collect();
+            if let Some(joined) = Str::inside(&joined) {
+                self.complete(Place { slot, of: Of::Text, part: 0 }, joined, to)?;
+            }
+        }
+        for (part, said) in item.parts() {
+            let place = Place { slot, of: of_part(said.kind), part };
+            let is_told = is_joined && place.of == Of::Text;
+            if matches!(place.of, Of::Text | Of::Refusal) {
+                if let Some(text) = said.text.filter(|_| !is_told) {
+                    self.complete(place, text, to)?;
+                }
+                self.take_annotations(place, said.annotations, to);
+            }
         }
         Ok(())
     }

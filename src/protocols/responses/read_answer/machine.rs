@@ -4,6 +4,7 @@
 //! another, or with the answer.
 
 use super::outcome::Outcome;
+use super::parts::Coming;
 use super::place::{Place, kind_of, of_part, part_kind};
 use super::said::News;
 use super::slots::{Named, Slots};
@@ -13,7 +14,7 @@ use crate::error::Error;
 use crate::json::Str;
 use crate::model::event::Event as Said;
 use crate::model::request_context::RequestContext;
-use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, Response, ThoughtKind};
+use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, PartKind, Response};
 use crate::text::names::NameSet;
 
 /// The state of one answer.
@@ -128,7 +129,11 @@ impl Machine {
             EventKind::PartAdded | EventKind::PartDone => {
                 let Some(part) = event.part.and_then(Part::read) else { return Ok(None) };
                 let of = of_part(part.kind);
-                let place = self.place(of, event, to)?;
+                let coming = match kind {
+                    EventKind::PartDone => Coming::all(part.text),
+                    _ => Coming::Start,
+                };
+                let place = self.place(of, event, coming, to)?;
                 match part.text {
                     Some(text) if kind == EventKind::PartDone => self.complete(place, text, to)?,
                     Some(text) if self.is_new(place) => self.take_delta(place, text, to)?,
@@ -140,12 +145,12 @@ impl Machine {
             }
             EventKind::Delta(of) => {
                 let Some(text) = event.delta else { return Ok(None) };
-                let place = self.place(of, event, to)?;
+                let place = self.place(of, event, Coming::More, to)?;
                 self.take_delta(place, text, to)?;
                 return Ok(Some(place));
             }
             EventKind::Done(of) => {
-                let place = self.place(of, event, to)?;
+                let place = self.place(of, event, Coming::all(event.full), to)?;
                 match (event.full, event.full_json) {
                     (Some(text), _) => self.complete(place, text, to)?,
                     (None, Some(raw)) => self.complete_json(place, raw, to)?,
@@ -154,7 +159,7 @@ impl Machine {
             }
             EventKind::Annotation => {
                 let Some(annotation) = event.annotation else { return Ok(None) };
-                let place = self.place(Of::Text, event, to)?;
+                let place = self.place(Of::Text, event, Coming::Nothing, to)?;
                 self.take_annotation(place, annotation, to);
             }
             EventKind::Completed | EventKind::Incomplete | EventKind::Failed => {
@@ -178,7 +183,13 @@ impl Machine {
     }
 
     /// Where the text of an event belongs. An item begins where none is open that it could be of.
-    fn place(&mut self, of: Of, event: &Event<'_>, to: &mut Output<'_>) -> Result<Place, Error> {
+    fn place(
+        &mut self,
+        of: Of,
+        event: &Event<'_>,
+        coming: Coming<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<Place, Error> {
         let kind = kind_of(of);
         let id = event.item_id.map(|id| id.decode());
         let named = Named { id: id.as_deref(), call_id: None, output_index: event.output_index };
@@ -190,11 +201,12 @@ impl Machine {
                 slot
             }
         };
-        let part = match of {
-            Of::Thought(ThoughtKind::Summary) => event.summary_index.or(event.content_index),
-            _ => event.content_index,
+        let part = match part_kind(of) {
+            None => 0,
+            Some(PartKind::Summary) => event.summary_index.unwrap_or(0),
+            Some(kind) => self.slots.part(slot, kind, event.content_index.unwrap_or(0), coming),
         };
-        Ok(Place { slot, of, part: part.unwrap_or(0) })
+        Ok(Place { slot, of, part })
     }
 
     /// Whether nothing of a text has come.
@@ -295,7 +307,8 @@ impl Machine {
             }
             self.text_slot = Some(place.slot);
         }
-        if to.context.searches && self.cited != Some((place.slot, place.part)) {
+        let is_cited = to.context.searches && place.of == Of::Text;
+        if is_cited && self.cited != Some((place.slot, place.part)) {
             self.cited = Some((place.slot, place.part));
             self.content.begin_cited();
         }

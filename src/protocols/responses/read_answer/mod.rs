@@ -7,7 +7,7 @@
 //!
 //! | step | files, of which `machine` is the state of an answer |
 //! |---|---|
-//! | events to items | `place`, `slots`; `items`, as they begin and as they are complete |
+//! | events to items and their parts | `place`, `slots`, `parts`; `items`, as they begin and as they are complete |
 //! | what an item says | `said`: a text, of which more than one event brings all; `thought`: reasoning; `searches` |
 //! | how it ends | `end`, `outcome` |
 
@@ -15,6 +15,7 @@ mod end;
 mod items;
 mod machine;
 mod outcome;
+mod parts;
 mod place;
 mod said;
 mod searches;

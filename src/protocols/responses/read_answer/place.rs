@@ -7,7 +7,7 @@ use crate::protocols::responses::wire::{ItemKind, Of, PartKind, ThoughtKind};
 pub(super) struct Place {
     pub(super) slot: usize,
     pub(super) of: Of,
-    /// The place of the part in its item.
+    /// Which part of its kind it is; in a summary, the index that the server gives.
     pub(super) part: u64,
 }
 

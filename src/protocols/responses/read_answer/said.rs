@@ -13,6 +13,8 @@ pub(super) struct Said {
     hash: Fnv,
     /// The first half of a surrogate pair, whose second half the next delta must bring.
     half: String,
+    /// All of it has come.
+    is_complete: bool,
 }
 
 /// What is new in a text that is complete.
@@ -32,6 +34,22 @@ impl Said {
     /// Whether nothing has come.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0 && self.half.is_empty()
+    }
+
+    /// Whether all of it has come.
+    pub(super) fn is_complete(&self) -> bool {
+        self.is_complete
+    }
+
+    /// How many bytes have come.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether what has come is the beginning of this text, or all of it.
+    pub(super) fn begins(&self, full: &str) -> bool {
+        let start = full.split_at_checked(self.bytes);
+        start.is_some_and(|(start, _)| hash(start) == self.hash.finish())
     }
 
     /// Takes a delta.
@@ -60,6 +78,7 @@ impl Said {
     /// Takes all of the text.
     pub(super) fn complete(&mut self, full: Str<'_>) -> News {
         let decoded = full.decode();
+        self.is_complete = true;
         let rest = match self.is_empty() {
             true => News::All,
             false => match decoded.split_at_checked(self.bytes) {
@@ -76,7 +95,7 @@ impl Said {
                 _ => return News::Conflict,
             },
         };
-        *self = Self::default();
+        *self = Self { is_complete: true, ..Self::default() };
         self.add(&decoded);
         rest
     }

@@ -6,10 +6,12 @@
 
 use std::collections::BTreeMap;
 
+use super::parts::{Coming, Parts};
 use super::said::Said;
 use super::thought::Thought;
 use crate::answer::output::BLOCK_BYTES;
 use crate::error::Error;
+use crate::json::Str;
 use crate::model::limits;
 use crate::protocols::responses::wire::{Item, ItemKind, PartKind};
 use crate::text::names::Names;
@@ -30,6 +32,7 @@ pub(super) struct Slot {
     pub(super) is_closed: bool,
     /// Its texts, by what they are and where.
     texts: BTreeMap<(PartKind, u64), Said>,
+    parts: Parts,
     /// The position of the call that it is, once that has begun.
     pub(super) call: Option<usize>,
     /// It was cut off.
@@ -199,6 +202,7 @@ impl Slots {
             output_index: named.output_index,
             is_closed: false,
             texts: BTreeMap::new(),
+            parts: Parts::default(),
             call: None,
             is_cut_off: false,
             thought: Thought::default(),
@@ -238,11 +242,49 @@ impl Slots {
         }
     }
 
+    /// Which part of an item an event with this index belongs to. One begins where the event is of no other.
+    pub(super) fn part(
+        &mut self,
+        slot: usize,
+        kind: PartKind,
+        index: u64,
+        coming: Coming<'_>,
+    ) -> u64 {
+        let Some(slot) = self.list.get_mut(slot) else { return 0 };
+        if let Some(number) = slot.parts.get(kind, index) {
+            return number;
+        }
+        let last = slot.parts.count(kind).checked_sub(1);
+        let is_of_last = |last: &u64| {
+            let said = slot.texts.get(&(kind, *last)).filter(|said| said.is_complete());
+            match coming {
+                Coming::Start => false,
+                Coming::More => said.is_none(),
+                Coming::All(text) => said.is_none_or(|said| said.begins(&text.decode())),
+                Coming::Nothing => true,
+            }
+        };
+        if let Some(last) = last.filter(is_of_last) {
+            return last;
+        }
+        self.held_bytes = self.held_bytes.saturating_add(64);
+        slot.parts.begin(kind, index)
+    }
+
+    /// Whether the texts of an item came as one part, which is longer than the first of them.
+    pub(super) fn has_joined(&self, slot: usize, first: Str<'_>) -> bool {
+        let Some(slot) = self.list.get(slot) else { return false };
+        let said = slot.texts.get(&(PartKind::Text, 0));
+        slot.parts.count(PartKind::Text) == 1
+            && said.is_some_and(|said| said.bytes() > first.decode().len())
+    }
+
     /// What has come of a text of an item.
     pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut Said> {
         let held_bytes = &mut self.held_bytes;
-        let texts = &mut self.list.get_mut(slot)?.texts;
-        Some(texts.entry(part).or_insert_with(|| {
+        let slot = self.list.get_mut(slot)?;
+        slot.parts.note(part.0, part.1);
+        Some(slot.texts.entry(part).or_insert_with(|| {
             *held_bytes = held_bytes.saturating_add(BLOCK_BYTES);
             Said::default()
         }))
@@ -262,6 +304,6 @@ impl<'a> Named<'a> {
 
 /// The names of an item.
 pub(super) fn names_of(item: &Item<'_>) -> (Option<String>, Option<String>) {
-    let owned = |text: Option<crate::json::Str<'_>>| text.map(|text| text.decode().into_owned());
+    let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
     (owned(item.id), owned(item.call_id))
 }

@@ -106,11 +106,17 @@ impl<'a> Item<'a> {
         Ok(item)
     }
 
-    /// The parts of its content and its summary that are texts, each with its place.
+    /// The parts of its content and its summary that are texts, each with its place among those of its kind.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, Part<'a>)> {
         let parts = |list: Option<&'a str>| {
-            let elements = list.into_iter().flat_map(json::elements);
-            (0..).zip(elements).filter_map(|(at, raw)| Some((at, Part::read(raw)?)))
+            let mut counts = [0u64; 4];
+            list.into_iter().flat_map(json::elements).filter_map(move |raw| {
+                let part = Part::read(raw)?;
+                let count = counts.get_mut(part.kind as usize)?;
+                let at = *count;
+                *count = at.saturating_add(1);
+                Some((at, part))
+            })
         };
         let text = self.content_text.map(|text| {
             let kind =
