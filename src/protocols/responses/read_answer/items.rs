@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::place::{Place, of_part};
-use super::slots::{Named, names_of};
+use super::slots::{ItemNames, Named, compact};
 use crate::answer::Output;
 use crate::assemble::call::{Call, CallState};
 use crate::carry::signature::Field;
@@ -27,8 +27,8 @@ impl Machine {
             self.note_other(to);
             return Ok(());
         }
-        let (id, call_id) = names_of(item);
-        let named = Named::of(&id, &call_id, output_index);
+        let names = ItemNames::of(item);
+        let named = Named::of(&names, output_index);
         let slot = match self.slots.find_open(item.kind, named) {
             Some(slot) => slot,
             None => {
@@ -49,17 +49,21 @@ impl Machine {
 
     /// Takes the names of a call.
     fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut Output<'_>) {
-        let (id, call_id) = names_of(item);
-        self.slots.name(slot, Named::of(&id, &call_id, None));
-        let Some(call) = self.slots.get(slot).and_then(|slot| slot.call) else { return };
-        let name = item.name.map(|name| name.decode());
+        let names = ItemNames::of(item);
+        let ItemNames { id, call_id, tool: name, .. } = &names;
+        self.slots.name(slot, Named::of(&names, None));
+        let Some(known) = self.slots.get_mut(slot) else { return };
+        if known.tool.is_none() {
+            known.tool.clone_from(name);
+        }
+        let Some(call) = known.call else { return };
         let tools = &to.context.tools;
         let conflicts = self.content.assembly_mut().extend_call(call, |call, _| {
             call.receive_id(call_id.as_deref().or(id.as_deref()));
             if item.kind == ItemKind::Custom {
                 call.set_custom();
             }
-            name.is_some_and(|name| call.receive_name(&name, tools))
+            name.as_deref().is_some_and(|name| call.receive_name(name, tools))
         });
         if conflicts == Some(true) {
             to.warn("tool_name_conflict");
@@ -104,6 +108,9 @@ impl Machine {
         text: Str<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
+        if let Some(slot) = self.slots.get_mut(place.slot) {
+            slot.input.replace(&text.decode());
+        }
         self.extend_call(place.slot, 0, true, to, |call, _| call.receive_full_input(text.raw()));
         Ok(())
     }
@@ -115,9 +122,11 @@ impl Machine {
         raw: &str,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        let mut compact = Vec::with_capacity(raw.len());
-        json::compact(&mut compact, raw);
-        let text = json::escaped(&String::from_utf8(compact).unwrap_or_default());
+        let compact = compact(raw);
+        if let Some(slot) = self.slots.get_mut(place.slot) {
+            slot.input.replace(&compact);
+        }
+        let text = json::escaped(&compact);
         self.extend_call(place.slot, 0, true, to, |call, _| call.receive_full_input(&text));
         Ok(())
     }
@@ -160,8 +169,8 @@ impl Machine {
             }
             return Ok(());
         }
-        let (id, call_id) = names_of(item);
-        let named = Named::of(&id, &call_id, output_index);
+        let names = ItemNames::of(item);
+        let named = Named::of(&names, output_index);
         let slot = match self.slots.find_done(item.kind, named) {
             Some(slot) => slot,
             None => {
@@ -197,6 +206,7 @@ impl Machine {
         }
         if let Some(slot) = self.slots.get_mut(slot) {
             slot.is_cut_off |= item.is_incomplete;
+            slot.has_content |= item.says_something();
             slot.is_closed = true;
         }
         Ok(())
@@ -249,17 +259,18 @@ impl Machine {
                 continue;
             }
             let Some(before) = before.get_mut(item.kind as usize) else { continue };
-            let (id, call_id) = names_of(&item);
-            let named = Named::of(&id, &call_id, None);
+            let names = ItemNames::of(&item);
+            let named = Named::of(&names, None);
             let slot = match self.slots.find_in_answer(item.kind, named, *before) {
                 Some(slot) => slot,
+                None if !item.says_something() => continue,
                 None => {
                     let slot = self.slots.open(item.kind, named)?;
                     self.begin_item(slot, to)?;
                     slot
                 }
             };
-            *before = before.saturating_add(1);
+            *before = before.saturating_add(usize::from(item.says_something()));
             self.complete_slot(slot, &item, to)?;
         }
         Ok(())

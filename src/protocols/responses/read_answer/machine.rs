@@ -192,8 +192,9 @@ impl Machine {
     ) -> Result<Place, Error> {
         let kind = kind_of(of);
         let id = event.item_id.map(|id| id.decode());
-        let named = Named { id: id.as_deref(), call_id: None, output_index: event.output_index };
-        let slot = match self.slots.find(kind, named) {
+        let output_index = event.output_index;
+        let named = Named { id: id.as_deref(), output_index, ..Named::default() };
+        let slot = match self.slots.find(kind, named, coming) {
             Some(slot) => slot,
             None => {
                 let slot = self.slots.open(kind, named)?;
@@ -233,9 +234,11 @@ impl Machine {
             to.warn("text_conflict");
             return Ok(());
         }
-        if let Some(part) = part_kind(place.of)
-            && let Some(said) = self.slots.said(place.slot, (part, place.part))
-        {
+        let said = match part_kind(place.of) {
+            Some(part) => self.slots.said(place.slot, (part, place.part)),
+            None => self.slots.get_mut(place.slot).map(|slot| &mut slot.input),
+        };
+        if let Some(said) = said {
             said.push(text);
         }
         self.take_more(place, text, to)
@@ -273,6 +276,9 @@ impl Machine {
     #[inline]
     fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.start(to);
+        if let Some(slot) = self.slots.get_mut(place.slot) {
+            slot.has_content = true;
+        }
         match place.of {
             Of::Text => {
                 self.enter_text(place, text, to)?;

@@ -70,6 +70,12 @@ impl Said {
         self.add(&decoded);
     }
 
+    /// Takes all of a text in the place of what came.
+    pub(super) fn replace(&mut self, full: &str) {
+        *self = Self { is_complete: true, ..Self::default() };
+        self.add(full);
+    }
+
     fn add(&mut self, text: &str) {
         self.hash.update(text.as_bytes());
         self.bytes = self.bytes.saturating_add(text.len());
@@ -95,8 +101,7 @@ impl Said {
                 _ => return News::Conflict,
             },
         };
-        *self = Self { is_complete: true, ..Self::default() };
-        self.add(&decoded);
+        self.replace(&decoded);
         rest
     }
 }

@@ -11,9 +11,9 @@ use super::said::Said;
 use super::thought::Thought;
 use crate::answer::output::BLOCK_BYTES;
 use crate::error::Error;
-use crate::json::Str;
+use crate::json::{self, Str};
 use crate::model::limits;
-use crate::protocols::responses::wire::{Item, ItemKind, PartKind};
+use crate::protocols::responses::wire::{Arguments, Item, ItemKind, PartKind};
 use crate::text::names::Names;
 
 /// Most items of an answer. Each becomes a block.
@@ -33,6 +33,12 @@ pub(super) struct Slot {
     /// Its texts, by what they are and where.
     texts: BTreeMap<(PartKind, u64), Said>,
     parts: Parts,
+    /// Something of which a block is made has come.
+    pub(super) has_content: bool,
+    /// The tool that it calls.
+    pub(super) tool: Option<String>,
+    /// What has come of the input of the call.
+    pub(super) input: Said,
     /// The position of the call that it is, once that has begun.
     pub(super) call: Option<usize>,
     /// It was cut off.
@@ -47,6 +53,15 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    /// Whether what came is the beginning of this text, or all of it.
+    fn begins(&self, full: &str) -> bool {
+        match self.call {
+            Some(_) => self.input.begins(full),
+            None if !self.has_content => true,
+            None => self.texts.values().any(|said| !said.is_empty() && said.begins(full)),
+        }
+    }
+
     /// How many sources have come of the parts before this one.
     pub(super) fn annotations_before(&self, part: u64) -> usize {
         match self.annotated {
@@ -69,6 +84,8 @@ pub(super) struct Named<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) call_id: Option<&'a str>,
     pub(super) output_index: Option<u64>,
+    /// The tool and the input of a call that is complete.
+    pub(super) call: Option<(&'a str, &'a str)>,
 }
 
 /// The items of one answer, in the order in which they began.
@@ -118,19 +135,40 @@ impl Slots {
         self.kinds.get(kind as usize)
     }
 
-    /// The item that an event of an item's content belongs to.
-    pub(super) fn find(&mut self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
+    /// The item that an event of an item's content belongs to. `coming`: what the event brings. What is only done
+    /// after its item may belong to an item that is over.
+    pub(super) fn find(
+        &mut self,
+        kind: ItemKind,
+        named: Named<'_>,
+        coming: Coming<'_>,
+    ) -> Option<usize> {
         let of_kind = self.kinds.get_mut(kind as usize)?;
         if let Some(slot) = named.id.and_then(|id| of_kind.by_id.get(id)) {
             return Some(*slot);
         }
         let is_open = |slot: &usize| self.list.get(*slot).is_some_and(|slot| !slot.is_closed);
         let at_place = named.output_index.and_then(|index| of_kind.by_index.get(&index).copied());
-        if let Some(slot) = at_place.filter(is_open) {
+        let full = match coming {
+            Coming::All(text) => Some(text.decode()),
+            _ => None,
+        };
+        let repeats = |slot: &usize| {
+            let slot = self.list.get(*slot);
+            full.as_deref().zip(slot).is_some_and(|(full, slot)| slot.begins(full))
+        };
+        let is_over = matches!(coming, Coming::All(_) | Coming::Nothing);
+        let is_call = matches!(kind, ItemKind::Function | ItemKind::Custom);
+        if let Some(slot) =
+            at_place.filter(|slot| is_open(slot) || is_over && is_call || repeats(slot))
+        {
             return Some(slot);
         }
         while of_kind.open.pop_if(|slot| !is_open(slot)).is_some() {}
-        let last = *of_kind.open.last()?;
+        let Some(last) = of_kind.open.last().copied() else {
+            let last = of_kind.all.last().copied();
+            return last.filter(|slot| named.output_index.is_none() && repeats(slot));
+        };
         let place = self.list.get(last)?.output_index;
         // A place of its own is that of an item whose beginning is missing.
         let is_elsewhere =
@@ -157,12 +195,15 @@ impl Slots {
         let of_kind = self.of(kind)?;
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
         let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
-        let by_name = by_id.or(by_call_id).filter(|slot| !self.is_another(*slot, named));
-        if by_name.or(by_call_id).is_some() {
-            return by_name.or(by_call_id);
+        let at_place = named.output_index.and_then(|index| of_kind.by_index.get(&index).copied());
+        let found = self.by_names(by_id, by_call_id, named);
+        let found = found.or(at_place.filter(|slot| self.is_same_call(*slot, named)));
+        if found.is_some() {
+            return found;
         }
         let unnamed = Named { id: None, ..named };
-        self.find(kind, unnamed).filter(|slot| !self.is_another(*slot, named))
+        let found = self.find(kind, unnamed, Coming::More);
+        found.filter(|slot| !self.is_another(*slot, named))
     }
 
     /// The item of a complete answer: by its names, or it is the next of its kind. `before`: so many of its kind stand
@@ -176,9 +217,41 @@ impl Slots {
         let of_kind = self.of(kind)?;
         let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
-        let by_place = || of_kind.all.get(before).copied();
-        let found = by_id.filter(|slot| !self.is_another(*slot, named)).or(by_call_id);
-        found.or_else(|| by_place().filter(|slot| !self.is_another(*slot, named)))
+        let by_place = || {
+            // Items that began and brought nothing, before one that did, are no items of the answer.
+            let has_content =
+                |slot: &usize| self.list.get(*slot).is_some_and(|slot| slot.has_content);
+            let all = || of_kind.all.iter().copied();
+            let last = all().rfind(has_content);
+            all().filter(|slot| has_content(slot) || Some(*slot) > last).nth(before)
+        };
+        let is_meant =
+            |slot: &usize| !self.is_another(*slot, named) || self.is_same_call(*slot, named);
+        self.by_names(by_id, by_call_id, named).or_else(|| by_place().filter(is_meant))
+    }
+
+    /// The item that is complete, of those with its names. vLLM gives a call another `call_id` at its end; other
+    /// servers give all calls one `id`.
+    fn by_names(
+        &self,
+        by_id: Option<usize>,
+        by_call_id: Option<usize>,
+        named: Named<'_>,
+    ) -> Option<usize> {
+        let is_open = |slot: &usize| {
+            let tool = named.call.map(|(tool, _)| tool);
+            let slot = self.list.get(*slot).filter(|slot| !slot.is_closed);
+            slot.is_some_and(|slot| slot.tool.is_none() || slot.tool.as_deref() == tool)
+        };
+        let by_both = by_id.filter(|slot| !self.is_another(*slot, named));
+        let by_id = by_id.filter(|slot| is_open(slot) || self.is_same_call(*slot, named));
+        by_both.or(by_call_id).or(by_id)
+    }
+
+    /// Whether an item calls this tool with this input, as far as its input has come.
+    fn is_same_call(&self, slot: usize, named: Named<'_>) -> bool {
+        let Some((slot, (tool, input))) = self.list.get(slot).zip(named.call) else { return false };
+        slot.tool.as_deref() == Some(tool) && slot.input.begins(input)
     }
 
     /// Whether the names are those of another call than this.
@@ -203,6 +276,9 @@ impl Slots {
             is_closed: false,
             texts: BTreeMap::new(),
             parts: Parts::default(),
+            has_content: !matches!(kind, ItemKind::Message | ItemKind::Reasoning),
+            tool: None,
+            input: Said::default(),
             call: None,
             is_cut_off: false,
             thought: Thought::default(),
@@ -292,18 +368,40 @@ impl Slots {
 }
 
 impl<'a> Named<'a> {
-    /// The names of an item, decoded.
-    pub(super) fn of(
-        id: &'a Option<String>,
-        call_id: &'a Option<String>,
-        item_at: Option<u64>,
-    ) -> Self {
-        Self { id: id.as_deref(), call_id: call_id.as_deref(), output_index: item_at }
+    /// The names of an item.
+    pub(super) fn of(names: &'a ItemNames, output_index: Option<u64>) -> Self {
+        let (id, call_id) = (names.id.as_deref(), names.call_id.as_deref());
+        let call = names.tool.as_deref().zip(names.input.as_deref());
+        Self { id, call_id, output_index, call }
     }
 }
 
-/// The names of an item.
-pub(super) fn names_of(item: &Item<'_>) -> (Option<String>, Option<String>) {
-    let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
-    (owned(item.id), owned(item.call_id))
+/// By what an item names itself, decoded.
+#[derive(Debug)]
+pub(super) struct ItemNames {
+    pub(super) id: Option<String>,
+    pub(super) call_id: Option<String>,
+    pub(super) tool: Option<String>,
+    input: Option<String>,
+}
+
+impl ItemNames {
+    /// The names of an item.
+    pub(super) fn of(item: &Item<'_>) -> Self {
+        let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
+        let input = match item.arguments {
+            Arguments::None => None,
+            Arguments::Text(text) => owned(Some(text)),
+            Arguments::Json(raw) => Some(compact(raw)),
+        };
+        let (id, call_id) = (owned(item.id), owned(item.call_id));
+        Self { id, call_id, tool: owned(item.name), input }
+    }
+}
+
+/// JSON without white space between its values.
+pub(super) fn compact(raw: &str) -> String {
+    let mut compact = Vec::with_capacity(raw.len());
+    json::compact(&mut compact, raw);
+    String::from_utf8(compact).unwrap_or_default()
 }

@@ -79,7 +79,9 @@ impl<'a> Item<'a> {
         while let Some(key) = reader.next_key()? {
             match key.raw() {
                 "type" => kind = filled(reader)?,
-                "id" => item.id = filled(reader)?,
+                "id" => item.id = filled(reader)?.or(item.id),
+                // vLLM's, with an `id` that is null.
+                "item_id" => item.id = item.id.or(filled(reader)?),
                 "call_id" => item.call_id = filled(reader)?,
                 "name" => item.name = filled(reader)?,
                 "arguments" | "input" => match reader.kind()? {
@@ -124,6 +126,16 @@ impl<'a> Item<'a> {
             (0, Part { kind, text: Some(text), annotations: None })
         });
         parts(self.summary).chain(parts(self.content)).chain(text)
+    }
+
+    /// Whether it brings something of which a block is made.
+    pub(crate) fn says_something(&self) -> bool {
+        match self.kind {
+            ItemKind::Message | ItemKind::Reasoning => {
+                self.is_encrypted || self.parts().any(|(_, part)| part.text.is_some())
+            }
+            _ => true,
+        }
     }
 
     /// Whether one of its parts has a text.
