@@ -16,6 +16,7 @@ use http_body_util::Full;
 use hyper::header::{LOCATION, SERVER};
 use hyper::{HeaderMap, Method, Request, Uri};
 
+use super::near::is_near;
 use super::problem::{PAGE, Problem};
 use crate::headers;
 use crate::inflate;
@@ -129,29 +130,33 @@ impl Place<'_> {
             reason,
             Unreachable::NotHttp | Unreachable::Closed | Unreachable::NotConnected
         );
-        if let Some(host) = url.strip_prefix("http://").filter(|_| is_odd) {
-            let other = ["https://", host].concat();
-            match self.list(&other, &self.upstream.base_path).await {
-                Answer::Unreachable(
-                    Unreachable::UnknownIssuer
-                    | Unreachable::Expired
-                    | Unreachable::OtherName
-                    | Unreachable::BadCertificate,
-                ) => return self.speaks_tls(),
-                Answer::Unreachable(_) => {}
-                _ => return self.speaks_tls(),
-            }
+        if let Some(host) = url.strip_prefix("http://").filter(|_| is_odd)
+            && self.answers_at(&["https://", host].concat()).await
+        {
+            return self.speaks_tls();
         }
-        if let Some(host) = url.strip_prefix("https://").filter(|_| is_odd) {
-            let other = ["http://", host].concat();
-            if !matches!(
-                self.list(&other, &self.upstream.base_path).await,
-                Answer::Unreachable(_) | Answer::Plain
-            ) {
-                return Problem::unreachable(url, &Unreachable::NotTls);
-            }
+        // Without TLS, nothing that is far is asked: the address must not be advised either.
+        if let Some(host) = url.strip_prefix("https://").filter(|_| is_odd && is_near(url))
+            && self.answers_at(&["http://", host].concat()).await
+        {
+            return Problem::unreachable(url, &Unreachable::NotTls);
         }
         Problem::unreachable(url, reason)
+    }
+
+    /// Whether a server is at the upstream's other scheme. The operator said nothing of that place: it gets neither
+    /// the key, nor a header or a path of the upstream.
+    async fn answers_at(&self, other: &str) -> bool {
+        match self.ask(Method::GET, &[other, "/"].concat(), Vec::new(), Bytes::new()).await {
+            Ok(got) => !is_plain(&got.body),
+            Err(reason) => matches!(
+                reason,
+                Unreachable::UnknownIssuer
+                    | Unreachable::Expired
+                    | Unreachable::OtherName
+                    | Unreachable::BadCertificate
+            ),
+        }
     }
 
     fn speaks_tls(&self) -> Problem {

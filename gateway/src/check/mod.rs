@@ -7,6 +7,7 @@ mod ask;
 pub(crate) mod at_start;
 mod inside;
 mod look;
+mod near;
 mod nearest;
 mod problem;
 mod row;

@@ -4,6 +4,8 @@ use creole::Unreachable;
 use creole::config::{Key, Upstream};
 use creole::dialect::presets::Server;
 
+use super::near::is_near;
+
 /// Servers by the port on which they usually listen, with the command that starts them.
 const USUAL_PORTS: [(&str, &str); 5] = [
     (":11434", "ollama serve"),
@@ -53,10 +55,12 @@ impl Problem {
             Unreachable::NoHost | Unreachable::NoNetwork => {
                 Self::new("no_way", format!("{url}: {words}: check the address, and the network"))
             }
-            Unreachable::NotTls => Self::new(
-                "not_tls",
-                format!("{url} does not speak TLS: write http:// in place of https://"),
-            ),
+            Unreachable::NotTls => {
+                // Far away, a key would go in clear text.
+                let near = "write http:// in place of https://";
+                let cure = if is_near(url) { near } else { "check the port, and what is between" };
+                Self::new("not_tls", format!("{url} does not speak TLS: {cure}"))
+            }
             Unreachable::UnknownIssuer => Self::new(
                 "certificate",
                 format!("{url}: {words}: name the file with its authority in SSL_CERT_FILE"),
