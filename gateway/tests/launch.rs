@@ -329,6 +329,16 @@ fn inner_gateway() {
     );
     let ran = launch("gateway", &["claude"], &[]);
     assert_eq!(ran.code, Some(7), "{}", ran.err);
-    assert!(ran.err.contains("gateway at http://127.0.0.1:8787: it runs"), "{}", ran.err);
+    assert!(
+        ran.err.contains("already running at http://127.0.0.1:8787, and is used"),
+        "{}",
+        ran.err
+    );
     assert!(ran.has("ANTHROPIC_BASE_URL=http://127.0.0.1:8787") && ran.out.contains("\"pong\""));
+    // A model that it does not list is looked for elsewhere.
+    let Some(_ollama) = at(11434, &["elsewhere"]) else { return };
+    let ran = launch("gateway", &["claude", "--model", "elsewhere"], &[]);
+    assert!(ran.err.contains("ollama at http://localhost:11434/v1: it answers"), "{}", ran.err);
+    let ran = launch("gateway", &["claude", "--model", "behind"], &[]);
+    assert!(ran.has("ANTHROPIC_BASE_URL=http://127.0.0.1:8787"), "{}", ran.err);
 }

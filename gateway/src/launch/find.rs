@@ -1,6 +1,7 @@
 //! Where the model is: the upstream that was named, else a gateway that runs, else a server of this machine, else a
 //! vendor whose key is in the environment.
 
+use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
 use creole::Config;
@@ -9,11 +10,14 @@ use futures_util::future::join_all;
 
 use super::ask::{Asker, List, Model};
 use super::choose;
+use super::owner;
 use crate::Failed;
 use crate::cli::launch::Launch;
 use crate::metrics;
 
 /// Where `creole serve` listens unless it is told otherwise.
+const LISTEN: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8787);
+
 const GATEWAY: &str = "http://127.0.0.1:8787";
 
 /// A server of this machine that is there answers at once.
@@ -245,22 +249,34 @@ async fn running(asker: &Asker, flags: &Launch) -> Result<Found, String> {
     if !told.contains(metrics::NAME) {
         return Err("another program answers there".to_owned());
     }
+    // It would read every prompt.
+    if owner::is_of_another_person(LISTEN) {
+        return Err(
+            "another user of this machine runs it; --upstream takes it all the same".to_owned()
+        );
+    }
     let list = asker.models(&format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
     let models = list.map(|list| list.models).unwrap_or_default();
     let unlisted = |name: &String| Model { name: name.clone(), ..Model::default() };
     let model = match &flags.model {
-        Some(name) => Some(choose::named(&models, name).unwrap_or_else(|| unlisted(name))),
+        // Where it lists nothing, it may know every name.
+        Some(name) if models.is_empty() => Some(unlisted(name)),
+        Some(name) => match choose::named(&models, name) {
+            Some(model) => Some(model),
+            None => return Err(format!("it does not list {name}")),
+        },
         // Where it maps all names, it chooses itself.
         None if models.is_empty() => None,
         None => Some(choose::model(&models, None)?),
     };
-    let said = match &model {
+    let chosen = match &model {
         Some(model) if flags.model.is_none() && choose::is_demo(&models) => {
-            format!("gateway at {GATEWAY}: it runs; model {}: {DEMO}", model.name)
+            format!("model {}: {DEMO}", model.name)
         }
-        Some(model) => format!("gateway at {GATEWAY}: it runs; model {}", model.name),
-        None => format!("gateway at {GATEWAY}: it runs, and chooses the model"),
+        Some(model) => format!("model {}", model.name),
+        None => "it chooses the model".to_owned(),
     };
+    let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
     let small = flags.small_model.as_ref().map(unlisted);
     let place = Place::Gateway(GATEWAY.to_owned());
     Ok(Found { place, model, small, models, said: vec![said] })

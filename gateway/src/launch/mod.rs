@@ -9,6 +9,7 @@ mod child;
 mod choose;
 mod clients;
 mod find;
+mod owner;
 mod settings;
 
 use std::ffi::OsString;
@@ -146,6 +147,8 @@ fn aliases(models: &[Model]) -> Vec<(String, String)> {
     let hidden = models.iter().filter(|model| !is_shown(&model.name));
     let aliased = hidden.filter(|_| models.len() <= ALIASED_MAX);
     let aliased = aliased.map(|model| (format!("claude-{}", model.name), model.name.clone()));
+    // A name that the server lists is that model's.
+    let aliased = aliased.filter(|(alias, _)| models.iter().all(|model| model.name != *alias));
     own.chain(aliased).filter(|(name, _)| !name.contains('*')).collect()
 }
 
@@ -205,4 +208,25 @@ fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
 fn say(line: &str) {
     // Nobody may be reading.
     let _ = writeln!(io::stderr(), "creole: {line}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_alias_takes_a_name_that_the_server_lists() {
+        let models = ["foo", "claude-foo", "bar"]
+            .map(|name| Model { name: name.to_owned(), ..Model::default() });
+        let aliases = aliases(&models);
+        let of = |name: &str| {
+            aliases
+                .iter()
+                .filter(|(alias, _)| alias == name)
+                .map(|(_, model)| model.as_str())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(of("claude-foo"), ["claude-foo"]);
+        assert_eq!(of("claude-bar"), ["bar"]);
+    }
 }
