@@ -71,7 +71,15 @@ async fn a_page_from_elsewhere_a_false_name_and_a_proxy_in_front_get_no_page() {
         ] {
             assert_eq!(get(&gateway, &[accept, foreign]).await.status, 403, "{foreign:?}");
         }
-        for proxied in ["x-forwarded-for", "forwarded", "x-real-ip"] {
+        for proxied in [
+            "x-forwarded-for",
+            "x-forwarded-host",
+            "x-forwarded-proto",
+            "forwarded",
+            "x-real-ip",
+            "via",
+            "cf-connecting-ip",
+        ] {
             let got = get(&gateway, &[accept, (proxied, "203.0.113.9")]).await;
             assert!(!got.body.contains("<html") && !got.body.contains("data:"), "{proxied}");
         }

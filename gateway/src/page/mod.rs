@@ -34,7 +34,15 @@ use crate::service::Gateway;
 const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";
 
 /// Set by proxies in front: then the request is not of this machine, whatever its address says.
-const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+const FORWARDED: [&str; 7] = [
+    "forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-proto",
+    "x-real-ip",
+    "via",
+    "cf-connecting-ip",
+];
 
 /// A request that is for the page, and not a client's probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
