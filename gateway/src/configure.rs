@@ -13,8 +13,9 @@ use crate::cli::Chosen;
 use crate::cli::check::Check;
 use crate::cli::serve::Serve;
 
-/// For `serve`: every upstream has an address and its key.
-pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
+/// For `serve`: every upstream has an address and its key. The variable is the one whose key is used though nobody
+/// named it.
+pub(crate) fn for_serving(options: &Serve) -> Result<(Config, Option<&'static str>), Failed> {
     let mut config = of(&options.chosen, options.upstream.as_deref())?;
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
@@ -22,7 +23,7 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
         config.serve_models(model, small, &[], source).map_err(Failed::Usage)?;
     }
     let profile = options.chosen.profile.as_deref();
-    set_key(&mut config, profile, options.key_env.as_deref())?;
+    let taken = set_key(&mut config, profile, options.key_env.as_deref())?;
     for name in &options.client_key_env {
         let added =
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
@@ -33,7 +34,7 @@ pub(crate) fn for_serving(options: &Serve) -> Result<Config, Failed> {
     }
     check_addresses(&config)?;
     config.check_client_keys().map_err(Failed::Usage)?;
-    Ok(config)
+    Ok((config, taken))
 }
 
 /// For `check`: every upstream has an address and its key. Clients do not matter. Where nothing says what kind of
@@ -66,17 +67,18 @@ fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Config, Failed> {
     Ok(config)
 }
 
-/// The key of the one upstream.
+/// The key of the one upstream. Gives the vendor's variable, if that was taken.
 fn set_key(
     config: &mut Config,
     profile: Option<&str>,
     key_env: Option<&str>,
-) -> Result<(), Failed> {
-    if let Some(name) = key_env.or_else(|| usual_key(config, profile)) {
+) -> Result<Option<&'static str>, Failed> {
+    let usual = if key_env.is_some() { None } else { usual_key(config, profile) };
+    if let Some(name) = key_env.or(usual) {
         let key = config.set_key_from(name, "--key-env", |name| std::env::var(name).ok());
         key.map_err(Failed::Usage)?;
     }
-    Ok(())
+    Ok(usual)
 }
 
 fn check_addresses(config: &Config) -> Result<(), Failed> {

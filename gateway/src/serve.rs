@@ -50,9 +50,16 @@ const TOLD_PAUSE: Duration = Duration::from_secs(10);
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
-    let config = configure::for_serving(options)?;
+    let (config, taken) = configure::for_serving(options)?;
     let hints = ready::hints(options, &config);
-    run_with(&options.door, config, Stop::listen, |ready| ready::serving(ready, &hints))
+    run_with(&options.door, config, Stop::listen, |ready| {
+        if let Some(name) = taken {
+            tracing::info!(
+                "the upstream gets the key in the environment variable {name}, and not the keys of clients"
+            );
+        }
+        ready::serving(ready, &hints);
+    })
 }
 
 /// Serves until it is asked to stop. `ready` gets its address, as soon as clients can connect.

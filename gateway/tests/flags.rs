@@ -21,6 +21,7 @@ async fn answering() -> Upstream {
 async fn a_profile_alone_knows_where_its_vendor_is() {
     let gateway = Gateway::start_with(&["--profile", "groq"], "{}", &[("GROQ_API_KEY", "sk-g")]);
     rig::until("the line", || !gateway.lines("https://api.groq.com/openai/v1").is_empty()).await;
+    rig::until("the variable", || !gateway.lines("variable GROQ_API_KEY").is_empty()).await;
     assert!(!gateway.log().contains("sk-g"));
 }
 
@@ -33,6 +34,7 @@ async fn a_vendors_key_does_not_go_to_another_address() {
     let sending = request("POST", &gateway.url("/v1/messages"), messages(false));
     assert_eq!(send(&client(false), sending).await.status, 200);
     assert_eq!(upstream.last().headers["authorization"], "Bearer sk-client");
+    assert!(gateway.lines("OPENAI_API_KEY").is_empty());
 }
 
 #[tokio::test]
