@@ -11,7 +11,6 @@ use super::reader::{AnswerReader, AnswerState};
 use super::writer::Phase;
 use crate::error::Error;
 use crate::json::Reader;
-use crate::model::request_context::RequestContext;
 use crate::sse::framing::{self, Payload};
 use crate::sse::{Called, Decoder, Event};
 use crate::text::words;
@@ -168,7 +167,7 @@ impl JsonAnswer {
                     to.warn("upstream_json_repaired");
                     self.read_whole(&text, to)
                 }
-                _ => Err(unreadable(body, to.context)),
+                _ => Err(unreadable(body, to)),
             },
             _ => Err(Error::misbehaved(INVALID_RESPONSE)),
         }
@@ -210,7 +209,7 @@ impl AnswerReader for JsonAnswer {
             self.objects.reader.end(to)
         } else if to.report.chunks == 0 && self.decoder.has_junk() {
             // Plain text, or bytes that nothing here can read.
-            Err(unreadable(&self.decoder.junk(), to.context))
+            Err(unreadable(&self.decoder.junk(), to))
         } else {
             Err(Error::answer_broke_off())
         }
@@ -356,7 +355,7 @@ impl Objects {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         if has_text && !has_objects && !self.reader.has_stopped() {
-            return Err(unreadable(data, to.context));
+            return Err(unreadable(data, to));
         }
         if has_text {
             to.warn("upstream_event_dropped");
@@ -375,12 +374,12 @@ fn says(taken: Taken) -> Option<bool> {
 
 /// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
 /// be a piece of the answer, and is not told, nor are bytes that are no text.
-fn unreadable(text: &str, context: &RequestContext) -> Error {
+fn unreadable(text: &str, to: &Output<'_>) -> Error {
     // Programs colour what they say with escapes.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';
     let is_binary = |it: char| it == char::REPLACEMENT_CHARACTER || !is_plain(it);
     if !error::is_page(text) && text.contains(|it| matches!(it, '"' | '{' | '}') || is_binary(it)) {
         return Error::misbehaved(INVALID_RESPONSE);
     }
-    error::from_object(text, context)
+    to.error_of(text)
 }

@@ -90,13 +90,21 @@ impl Output<'_> {
         self.stop(&stop, !text.is_empty());
     }
 
+    /// The error that an upstream reports, or that stands where a piece of its answer should.
+    pub(crate) fn error_of(&self, raw: &str) -> Error {
+        match self.phase() {
+            Phase::Start => error::from_object(raw, self.context),
+            _ => error::after_content(raw, self.context),
+        }
+    }
+
     /// Takes the error that an upstream reports before it has said anything else. Some are answers: a content filter's,
     /// and that there is no room for one.
     ///
     /// # Errors
     /// It is no answer.
     pub(crate) fn fail(&mut self, raw: &str) -> Result<(), Error> {
-        let error = error::from_object(raw, self.context);
+        let error = self.error_of(raw);
         let Some(reason) = error.rejection().and_then(Rejection::stop_reason) else {
             return Err(error);
         };

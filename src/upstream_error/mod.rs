@@ -80,10 +80,20 @@ pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
 /// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
 #[must_use]
 pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
+    reported(object, context, false)
+}
+
+/// An error object in the middle of an answer. Its address is the right one: content came from there.
+#[must_use]
+pub(crate) fn after_content(object: &str, context: &RequestContext) -> Error {
+    reported(object, context, true)
+}
+
+fn reported(object: &str, context: &RequestContext, has_content: bool) -> Error {
     let error_body = ErrorBody::read(object);
     let known = error_body.status.or_else(|| error_body.status_of_codes());
     let status = known.unwrap_or_else(|| {
-        if error_body.names_no_path() {
+        if error_body.names_no_path() && !has_content {
             404
         } else if window::too_long(&error_body, context).is_some() {
             400
@@ -92,14 +102,17 @@ pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
         }
     });
     let mut rejection = read(status, &error_body, context);
-    if error_body.is_page {
+    // A proxy writes pages for a server that is down, or starts.
+    let is_wrong_address =
+        error_body.is_page && !has_content && !page::is_passing(&error_body.message);
+    if is_wrong_address {
         rejection.reasons.insert(0, Reason::WrongAddress(WrongAddress::OfPages));
         if rejection.message.is_empty() {
             "(no words)".clone_into(&mut rejection.message);
         }
     }
     let mut error = Error::rejected(rejection);
-    if error_body.message.is_empty() && error.status == 502 && !error_body.is_page {
+    if error_body.message.is_empty() && error.status == 502 && !is_wrong_address {
         "Upstream reported an error".clone_into(&mut error.message);
     }
     if error_body.is_permanent() {

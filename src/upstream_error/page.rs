@@ -1,9 +1,13 @@
 //! Bodies that are no JSON: pages and plain text.
 
+use super::wordings::DOWN;
 use crate::text::words;
 
 /// How much is shown, in characters.
 const CHARS_MAX: usize = 200;
+
+/// So many words of a page, its title, may have a status.
+const FIRST_WORDS: usize = 8;
 
 /// How much is looked at, in bytes: pages begin with their styles.
 const BYTES_MAX: usize = 32 << 10;
@@ -12,6 +16,14 @@ const BYTES_MAX: usize = 32 << 10;
 pub(crate) fn is_page(text: &str) -> bool {
     let text = words::bare(text);
     words::begins(text, "<!doctype") || words::begins(text, "<html")
+}
+
+/// Whether the words of a page are of a server that is down for a while: they begin with such a status, or say so.
+pub(super) fn is_passing(words: &str) -> bool {
+    let mut first = words.split(|letter: char| !letter.is_ascii_alphanumeric());
+    first.by_ref().filter(|word| !word.is_empty()).take(FIRST_WORDS).any(|word| {
+        word.len() == 3 && word.parse().is_ok_and(|status: u16| (500..600).contains(&status))
+    }) || DOWN.any(&words.to_ascii_lowercase())
 }
 
 /// The beginning of a text without markup, on one line.

@@ -482,6 +482,11 @@ fn an_error_event_has_the_words_by_which_clients_know_that_they_may_ask_again() 
             "data: {\"error\":{\"message\":\"CUDA out of memory\"}}\n\n",
             "Internal server error: CUDA out of memory",
         ),
+        (
+            "data: <html><head><title>502 Bad Gateway</title></head></html>\n\n",
+            "Internal server error: 502 Bad Gateway",
+        ),
+        ("data: <html>Please log in</html>\n\n", "Internal server error: Please log in"),
         // It says so already; it has words of its own; it is no use.
         (
             "data: {\"error\":{\"message\":\"Internal Server Error\",\"code\":500}}\n\n",

@@ -245,6 +245,25 @@ fn a_page_in_place_of_an_answer_is_told_as_one() {
         error.message,
         "Upstream sent a web page instead of an answer: Sign in Please log in"
     );
+    // A page behind content, and a page of a server that is down, are no wrong address.
+    let mut others = vec![after_content(page, &context())];
+    for down in [
+        "<html><title>503 Service Unavailable</title><p>The app is starting</p>",
+        "<html><head><title>502 Bad Gateway</title></head><hr>nginx",
+        "<!DOCTYPE html><title>Your model is starting up</title>",
+        "<html><title>example.org | 521: Web server is down</title>",
+    ] {
+        others.push(from_object(down, &context()));
+    }
+    for error in others {
+        assert_eq!(
+            (error.status, error.should_retry, error.fault()),
+            (502, None, Fault::Upstream),
+            "{error:?}"
+        );
+    }
+    let silent = after_content("<html></html>", &context());
+    assert_eq!((&*silent.message, silent.should_retry), ("Upstream reported an error", None));
     let complaint = |text| from_object(text, &context()).message.clone();
     let start = "Upstream sent a web page instead of an answer: ";
     assert_eq!(complaint("<HTML><script>x()</script></HTML>"), format!("{start}(no words)"));

@@ -66,6 +66,14 @@ wordings! {
         Refusal: "too many" | "too long" | "exceeds";
     }
 
+    /// A page of a server, or of the proxy before it, that will answer later.
+    DOWN {
+        Alone: "bad gateway" | "service unavailable" | "gateway timeout" | "gateway time-out" => "nginx, Apache";
+        Alone: "internal server error" | "temporarily unavailable" | "temporarily down" => "nginx, Apache";
+        Alone: "web server is down" | "origin is unreachable" => "Cloudflare";
+        Alone: "is starting" | "starting up" | "still starting" | "is loading" => "hosts that wake a server";
+    }
+
     /// Depends on more than the model and the parameter: another parameter, credit, one block.
     PASSING {
         Alone: "both" | "when ";

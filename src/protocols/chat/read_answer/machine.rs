@@ -19,7 +19,6 @@ use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
 use crate::protocols::chat::wire::{Choice, Chunk, Delta, Role};
 use crate::text::names::NameSet;
-use crate::upstream_error as error;
 
 /// The state of one answer.
 #[derive(Debug)]
@@ -166,7 +165,7 @@ impl Machine {
         if self.content.text().is_cut() {
             return self.end_answer(to);
         }
-        let error = error::from_object(raw, to.context);
+        let error = to.error_of(raw);
         // A call of which the client has seen a part must not look complete.
         let is_in_call = self.content.assembly().is_in_call();
         let answer = error.rejection().and_then(Rejection::stop_reason);

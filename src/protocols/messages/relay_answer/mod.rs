@@ -32,7 +32,6 @@ use crate::error::Error;
 use crate::json::{Reader, ValueKind};
 use crate::sse::{self, Called};
 use crate::text::says::says_something;
-use crate::upstream_error as error;
 use member::{has, kind, member, text, with};
 use stream::MessagesStream;
 
@@ -106,7 +105,7 @@ impl ObjectReader for MessagesRelay {
 
     fn handle_error(&mut self, data: &str, to: &mut Output<'_>) -> Result<(), Error> {
         match self.has_begun {
-            true => Err(error::from_object(data, to.context)),
+            true => Err(to.error_of(data)),
             false => to.fail(data),
         }
     }

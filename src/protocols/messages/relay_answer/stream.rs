@@ -15,7 +15,6 @@ use crate::error::Error;
 use crate::model::limits;
 use crate::sse::EVENTS;
 use crate::text::names::NameSet;
-use crate::upstream_error as error;
 
 /// Most blocks that wait, or are awaited: each event looks at all of them.
 const BLOCKS_MAX: usize = 16 << 10;
@@ -60,7 +59,7 @@ impl MessagesStream {
         data: &str,
     ) -> Result<(), Error> {
         if name == "error" {
-            return Err(error::from_object(data, to.context));
+            return Err(to.error_of(data));
         }
         let Some(name) = EVENTS.into_iter().find(|known| name == *known) else {
             repaired(to, "unknown_event");

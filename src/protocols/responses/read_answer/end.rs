@@ -9,7 +9,6 @@ use crate::error::{Error, Rejection};
 use crate::json;
 use crate::model::request_context::RequestContext;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
-use crate::upstream_error as error;
 
 impl Machine {
     /// Takes a whole answer.
@@ -89,7 +88,7 @@ impl Machine {
         if self.content.text().is_cut() {
             return self.end_answer(to);
         }
-        let error = error::from_object(raw, to.context);
+        let error = to.error_of(raw);
         // A call of which the client has seen a part must not look complete.
         let is_in_call = self.content.assembly().is_in_call();
         let answer = error.rejection().and_then(Rejection::stop_reason);
