@@ -303,7 +303,7 @@ fn inner_demo() {
     demo.kill().unwrap();
     demo.wait().unwrap();
     assert_eq!(ran.code, Some(7), "{}", ran.err);
-    assert!(ran.err.contains("it runs; model demo: the demo model"), "{}", ran.err);
+    assert!(ran.err.contains("and is used: model demo: the demo model"), "{}", ran.err);
     assert!(ran.has("ANTHROPIC_MODEL=demo") && ran.out.contains("\"pong\""), "{}", ran.out);
 }
 

@@ -10,15 +10,21 @@
 
 mod rig;
 
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rig::{Gateway, Upstream, client, messages, request, send};
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring::default_provider;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+const KEY: &str = "sk-canary-of-the-upstream";
 
 /// A server's side for `name`, and the file with the authority that signed it.
 fn tls(name: &str, protocols: &[&str]) -> (TlsAcceptor, String) {
@@ -96,4 +102,46 @@ async fn an_upstream_without_tls_behind_https_is_a_502_that_says_so() {
     let got = send(&client(false), request("POST", &gateway.url("/v1/x"), "{}")).await;
     got.assert_error(502, "api_error", "it does not speak TLS");
     assert_eq!(got.headers["x-should-retry"], "false");
+}
+
+/// A server whose TLS breaks off, and which answers without TLS; with all that it was sent.
+async fn without_tls() -> (String, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let heard = Arc::new(Mutex::new(String::new()));
+    let hears = Arc::clone(&heard);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut bytes = vec![0; 16 << 10];
+            let read = stream.read(&mut bytes).await.unwrap_or(0);
+            let text = String::from_utf8_lossy(&bytes[..read]).into_owned();
+            // A handshake of TLS begins with 22.
+            if bytes[0] == 22 {
+                continue;
+            }
+            hears.lock().unwrap().push_str(&text);
+            let answer = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}";
+            let _ = stream.write_all(answer.as_bytes()).await;
+        }
+    });
+    (url, heard)
+}
+
+#[tokio::test]
+async fn the_other_scheme_is_asked_without_the_key_the_headers_and_the_path() {
+    let (url, heard) = without_tls().await;
+    let headers = json!({"x-own": KEY, "api-version": KEY});
+    let upstream = json!({"key": {"env": "CANARY"}, "headers": headers});
+    let config = rig::file(&json!({"upstreams": {"default": upstream}}).to_string());
+    let own = format!("{url}/secret-path");
+    let mut check = Command::new(env!("CARGO_BIN_EXE_creole"));
+    check.args(["check", "--config", &config, "--upstream", &own]).env("CANARY", KEY);
+    let checked = tokio::task::spawn_blocking(move || check.output().unwrap()).await.unwrap();
+    let told = String::from_utf8(checked.stdout).unwrap();
+    assert!(told.contains("write http:// in place of https://"), "{told}");
+    let heard = heard.lock().unwrap().clone();
+    assert!(heard.starts_with("GET / HTTP/1.1"), "{heard}");
+    for hidden in [KEY, "secret-path", "authorization", "api-key", "x-own"] {
+        assert!(!heard.contains(hidden), "{heard}");
+    }
 }
