@@ -197,7 +197,7 @@ impl Slots {
         let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
         let at_place = named.output_index.and_then(|index| of_kind.by_index.get(&index).copied());
         let found = self.by_names(by_id, by_call_id, named);
-        let found = found.or(at_place.filter(|slot| self.is_same_call(*slot, named)));
+        let found = found.or_else(|| at_place.filter(|slot| self.is_same_call(*slot, named)));
         if found.is_some() {
             return found;
         }
