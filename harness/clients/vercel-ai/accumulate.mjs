@@ -40,7 +40,10 @@ async function read(stream) {
       blocks.get(part.id).thinking += part.delta;
       if (signature !== undefined) blocks.get(part.id).signature = signature;
     } else if (part.type === "tool-call") {
-      blocks.set(`call ${part.toolCallId}`, { type: "tool_use", id: part.toolCallId, name: part.toolName, input: part.input });
+      const type = part.providerExecuted ? "server_tool_use" : "tool_use";
+      blocks.set(`call ${part.toolCallId}`, { type, id: part.toolCallId, name: part.toolName, input: part.input });
+    } else if (part.type === "tool-result") {
+      blocks.set(`result ${part.toolCallId}`, { type: `${part.toolName}_tool_result`, id: part.toolCallId });
     } else if (part.type === "finish") end = part;
   }
   if (end === null) throw new Error("no finish");
@@ -53,7 +56,7 @@ const isCut = (message) => REASONS[message.stop_reason] === "length" || message.
 // The input of a call that was cut off is as whole as each reader likes it.
 function found(message, cut) {
   for (const block of message.content) {
-    if (block.type === "tool_use") block.input = cut ? null : JSON.parse(block.input);
+    if (block.type.endsWith("tool_use")) block.input = cut ? null : JSON.parse(block.input);
   }
   return message;
 }
@@ -65,7 +68,8 @@ function expected(message) {
     if (block.type === "thinking") {
       return { type: "thinking", thinking: block.thinking, signature: block.signature || null };
     }
-    return { type: "tool_use", id: block.id, name: block.name, input: cut ? null : block.input };
+    if (block.type.endsWith("_tool_result")) return { type: block.type, id: block.tool_use_id };
+    return { type: block.type, id: block.id, name: block.name, input: cut ? null : block.input };
   });
   return { content, reason: REASONS[message.stop_reason], output: message.usage.output_tokens };
 }
