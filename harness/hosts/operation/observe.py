@@ -189,8 +189,8 @@ def metrics(host, outcomes, check):
         # Without the probes of whoever started the host.
         upstream = {"upstream": "default"} if outcome == "answered" else {}
         found = total(samples, "creole_requests_total", outcome=outcome, **upstream)
-        # An unknown path is refused, too. The gateway asks the upstream for its list of models.
-        more = {"failed_client": 1, "answered": int(host.name == "gateway")}.get(outcome, 0)
+        # An unknown path is refused, too. Gateway and Envoy ask the upstream for its list of models.
+        more = {"failed_client": 1, "answered": int(host.name in ("gateway", "envoy"))}.get(outcome, 0)
         check(f"metrics: {outcome}", found == count + more, f"{found}, not {count + more}")
     check("metrics: abandoned", total(samples, "creole_requests_total", outcome="abandoned") == 1, "")
     check("metrics: 529", total(samples, "creole_requests_total", status="529", upstream="default") == 1, "")
