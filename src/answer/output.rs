@@ -47,6 +47,12 @@ impl Output<'_> {
         self.writer.write(event, self.out);
     }
 
+    /// Begins the message.
+    pub fn start(&mut self, model: &str, input_tokens: u64) {
+        self.report.began_unnamed = self.report.model.is_none();
+        self.write(Event::Started { model, input_tokens });
+    }
+
     /// How far the answer is, for the client.
     #[must_use]
     pub fn phase(&self) -> Phase {
@@ -78,7 +84,7 @@ impl Output<'_> {
     pub(crate) fn write_own(&mut self, text: &str, reason: &'static str) {
         let input = self.context.input_tokens;
         if self.phase() == Phase::Start {
-            self.write(Event::Started { model: &self.context.model, input_tokens: input });
+            self.start(&self.context.model, input);
         }
         if !text.is_empty() {
             self.write(Event::TextBegins);

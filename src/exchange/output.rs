@@ -136,7 +136,9 @@ impl Exchange {
         head.add("content-type", body.content_type().to_owned());
         head.add("request-id", self.report.request_id.clone());
         let answer = self.answer().map_or(&self.report.answer, |answer| answer.report());
-        let model = served_model(&self.report.upstream_model, answer);
+        // A header says what was known when the message began, however the upstream's bytes were cut.
+        let asked = &self.report.upstream_model;
+        let model = if answer.began_unnamed { asked } else { served_model(asked, answer) };
         if headers::is_value(model) {
             head.add("x-creole-model", model.to_owned());
         }

@@ -40,6 +40,17 @@ pub(crate) struct ToolDefinition<'a> {
     rare: Option<Box<Rare<'a>>>,
 }
 
+/// Members of a web search that few of them have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Search<'a> {
+    /// `user_location`, an object.
+    pub user_location: Option<&'a str>,
+    /// `allowed_domains`, as it was written.
+    pub allowed_domains: Option<&'a str>,
+    /// `max_uses`
+    pub max_uses: Option<u64>,
+}
+
 /// Members of a definition that few tools have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare<'a> {
@@ -57,12 +68,8 @@ pub(crate) struct Rare<'a> {
     pub max_characters: Option<u64>,
     /// `configs` of a toolset, in their order.
     pub configs: Vec<MemberConfig>,
-    /// `user_location` (web search), an object.
-    pub user_location: Option<&'a str>,
-    /// `allowed_domains` (web search), as it was written.
-    pub allowed_domains: Option<&'a str>,
-    /// `max_uses` (web search)
-    pub max_uses: Option<u64>,
+    /// What a web search has beside.
+    search: Option<Box<Search<'a>>>,
     /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
     pub limits: Vec<&'static str>,
     /// `function` of a Chat Completions tool, an object.
@@ -91,9 +98,7 @@ impl<'a> ToolDefinition<'a> {
             enable_zoom: false,
             max_characters: None,
             configs: Vec::new(),
-            user_location: None,
-            allowed_domains: None,
-            max_uses: None,
+            search: None,
             limits: Vec::new(),
             function: None,
         };
@@ -165,8 +170,8 @@ impl<'a> ToolDefinition<'a> {
                 }
                 let value = source.reader.skip()?;
                 match *limit {
-                    "allowed_domains" => rare.allowed_domains = Some(value),
-                    "max_uses" => rare.max_uses = value.parse().ok(),
+                    "allowed_domains" => rare.search_mut().allowed_domains = Some(value),
+                    "max_uses" => rare.search_mut().max_uses = value.parse().ok(),
                     _ => {}
                 }
             }
@@ -188,6 +193,15 @@ impl<'a> ToolDefinition<'a> {
 }
 
 impl<'a> Rare<'a> {
+    /// What a web search has beside.
+    pub(crate) fn search(&self) -> Search<'a> {
+        self.search.as_deref().copied().unwrap_or_default()
+    }
+
+    fn search_mut(&mut self) -> &mut Search<'a> {
+        self.search.get_or_insert_default()
+    }
+
     fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
             "display_width_px" => return source.whole_number(&mut self.display_width_px),
@@ -204,7 +218,9 @@ impl<'a> Rare<'a> {
                     Ok(true)
                 })?;
             }
-            "user_location" => self.user_location = Some(source.raw_of(ValueKind::Object)?),
+            "user_location" => {
+                self.search_mut().user_location = Some(source.raw_of(ValueKind::Object)?);
+            }
             _ => return Ok(false),
         }
         Ok(true)

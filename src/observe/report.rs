@@ -177,6 +177,8 @@ pub struct AnswerReport {
     pub upstream_id: Option<String>,
     /// The model that the upstream names in its answer.
     pub model: Option<String>,
+    /// The message began for the client before the upstream named the model.
+    pub began_unnamed: bool,
     /// `stop_reason`, once it is known.
     pub stop_reason: Option<&'static str>,
     /// `input_tokens`
@@ -199,11 +201,13 @@ pub struct AnswerReport {
 
 impl AnswerReport {
     /// Notes what an upstream calls its answer and the model, the first time it does.
+    #[inline]
     pub(crate) fn name(&mut self, id: Option<Str<'_>>, model: Option<Str<'_>>) {
-        for (known, told) in [(&mut self.upstream_id, id), (&mut self.model, model)] {
-            if let (None, Some(told)) = (&*known, told) {
-                *known = Some(told.decode().into_owned());
-            }
+        if let (None, Some(id)) = (&self.upstream_id, id) {
+            self.upstream_id = Some(id.decode().into_owned());
+        }
+        if let (None, Some(model)) = (&self.model, model) {
+            self.model = Some(model.decode().into_owned());
         }
     }
 }

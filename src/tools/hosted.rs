@@ -57,7 +57,7 @@ impl Hosted {
                 // Where it is one of several tools, there is no word for it.
                 ("web_search", WebSearch::Responses) if !forced || !functions => {
                     hosted.tools.push(web_search_tool(&server.definition, body, warnings)?);
-                    hosted.calls_max = server.definition.rare().max_uses;
+                    hosted.calls_max = server.definition.rare().search().max_uses;
                 }
                 // The upstream's search opens pages by itself.
                 ("web_fetch", _) if searches && !forced => {}
@@ -102,7 +102,7 @@ fn web_search_tool(
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object().kind("web_search");
-    if let Some(domains) = rare.allowed_domains.filter(|domains| *domains != "null") {
+    if let Some(domains) = rare.search().allowed_domains.filter(|domains| *domains != "null") {
         let in_path = |error: json::Error| {
             error.in_key("allowed_domains").in_key(&path_at(body, definition.at))
         };
@@ -115,7 +115,7 @@ fn web_search_tool(
             json.end_array().end_object();
         }
     }
-    if let Some(location) = rare.user_location {
+    if let Some(location) = rare.search().user_location {
         json.key("user_location").begin_object().kind("approximate");
         copy_location(location, &mut json)
             .map_err(|error| error.in_key("user_location").in_key(&path_at(body, definition.at)))?;
@@ -162,7 +162,7 @@ fn web_search_options(
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object();
-    if let Some(location) = definition.rare().user_location {
+    if let Some(location) = definition.rare().search().user_location {
         json.key("user_location").begin_object().kind("approximate");
         json.key("approximate").begin_object();
         copy_location(location, &mut json)

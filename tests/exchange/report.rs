@@ -271,6 +271,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         outcome: Outcome::Answered,
         warnings,
         answer: AnswerReport {
+            began_unnamed: true,
             upstream_id: Some("c-1".into()),
             model: None,
             stop_reason: Some("tool_use"),

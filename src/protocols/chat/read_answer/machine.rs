@@ -13,7 +13,6 @@ use crate::answer::{AnswerState, Ending, Output, Phase};
 use crate::carry::signature::Field;
 use crate::content::End;
 use crate::error::{Error, Rejection};
-use crate::model::event::Event;
 use crate::model::limits;
 use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
@@ -56,7 +55,7 @@ impl Machine {
             self.has_started = true;
             let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
             let model = self.outcome.model_for(to.context);
-            to.write(Event::Started { model, input_tokens });
+            to.start(model, input_tokens);
         }
     }
 

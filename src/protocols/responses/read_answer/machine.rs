@@ -12,7 +12,6 @@ use crate::answer::{AnswerState, Ending, Output, Phase};
 use crate::content::Content;
 use crate::error::Error;
 use crate::json::Str;
-use crate::model::event::Event as Said;
 use crate::model::request_context::RequestContext;
 use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, PartKind, Response};
 use crate::text::names::NameSet;
@@ -65,7 +64,7 @@ impl Machine {
             self.has_started = true;
             let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
             let model = self.outcome.model_for(to.context);
-            to.write(Said::Started { model, input_tokens });
+            to.start(model, input_tokens);
         }
     }
 

@@ -23,9 +23,7 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Takes what a response says beside its items.
     pub(super) fn take(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
-        if let (None, Some(id)) = (&to.report.upstream_id, response.id) {
-            to.report.upstream_id = Some(id.decode().into_owned());
-        }
+        to.report.name(response.id, response.model);
         if let (None, Some(model)) = (&self.model, response.model) {
             self.model = Some(model.decode().into_owned());
         }
