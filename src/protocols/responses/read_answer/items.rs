@@ -29,14 +29,8 @@ impl Machine {
         }
         let names = ItemNames::of(item);
         let named = Named::of(&names, output_index);
-        let slot = match self.slots.find_open(item.kind, named) {
-            Some(slot) => slot,
-            None => {
-                let slot = self.slots.open(item.kind, named)?;
-                self.begin_item(slot, to)?;
-                slot
-            }
-        };
+        let found = self.slots.find_open(item.kind, named);
+        let slot = self.slot_of(found, item.kind, named, to)?;
         self.take_names(slot, item, to);
         match item.arguments {
             Arguments::None => Ok(()),
@@ -70,8 +64,24 @@ impl Machine {
         }
     }
 
+    /// The slot that was found, or a new one: an item begins where none is known.
+    pub(super) fn slot_of(
+        &mut self,
+        found: Option<usize>,
+        kind: ItemKind,
+        named: Named<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<usize, Error> {
+        if let Some(slot) = found {
+            return Ok(slot);
+        }
+        let slot = self.slots.open(kind, named)?;
+        self.begin_item(slot, to)?;
+        Ok(slot)
+    }
+
     /// An item begins: a call takes its place among the blocks.
-    pub(super) fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
+    fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
         let Some(kind) = self.slots.get(slot).map(|slot| slot.kind) else { return Ok(()) };
         if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
             return Ok(());
@@ -171,14 +181,8 @@ impl Machine {
         }
         let names = ItemNames::of(item);
         let named = Named::of(&names, output_index);
-        let slot = match self.slots.find_done(item.kind, named) {
-            Some(slot) => slot,
-            None => {
-                let slot = self.slots.open(item.kind, named)?;
-                self.begin_item(slot, to)?;
-                slot
-            }
-        };
+        let found = self.slots.find_done(item.kind, named);
+        let slot = self.slot_of(found, item.kind, named, to)?;
         self.complete_slot(slot, item, to)
     }
 
@@ -261,15 +265,11 @@ impl Machine {
             let Some(before) = before.get_mut(item.kind as usize) else { continue };
             let names = ItemNames::of(&item);
             let named = Named::of(&names, None);
-            let slot = match self.slots.find_in_answer(item.kind, named, *before) {
-                Some(slot) => slot,
-                None if !item.says_something() => continue,
-                None => {
-                    let slot = self.slots.open(item.kind, named)?;
-                    self.begin_item(slot, to)?;
-                    slot
-                }
-            };
+            let found = self.slots.find_in_answer(item.kind, named, *before);
+            if found.is_none() && !item.says_something() {
+                continue;
+            }
+            let slot = self.slot_of(found, item.kind, named, to)?;
             *before = before.saturating_add(usize::from(item.says_something()));
             self.complete_slot(slot, &item, to)?;
         }

@@ -193,14 +193,8 @@ impl Machine {
         let id = event.item_id.map(|id| id.decode());
         let output_index = event.output_index;
         let named = Named { id: id.as_deref(), output_index, ..Named::default() };
-        let slot = match self.slots.find(kind, named, coming) {
-            Some(slot) => slot,
-            None => {
-                let slot = self.slots.open(kind, named)?;
-                self.begin_item(slot, to)?;
-                slot
-            }
-        };
+        let found = self.slots.find(kind, named, coming);
+        let slot = self.slot_of(found, kind, named, to)?;
         let part = match part_kind(of) {
             None => 0,
             Some(PartKind::Summary) => event.summary_index.unwrap_or(0),
