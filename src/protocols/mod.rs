@@ -3,6 +3,7 @@
 //! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat` out of the turns of
 //! its repaired history, `messages` as an edit list over the client's own bytes.
 
+mod breakpoints;
 pub(crate) mod chat;
 mod client;
 mod decide;

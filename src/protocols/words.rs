@@ -3,6 +3,7 @@
 //! Texts are written as the inside of a JSON string, straight from the client's escaped text.
 
 mod browser;
+mod parts;
 
 use crate::dialect::profile::{ImageParts, MidSystem, Profile, TextAfterToolResults};
 use crate::error::Error;
@@ -17,6 +18,7 @@ use crate::model::{
 use crate::observe::warning::Warnings;
 use crate::text::words;
 use browser::push_browser_state;
+pub(crate) use parts::{Parts, end_text, write_breakpoint, write_data};
 
 /// What the words of one request have in common.
 #[derive(Clone, Copy)]
@@ -24,8 +26,8 @@ pub(crate) struct Words<'p, 'a> {
     pub(crate) profile: &'p Profile,
     /// The client's body, for the paths of errors.
     pub(crate) body: &'a str,
-    /// Whether the protocol has a place for the address of a file.
-    pub(crate) file_urls: bool,
+    /// How the protocol writes parts.
+    pub(crate) parts: &'static Parts,
 }
 
 /// Appends a text, as the inside of a JSON string.
@@ -63,7 +65,7 @@ impl Words<'_, '_> {
     }
 
     fn takes_file_urls(&self) -> bool {
-        self.file_urls && self.profile.file_parts
+        self.parts.file_urls && self.profile.file_parts
     }
 
     /// The images and files among `blocks`, also those inside documents.
@@ -365,10 +367,10 @@ impl SystemPrompt<'_> {
 }
 
 /// What ends a document.
-pub(crate) const DOCUMENT_END: &str = "\n</document>";
+const DOCUMENT_END: &str = "\n</document>";
 
 /// Appends what begins a document.
-pub(crate) fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
+fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
     escape(out, "<document");
     if let Some(title) = document.title.filter(|title| !title.is_empty()) {
         push_attribute(out, "title", title);
@@ -417,7 +419,7 @@ pub(crate) fn is_cached(item: &UserPart<'_>) -> bool {
 }
 
 /// The word that says that a tool failed, unless its result begins with it.
-pub(crate) fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
+fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     if result.is_error && !says_error(&result.content) {
         escape(out, "Error: ");
     }

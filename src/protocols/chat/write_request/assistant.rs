@@ -1,7 +1,6 @@
 //! The assistant's turns: text, reasoning and tool calls in one message.
 
 use super::messages::MessageWriter;
-use super::parts::{begin_text, end_text};
 use super::thinking::Reasoning;
 use crate::carry::signature::{self, SignaturePlace};
 use crate::dialect::profile::{EmptyAssistantContent, Prefill, ToolSchema};
@@ -9,6 +8,7 @@ use crate::error::Error;
 use crate::json::{Writer, escape};
 use crate::model::turn::{User, calls};
 use crate::model::{Block, ToolResult, ToolUse};
+use crate::protocols::words::end_text;
 
 /// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
 /// neither, as after a change of models.
@@ -89,7 +89,7 @@ impl<'a> MessageWriter<'_, 'a> {
             json.begin_array();
             reasoning.write_parts(json);
             let from = json.out().len();
-            begin_text(json);
+            self.words.begin_text(json);
             let start = json.out().len();
             self.push_assistant_text(json.out(), blocks)?;
             if json.out().len() > start {

@@ -7,21 +7,18 @@
 //!             everything else                   with both
 //! ```
 
-use super::parts::{begin_text, end_text};
 use crate::carry::tool_id::Outgoing;
 use crate::dialect::profile::{Profile, SystemRole, ToolContentParts};
 use crate::error::Error;
 use crate::history::beginning;
 use crate::json::Writer;
+use crate::model::ToolResult;
 use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, ToolResult};
 use crate::observe::warning::Warnings;
-use crate::protocols::words::{SystemPrompt, Words, is_cached, push, push_joined, push_system};
+use crate::protocols::breakpoints::Breakpoints;
+use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, push_system};
 use crate::text::names::Names;
 use crate::tools::ToolSet;
-
-/// Most cache breakpoints that an upstream takes in one request.
-const BREAKPOINTS_MAX: usize = 4;
 
 /// Writes the messages of one request.
 pub(crate) struct MessageWriter<'r, 'a> {
@@ -32,8 +29,7 @@ pub(crate) struct MessageWriter<'r, 'a> {
     pub(crate) called: Names<'a, String>,
     pub(crate) warnings: &'r mut Warnings,
     pub(crate) system: SystemPrompt<'a>,
-    /// How many breakpoints are still passed over, so that the last ones are written.
-    passed_over: usize,
+    pub(super) breakpoints: Breakpoints,
     /// Whether the last turn is being written.
     pub(crate) is_last: bool,
     /// Results whose images wait for the user message, and their ids.
@@ -58,7 +54,9 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         warnings: &'r mut Warnings,
     ) -> Self {
         let ids = Outgoing::new(words.profile.id_style, words.profile.max_id_length);
-        let (called, passed_over, is_last, attached) = (Names::default(), 0, false, Vec::new());
+        let in_results = words.profile.tool_content_parts != ToolContentParts::No;
+        let breakpoints = Breakpoints::new(words.profile, in_results);
+        let (called, is_last, attached) = (Names::default(), false, Vec::new());
         Self {
             words,
             tools,
@@ -66,7 +64,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
             called,
             warnings,
             system,
-            passed_over,
+            breakpoints,
             is_last,
             attached,
             written: Written::default(),
@@ -82,7 +80,8 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         mut turns: Vec<Turn<'a>>,
         json: &mut Writer<'_>,
     ) -> Result<Written, Error> {
-        self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
+        let system = self.system.texts.iter().filter(|text| text.cached).count();
+        self.breakpoints.count(&turns, system);
         json.begin_array();
         let role = match self.profile().system_role {
             SystemRole::System => "system",
@@ -134,42 +133,6 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         self.words.profile
     }
 
-    fn breakpoints(&self, turns: &[Turn<'_>]) -> usize {
-        if !self.profile().cache_breakpoints {
-            return 0;
-        }
-        let users = turns.iter().filter_map(|turn| match turn {
-            Turn::User(user) => Some(user),
-            _ => None,
-        });
-        let users = users.map(|user| {
-            let results = user.results.iter().filter(|result| self.caches(result)).count();
-            user.items.iter().filter(|item| is_cached(item)).count().saturating_add(results)
-        });
-        let system = self.system.texts.iter().filter(|text| text.cached).count();
-        users.fold(system, usize::saturating_add)
-    }
-
-    /// Whether the client wants the prompt cached up to a result, and the upstream has a place for that.
-    pub(super) fn caches(&self, result: &ToolResult<'_>) -> bool {
-        let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
-        self.takes_parts() && result.content.iter().any(is_cached)
-    }
-
-    pub(super) fn takes_parts(&self) -> bool {
-        self.profile().tool_content_parts != ToolContentParts::No
-    }
-
-    /// Whether a breakpoint is written for something that the client wants cached.
-    pub(super) fn breakpoint(&mut self, cached: bool) -> bool {
-        if !cached || !self.profile().cache_breakpoints {
-            return false;
-        }
-        let due = self.passed_over == 0;
-        self.passed_over = self.passed_over.saturating_sub(1);
-        due
-    }
-
     fn system_content(&mut self, json: &mut Writer<'_>) {
         let cached = self.system.texts.iter().any(|text| text.cached);
         if !(cached && self.profile().cache_breakpoints) {
@@ -177,13 +140,13 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         }
         json.begin_array();
         for text in std::mem::take(&mut self.system.texts) {
-            begin_text(json);
+            self.words.begin_text(json);
             push(json.out(), text.text);
-            let due = self.breakpoint(text.cached);
+            let due = self.breakpoints.is_due(text.cached);
             end_text(json, due);
         }
         if self.system.schema.is_some() {
-            begin_text(json);
+            self.words.begin_text(json);
             push_system(json.out(), &self.system);
             end_text(json, false);
         }

@@ -44,7 +44,7 @@ fn translate(
     let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
     let mut json = Writer::new(&mut out);
     json.begin_object().key("model").text(model);
-    let words = Words { profile, body, file_urls: false };
+    let words = Words { profile, body, parts: &parts::PARTS };
     let schema_bytes = system.schema.map_or(0, str::len);
     let writer = MessageWriter::new(words, &tools, system, warnings);
     let written = writer.write(turns, json.key("messages"))?;

@@ -6,13 +6,12 @@
 //! beside them: templates forget what the model thought before a user message.
 
 use super::messages::MessageWriter;
-use super::parts::{begin_text, end_text};
 use crate::dialect::profile::ToolContentParts;
 use crate::error::Error;
-use crate::json::{Writer, escape};
+use crate::json::Writer;
 use crate::model::turn::{User, UserPart};
-use crate::model::{Block, DocumentSource, ToolResult};
-use crate::protocols::words::{is_cached, push_failure};
+use crate::model::{Block, ToolResult};
+use crate::protocols::words::{end_text, is_cached};
 
 /// The words of the assistant between results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
@@ -66,66 +65,19 @@ impl<'a> MessageWriter<'_, 'a> {
     ) -> Result<(), Error> {
         let attached = self.words.attachments(&result.content);
         let waits = self.waits(&attached);
-        let in_parts = !waits && !attached.is_empty();
         let id = self.ids.id(result.id.decode(), "");
-        let waits = waits.then(|| id.to_owned());
+        let waiting = waits.then(|| id.to_owned());
         json.make_room();
         json.begin_object().key("role").text("tool");
         if let Some(name) = self.called.get(id) {
             json.key("name").text(name);
         }
         json.key("tool_call_id").text(id).key("content");
-        let is_marked = self.caches(&result) || self.takes_parts() && words.iter().any(is_cached);
-        let due = is_marked && self.breakpoint(true);
-        if in_parts || due && attached.is_empty() {
-            json.begin_array();
-            let before = json.out().len();
-            begin_text(json);
-            let start = json.out().len();
-            self.push_tool_text(json.out(), &result, "", words)?;
-            if json.out().len() > start {
-                end_text(json, due);
-            } else {
-                json.out().truncate(before);
-            }
-            for image in attached {
-                self.words.write_attachment(json, image, false)?;
-            }
-            json.end_array().end_object();
-            return Ok(());
-        }
-        let empty = match attached.first() {
-            Some(Block::Image(_)) => "[image attached below]",
-            Some(_) => "[document attached below]",
-            None => self.profile().empty_tool_content.as_str(),
-        };
-        json.string(|out| self.push_tool_text(out, &result, empty, words))?;
+        let due = self.breakpoints.is_due_in(&result, words);
+        self.words.write_result(json, (&result, &attached), words, &self.system, (waits, due))?;
         json.end_object();
-        if let Some(id) = waits {
+        if let Some(id) = waiting {
             self.attached.push((id, result));
-        }
-        Ok(())
-    }
-
-    fn push_tool_text(
-        &self,
-        out: &mut Vec<u8>,
-        result: &ToolResult<'_>,
-        empty: &str,
-        words: &[UserPart<'_>],
-    ) -> Result<(), Error> {
-        let start = out.len();
-        push_failure(out, result);
-        let labelled = out.len();
-        self.words.push_lines(out, &result.content)?;
-        if out.len() == labelled {
-            escape(out, empty);
-        }
-        for item in words {
-            if out.len() > start {
-                escape(out, "\n\n");
-            }
-            self.words.push_item(out, item, &self.system)?;
         }
         Ok(())
     }
@@ -139,7 +91,7 @@ impl<'a> MessageWriter<'_, 'a> {
         let Some(first) = items.first() else {
             if !attached.is_empty() {
                 begin_user(json).begin_array();
-                self.write_attached(&attached, json)?;
+                self.words.write_attached(json, &attached)?;
                 json.end_array().end_object();
             }
             return Ok(());
@@ -156,14 +108,15 @@ impl<'a> MessageWriter<'_, 'a> {
             json.string(|out| self.words.push_items(out, &items, &self.system))?;
         } else {
             json.begin_array();
-            self.write_attached(&attached, json)?;
+            self.words.write_attached(json, &attached)?;
             let joins = |item: &UserPart<'_>| self.profile().joined_texts && is_plain(item);
             let runs: Vec<_> = items.chunk_by(|one, next| joins(one) && joins(next)).collect();
             for run in runs {
                 if let [item] = run {
-                    self.write_item(item, json)?;
+                    let due = self.breakpoints.is_due(is_cached(item));
+                    self.words.write_item(json, item, &self.system, due)?;
                 } else {
-                    begin_text(json);
+                    self.words.begin_text(json);
                     self.words.push_items(json.out(), run, &self.system)?;
                     end_text(json, false);
                 }
@@ -171,51 +124,6 @@ impl<'a> MessageWriter<'_, 'a> {
             json.end_array();
         }
         json.end_object();
-        Ok(())
-    }
-
-    fn write_attached(
-        &self,
-        attached: &[(String, ToolResult<'_>)],
-        json: &mut Writer<'_>,
-    ) -> Result<(), Error> {
-        for (id, result) in attached {
-            for block in self.words.attachments(&result.content) {
-                let what = if matches!(block, Block::Image(_)) { "Image" } else { "Document" };
-                begin_text(json);
-                escape(json.out(), &format!("{what} from tool result {id}:"));
-                end_text(json, false);
-                self.words.write_attachment(json, block, false)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn write_item(&mut self, item: &UserPart<'_>, json: &mut Writer<'_>) -> Result<(), Error> {
-        let due = self.breakpoint(is_cached(item));
-        if let UserPart::Block(block) = item
-            && !self.words.is_text(item)
-        {
-            if let Block::Document(document) = block
-                && let DocumentSource::Content(inner) = &document.source
-            {
-                return self.words.write_document(json, document, inner, due);
-            }
-            return self.words.write_attachment(json, block, due);
-        }
-        begin_text(json);
-        self.words.push_item(json.out(), item, &self.system)?;
-        end_text(json, due);
-        let result = match item {
-            UserPart::Orphan(result) => Some(result),
-            UserPart::Done(done) => Some(&done.1),
-            _ => None,
-        };
-        if let Some(result) = result {
-            for block in self.words.attachments(&result.content) {
-                self.words.write_attachment(json, block, false)?;
-            }
-        }
         Ok(())
     }
 }

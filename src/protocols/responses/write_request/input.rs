@@ -9,20 +9,17 @@
 //!  system     in the middle    1 message of the role developer
 //! ```
 
-use super::parts::{begin_text, end_text};
 use crate::carry::tool_id::Outgoing;
 use crate::dialect::profile::{Profile, SystemField, ToolOutputParts};
 use crate::error::Error;
 use crate::history::beginning;
 use crate::json::Writer;
+use crate::model::ToolResult;
 use crate::model::turn::{Turn, calls};
-use crate::model::{Block, ToolResult};
 use crate::observe::warning::Warnings;
-use crate::protocols::words::{SystemPrompt, Words, is_cached, push, push_joined, push_system};
+use crate::protocols::breakpoints::Breakpoints;
+use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, push_system};
 use crate::tools::ToolSet;
-
-/// Most cache breakpoints that an upstream takes in one request.
-const BREAKPOINTS_MAX: usize = 4;
 
 /// Writes the items of one request.
 pub(super) struct InputWriter<'r, 'a> {
@@ -31,8 +28,7 @@ pub(super) struct InputWriter<'r, 'a> {
     pub(super) ids: Outgoing<'a>,
     pub(super) warnings: &'r mut Warnings,
     pub(super) system: SystemPrompt<'a>,
-    /// How many breakpoints are still passed over, so that the last ones are written.
-    passed_over: usize,
+    pub(super) breakpoints: Breakpoints,
     /// Results whose images and files wait for the message of the user, and their ids.
     pub(super) attached: Vec<(String, ToolResult<'a>)>,
     /// Reasoning that has led to nothing yet. What never does is refused, and left out.
@@ -48,13 +44,14 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         system: SystemPrompt<'a>,
         warnings: &'r mut Warnings,
     ) -> Self {
+        let in_results = words.profile.tool_output_parts != ToolOutputParts::Text;
         Self {
             words,
             tools,
             ids: Outgoing::new(words.profile.id_style, words.profile.max_id_length),
             warnings,
             system,
-            passed_over: 0,
+            breakpoints: Breakpoints::new(words.profile, in_results),
             attached: Vec::new(),
             thoughts: Vec::new(),
             reasoning_bytes: 0,
@@ -70,7 +67,11 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         mut turns: Vec<Turn<'a>>,
         json: &mut Writer<'_>,
     ) -> Result<usize, Error> {
-        self.passed_over = self.breakpoints(&turns).saturating_sub(BREAKPOINTS_MAX);
+        let system = match self.profile().system_field {
+            SystemField::Developer => self.system.texts.iter().filter(|text| text.cached).count(),
+            SystemField::Instructions => 0,
+        };
+        self.breakpoints.count(&turns, system);
         json.begin_array();
         if self.profile().system_field == SystemField::Developer && !self.system.is_empty() {
             self.system_message(json);
@@ -87,7 +88,7 @@ impl<'r, 'a> InputWriter<'r, 'a> {
             match turn {
                 Turn::System(texts) => {
                     begin_message(json, "developer").begin_array();
-                    begin_text(json);
+                    self.words.begin_text(json);
                     push_joined(json.out(), texts);
                     end_text(json, false);
                     json.end_array().end_object();
@@ -113,55 +114,16 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         self.words.profile
     }
 
-    fn breakpoints(&self, turns: &[Turn<'_>]) -> usize {
-        if !self.profile().cache_breakpoints {
-            return 0;
-        }
-        let users = turns.iter().filter_map(|turn| match turn {
-            Turn::User(user) => Some(user),
-            _ => None,
-        });
-        let users = users.map(|user| {
-            let results = user.results.iter().filter(|result| self.caches(result)).count();
-            user.items.iter().filter(|item| is_cached(item)).count().saturating_add(results)
-        });
-        let system = match self.profile().system_field {
-            SystemField::Developer => self.system.texts.iter().filter(|text| text.cached).count(),
-            SystemField::Instructions => 0,
-        };
-        users.fold(system, usize::saturating_add)
-    }
-
-    /// Whether the client wants the prompt cached up to a result, and the upstream has a place for that.
-    pub(super) fn caches(&self, result: &ToolResult<'_>) -> bool {
-        let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
-        self.takes_parts() && result.content.iter().any(is_cached)
-    }
-
-    pub(super) fn takes_parts(&self) -> bool {
-        self.profile().tool_output_parts != ToolOutputParts::Text
-    }
-
-    /// Whether a breakpoint is written for something that the client wants cached.
-    pub(super) fn breakpoint(&mut self, cached: bool) -> bool {
-        if !cached || !self.profile().cache_breakpoints {
-            return false;
-        }
-        let due = self.passed_over == 0;
-        self.passed_over = self.passed_over.saturating_sub(1);
-        due
-    }
-
     fn system_message(&mut self, json: &mut Writer<'_>) {
         begin_message(json, "developer").begin_array();
         for text in std::mem::take(&mut self.system.texts) {
-            begin_text(json);
+            self.words.begin_text(json);
             push(json.out(), text.text);
-            let due = self.breakpoint(text.cached);
+            let due = self.breakpoints.is_due(text.cached);
             end_text(json, due);
         }
         if self.system.schema.is_some() {
-            begin_text(json);
+            self.words.begin_text(json);
             push_system(json.out(), &self.system);
             end_text(json, false);
         }

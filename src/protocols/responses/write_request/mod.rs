@@ -52,7 +52,7 @@ fn translate(
         json.key("instructions").string(|out| push_system(out, &system));
     }
     tools.write_flat(&mut json);
-    let words = Words { profile, body, file_urls: true };
+    let words = Words { profile, body, parts: &parts::PARTS };
     let writer = InputWriter::new(words, &tools, system, warnings);
     let reasoning_bytes = writer.write(turns, json.key("input"))?;
     json.end_object();
