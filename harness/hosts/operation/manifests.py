@@ -57,6 +57,12 @@ def recipes(page):
             yield document, commands
 
 
+def sides(page):
+    """The configuration that a page's difference begins with, and the one that it leads to."""
+    difference = re.search(r"```diff\n(.*?)```", page, re.DOTALL)[1].splitlines()
+    return ("\n".join(line[1:] for line in difference if not line.startswith(other)) for other in "+-")
+
+
 def rendered(root, wasm, config, transport=json.dumps(RAW)):
     values = {
         "LISTEN_ADDRESS": "127.0.0.1", "LISTEN_PORT": "0", "ADMIN_ADDRESS": "127.0.0.1", "ADMIN_PORT": "0",
@@ -110,6 +116,11 @@ def main(root, creole, envoy, wasm, tls, authorities):
         paths = {**os.environ, "PATH": f"{recipe}/bin:{os.environ['PATH']}"}
         done = subprocess.run(["sh", "-ec", commands], cwd=recipe, env=paths, capture_output=True, text=True)
         check(f"docs/envoy.md: recipe {number}", done.returncode == 0 and "OK" in done.stderr + done.stdout, done.stderr[-500:])
+    before, after = sides((root / "docs/envoy.md").read_text())
+    check("docs/envoy.md: the filter is only in what the change leads to", "creole" not in before and "root_id: creole" in after)
+    for name, text in {"before": before, "after": after.replace("dist/creole.wasm", wasm)}.items():
+        done = validated(name, text)
+        check(f"docs/envoy.md: Envoy takes what is {name} the change", done.returncode == 0, done.stderr[-500:])
     tags = sorted(map(str, next(members(yaml.safe_load(good), "stats_tags"))))
     # From here on, what only a cluster could run.
     for name, kinds in {
