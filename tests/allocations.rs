@@ -48,9 +48,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A stream that has begun, and room for what comes out of it.
-fn streaming() -> Exchange {
-    let config = Arc::new(Config::from_json("{}", |_| None).unwrap());
+/// An exchange whose answer begins, as a stream.
+fn streaming(config: &str) -> Exchange {
+    let config = Arc::new(Config::from_json(config, |_| None).unwrap());
     let mut exchange = Exchange::new(config, 7, HostCan::default());
     let headers = [("authorization".to_owned(), "Bearer x".to_owned())];
     let head = exchange.handle_request_head("POST", "/v1/messages", &headers);
@@ -68,10 +68,20 @@ fn streaming() -> Exchange {
 
 /// How many allocations the chunks of a stream need, without the first ones and the last.
 fn allocations(says: Says) -> u64 {
-    let chunks = bodies::chunks(says);
-    let mut exchange = streaming();
+    let events = bodies::chunks(says).iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    allocations_of("{}", events)
+}
+
+/// How many allocations the events of a stream in Responses need, without the first ones and the last.
+fn allocations_in_responses(says: Says) -> u64 {
+    let config = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"responses"}}}"#;
+    let events = bodies::events(says).iter().map(|event| bodies::event(event)).collect();
+    allocations_of(config, events)
+}
+
+fn allocations_of(config: &str, events: Vec<String>) -> u64 {
+    let mut exchange = streaming(config);
     let mut out = Vec::with_capacity(64 << 10);
-    let events: Vec<String> = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     let (first, rest) = events.split_at(10);
     for event in first {
         exchange.handle_call_body(event.as_bytes(), 0);
@@ -108,6 +118,17 @@ fn tool_calls_need_no_allocation_for_a_chunk_but_the_growth_of_their_inputs() {
     // Three more calls begin, and each keeps its input in a buffer that doubles.
     let allocated = allocations(Says::Tools);
     assert!(allocated <= 4 * 24, "{allocated} allocations");
+}
+
+#[test]
+fn a_stream_in_responses_needs_no_more_allocations_than_one_in_chat() {
+    // The buffer of an event grows once, because its number gets longer.
+    let text = allocations_in_responses(Says::Text);
+    assert!(text <= 1, "{text} allocations for text");
+    let reasoning = allocations_in_responses(Says::Reasoning);
+    assert!(reasoning <= 12, "{reasoning} allocations for reasoning");
+    let input = allocations_in_responses(Says::Tools);
+    assert!(input <= 24, "{input} allocations for the input of a call");
 }
 
 #[test]

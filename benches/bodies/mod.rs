@@ -222,7 +222,6 @@ fn chunk(delta: &str, finish: &str) -> String {
 }
 
 /// The data of the events of a stream in Responses: 1,000 deltas of one token, and what stands around them.
-#[allow(dead_code, reason = "the component's cost is measured without it")]
 pub(crate) fn events(says: Says) -> Vec<String> {
     let mut dice = Dice::new();
     let (item, kind, place) = match says {
@@ -267,4 +266,10 @@ pub(crate) fn events(says: Says) -> Vec<String> {
             .to_owned(),
     );
     events
+}
+
+/// An event of Responses, which is named in a line of its own, too.
+pub(crate) fn event(data: &str) -> String {
+    let name = data.split('"').nth(3).unwrap_or_default();
+    format!("event: {name}\ndata: {data}\n\n")
 }

@@ -48,24 +48,16 @@ fn stream(name: &'static str, says: Says, piece: Option<usize>) -> Case {
     Case { name, texts, work: Work::Stream(pieces), in_responses: false }
 }
 
-/// A stream in Responses, whose events are named in a line of their own.
+/// A stream in Responses.
 fn events(name: &'static str, says: Says) -> Case {
     let texts = bodies::events(says);
-    let named = |text: &String| {
-        let name = text.split('"').nth(3).unwrap_or_default();
-        format!("event: {name}\ndata: {text}\n\n").into_bytes()
-    };
-    let pieces = texts.iter().map(named).collect();
+    let pieces = texts.iter().map(|text| bodies::event(text).into_bytes()).collect();
     Case { name, texts, work: Work::Stream(pieces), in_responses: true }
 }
 
 fn request(name: &'static str, bytes: usize, images: usize) -> Case {
-    Case {
-        name,
-        texts: vec![bodies::request(bytes, images)],
-        work: Work::Request,
-        in_responses: false,
-    }
+    let texts = vec![bodies::request(bytes, images)];
+    Case { name, texts, work: Work::Request, in_responses: false }
 }
 
 fn answer(name: &'static str, bytes: usize) -> Case {
@@ -87,6 +79,8 @@ pub(crate) const CASES: &[Make] = &[
     ("stream-text-numbered", |name| stream(name, Says::Numbered, None)),
     ("stream-tools", |name| stream(name, Says::Tools, None)),
     ("stream-reasoning", |name| stream(name, Says::Reasoning, None)),
+    ("responses-request-10kB", |name| Case { in_responses: true, ..request(name, 10_000, 0) }),
+    ("responses-request-100kB", |name| Case { in_responses: true, ..request(name, 100_000, 0) }),
     ("responses-text", |name| events(name, Says::Text)),
     ("responses-text-padded", |name| events(name, Says::Padded)),
     ("responses-tools", |name| events(name, Says::Tools)),

@@ -66,13 +66,18 @@ pub(super) struct Instance {
 
 impl Instance {
     pub(super) fn new() -> Self {
+        Self::of("{}")
+    }
+
+    /// One with this configuration.
+    pub(super) fn of(config_text: &str) -> Self {
         let (engine, component) = COMPILED.get_or_init(load);
         let mut store = Store::new(engine, Memory::default());
         store.limiter(|memory| memory);
         store.set_fuel(u64::MAX).unwrap();
         let creole = Translator::instantiate(&mut store, component, &Linker::new(engine)).unwrap();
         let config = creole.creole_translate_exchanges().config();
-        let config = config.call_parse(&mut store, "{}", &[]).unwrap().unwrap();
+        let config = config.call_parse(&mut store, config_text, &[]).unwrap().unwrap();
         Self { store, creole, config }
     }
 

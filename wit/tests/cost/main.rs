@@ -20,9 +20,21 @@ use instance::Instance;
 
 const TOLERANCE_PERCENT: u64 = 5;
 
-fn stream(instance: &mut Instance, says: Says) -> u64 {
-    let events: Vec<String> =
-        bodies::chunks(says).iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+/// An upstream that speaks Responses.
+const RESPONSES: &str = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"responses"}}}"#;
+
+/// A chunk of a stream in Chat Completions, in the mean.
+fn chunk(instance: &mut Instance, says: Says) -> u64 {
+    stream(instance, bodies::chunks(says).iter().map(|chunk| format!("data: {chunk}\n\n")))
+}
+
+/// An event of a stream in Responses, in the mean.
+fn event(instance: &mut Instance, says: Says) -> u64 {
+    stream(instance, bodies::events(says).iter().map(|data| bodies::event(data)))
+}
+
+fn stream(instance: &mut Instance, events: impl Iterator<Item = String>) -> u64 {
+    let events: Vec<String> = events.collect();
     let pieces: Vec<&[u8]> = events.iter().map(String::as_bytes).collect();
     instance.answer("text/event-stream", &pieces, false) / pieces.len() as u64
 }
@@ -51,7 +63,21 @@ fn measure() -> BTreeMap<String, u64> {
         ("tools", Says::Tools),
         ("reasoning", Says::Reasoning),
     ] {
-        used.insert(format!("chunk-{name}"), stream(&mut instance, says));
+        used.insert(format!("chunk-{name}"), chunk(&mut instance, says));
+    }
+    let mut instance = Instance::of(RESPONSES);
+    for (name, bytes) in [("10kB", 10_000), ("100kB", 100_000)] {
+        let fuel = instance.request(bodies::request(bytes, 0).as_bytes());
+        used.insert(format!("responses-request-{name}"), fuel);
+    }
+    // Every event has a number there.
+    for (name, says) in [
+        ("text", Says::Text),
+        ("text-padded", Says::Padded),
+        ("tools", Says::Tools),
+        ("reasoning", Says::Reasoning),
+    ] {
+        used.insert(format!("responses-event-{name}"), event(&mut instance, says));
     }
     used
 }
@@ -102,6 +128,20 @@ fn no_path_needs_more_instructions_than_its_budget() {
         "{}\nIf that is meant: CREOLE_WRITE=1 cargo xtask test embedding",
         found.join("\n")
     );
+}
+
+#[test]
+fn an_upstream_of_responses_costs_little_more_than_one_of_chat() {
+    let (mut chat, mut responses) = (Instance::new(), Instance::of(RESPONSES));
+    let body = bodies::request(100_000, 0);
+    let requests = [&mut chat, &mut responses].map(|instance| instance.request(body.as_bytes()));
+    let texts = [chunk(&mut chat, Says::Text), event(&mut responses, Says::Text)];
+    for (what, [chat, responses], percent_max) in
+        [("a request of 100 kB", requests, 120), ("a delta of text", texts, 150)]
+    {
+        println!("{what}: {responses} instructions in Responses, {chat} in Chat Completions");
+        assert!(responses * 100 <= chat * percent_max, "{what}: {responses}, and {chat} in Chat");
+    }
 }
 
 #[test]
