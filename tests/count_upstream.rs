@@ -76,6 +76,7 @@ fn each_kind_of_server_is_asked_where_it_counts() {
         (json!({"profile": "vllm", "base_path": ""}), "/tokenize"),
         (json!({"protocol": "anthropic"}), "/v1/messages/count_tokens"),
         (json!({"protocol": "responses", "profile": "openai"}), "/v1/responses/input_tokens"),
+        (json!({"protocol": "responses", "profile": "llama.cpp"}), "/v1/responses/input_tokens"),
     ] {
         let (exchange, request) = asked(&config(upstream.clone()), &body());
         assert_eq!(request.path, path, "{upstream}");

@@ -64,12 +64,16 @@ impl Profile {
                 tool_output_parts: ToolOutputParts::Text,
                 ..common
             },
+            // It makes Chat Completions of a request, so that it counts, and repeats a prefill, as it does there.
             "llama.cpp" => Self {
                 file_parts: false,
                 include_encrypted: false,
                 length_status: LengthStatus::Inferred,
                 mid_system: MidSystem::AsUser,
                 reasoning_summary: ReasoningSummary::None,
+                strip_prefill_echo: true,
+                thinking_switch: ThinkingSwitch::EffortNone,
+                tokenizer: Tokenizer::InputTokens,
                 tool_output_parts: ToolOutputParts::Text,
                 ..common
             },

@@ -250,7 +250,7 @@ word_enum! {
         Content = "content",
         /// `POST BASE_PATH/chat/completions/input_tokens` with the messages and tools (llama.cpp).
         /// Exact, as far as the text goes. Where the upstream speaks Responses, `POST BASE_PATH/responses/input_tokens`
-        /// (OpenAI).
+        /// (OpenAI, llama.cpp).
         InputTokens = "input_tokens",
     }
     /// See [`super::Profile::web_search`].
