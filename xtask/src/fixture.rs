@@ -63,6 +63,9 @@ pub(crate) struct Options {
     /// Flags beside the preset, as JSON.
     #[arg(long, value_name = "JSON")]
     profile_overrides: Option<String>,
+    /// What the upstream speaks, where the preset does not say it: openai (Chat Completions), responses or anthropic.
+    #[arg(long)]
+    protocol: Option<String>,
 }
 
 /// `meta.json`, in the order in which it is written.
@@ -84,6 +87,8 @@ struct Meta {
     profile: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     profile_overrides: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    protocol: Option<String>,
 }
 
 pub(crate) fn fixture(options: &Options) -> Result<()> {
@@ -152,6 +157,7 @@ fn make(root: &Path, options: &Options, body: &[u8]) -> Result<PathBuf> {
         stream: options.stream,
         profile: options.profile.clone(),
         profile_overrides: overrides.transpose().context("--profile-overrides")?,
+        protocol: options.protocol.clone(),
     };
     fs::create_dir(&case).with_context(|| case.display().to_string())?;
     fs::write(case.join("meta.json"), serde_json::to_string_pretty(&meta)? + "\n")?;
