@@ -1,9 +1,9 @@
 """The official Python SDK against a host in front of a real server that has the tiny model.
 
-    checks.py HOST BASE SERVER DESCRIPTION PID
+    checks.py HOST BASE SERVER DESCRIPTION PID PROTOCOL
 
 HOST is its name, BASE its address, SERVER the server's, DESCRIPTION the server's `server.json`, PID the process that
-started it. The model was taught its answers (README.md), so a check compares whole texts, inputs and counts.
+started it, PROTOCOL what the host speaks with the server. The model was taught its answers (README.md), so a check compares whole texts, inputs and counts.
 Each check runs with whole answers and with streams. A check that `lacks` of the description names, or names with
 `(whole)` or `(streamed)` behind it, must fail: a server that has learnt to do it is told.
 
@@ -19,9 +19,11 @@ from anthropic import Anthropic, BadRequestError
 from answers import CODE, COUNT, EMOJI, FILE, GREETING, NEXT_STEP, WEATHER, WRITE_FILE
 from occupied import Occupied
 
-HOST, BASE, SERVER, DESCRIPTION, PID = sys.argv[1:6]
+HOST, BASE, SERVER, DESCRIPTION, PID, PROTOCOL = sys.argv[1:7]
 with open(DESCRIPTION, encoding="utf-8") as file:
     TOLD = json.load(file)
+# `responses` has the members that are different over Responses.
+TOLD.update(TOLD.get(PROTOCOL, {}))
 LACKS = TOLD.get("lacks", {})
 # What cannot be judged of this server, and why.
 SKIPS = TOLD.get("skips", {})

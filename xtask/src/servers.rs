@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 
 use crate::catalog::{self, Entry, Tier};
 use crate::children::{Children, Stop};
-use crate::clients::{self, install};
+use crate::clients::{self, Protocol, install};
 use crate::hosts::Host;
 use crate::http::Url;
 use crate::workspace::{self, step};
@@ -29,6 +29,9 @@ pub(crate) struct Options {
     /// Where the translator runs; without it, on the hosts that `server.json` names.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
     host: Vec<Host>,
+    /// What Creole speaks with the server.
+    #[arg(long, value_enum, default_value = "openai")]
+    protocol: Protocol,
 }
 
 /// One server: its folder, and what `server.json` says.
@@ -66,6 +69,21 @@ struct Server {
     /// For `checks.py`: what cannot be judged of the server, by the check that would.
     #[serde(rename = "skips", default)]
     _skips: Map<String, Value>,
+    /// Members that are different where Creole speaks Responses with it; without them, it cannot.
+    responses: Option<OverResponses>,
+}
+
+/// What is different of a server over Responses.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OverResponses {
+    /// Flags of the profile in place of the others.
+    #[serde(default)]
+    overrides: Map<String, Value>,
+    #[serde(rename = "lacks", default)]
+    _lacks: Map<String, Value>,
+    #[serde(rename = "skips", default)]
+    _skips: Map<String, Value>,
 }
 
 impl Entry for Server {
@@ -89,7 +107,11 @@ fn tiny() -> String {
 pub(crate) fn servers(options: &Options) -> Result<bool> {
     let mut good = true;
     for server in catalog::chosen::<Server>(&options.names)? {
-        let done = server.check(&options.host, setup::run);
+        if options.protocol == Protocol::Responses && server.responses.is_none() {
+            println!("{} does not speak Responses", server.name);
+            continue;
+        }
+        let done = server.check(&options.host, options.protocol, setup::run);
         if let Err(error) = &done {
             println!("{}: {error:#}", server.name);
         }
@@ -99,8 +121,12 @@ pub(crate) fn servers(options: &Options) -> Result<bool> {
 }
 
 /// Runs one server, by the name of its folder; `each` runs a command and counts its tests.
-pub(crate) fn test(folder: &str, each: impl FnMut(&mut Command) -> Result<()>) -> Result<()> {
-    catalog::read::<Server>(folder)?.check(&[], each)
+pub(crate) fn test(
+    folder: &str,
+    protocol: Protocol,
+    each: impl FnMut(&mut Command) -> Result<()>,
+) -> Result<()> {
+    catalog::read::<Server>(folder)?.check(&[], protocol, each)
 }
 
 fn sources() -> PathBuf {
@@ -112,34 +138,36 @@ impl Server {
     fn check(
         &self,
         hosts: &[Host],
+        protocol: Protocol,
         mut each: impl FnMut(&mut Command) -> Result<()>,
     ) -> Result<()> {
         let (sources, own) = (sources(), workspace::own().join("real-servers").join(&self.folder));
         install::locked(&self.name, &sources.join(&self.folder), &own, None)?;
         let sdk = clients::python_with_sdk()?;
         let mut children = Children::new(Stop::shared()?);
-        let files = own.join("files");
+        // Stages of one server can run side by side.
+        let files = own.join("files").join(protocol.word());
         fs::create_dir_all(&files)?;
         let mut serve = Command::new(own.join("python/bin/python"));
         serve.arg("-B").arg(sources.join(&self.folder).join("serve.py"));
         serve.arg(sources.join("model")).arg(&files);
         let address = step(&format!("starting {}", self.name), || {
-            children.start_and_read_line("the model server", &mut serve, &own.join("server.log"))
+            children.start_and_read_line("the model server", &mut serve, &files.join("server.log"))
         })?;
         let process = children.newest().context("no server was started")?.to_string();
         let mut failed = Vec::new();
         let hosts = if hosts.is_empty() { &self.hosts } else { hosts };
         for &host in hosts {
-            println!("\n== {} behind {}", self.name, host.name());
+            println!("\n== {} behind {} in {protocol:?}", self.name, host.name());
             // It ends before the next one starts; the server stays.
             let mut in_front = Children::new(Stop::shared()?);
-            let config = self.config(&address);
+            let config = self.config(&address, protocol);
             let listen = run::start_complete(host, &Url::parse(&address)?, config, &mut in_front)?;
             let mut checks = Command::new(&sdk);
             checks.arg("-B").arg(sources.join("checks.py")).arg(host.name());
             checks.arg(format!("http://{listen}"));
             checks.arg(&address).arg(sources.join(&self.folder).join("server.json"));
-            if let Err(error) = each(checks.arg(&process)) {
+            if let Err(error) = each(checks.arg(&process).arg(protocol.word())) {
                 failed.push(format!("{}: {error:#}", host.name()));
             }
         }
@@ -148,18 +176,27 @@ impl Server {
 
     /// Creole's configuration: the server, and once more as one whose model does not end by itself, and which
     /// is told no stop sequences.
-    fn config(&self, address: &str) -> Value {
-        let mut endless = self.overrides.clone();
+    fn config(&self, address: &str, protocol: Protocol) -> Value {
+        let overrides = match (&self.responses, protocol) {
+            (Some(responses), Protocol::Responses) => &responses.overrides,
+            _ => &self.overrides,
+        };
+        let mut endless = overrides.clone();
         endless.insert("stop".to_owned(), false.into());
         endless.insert("extra_body".to_owned(), self.endless.clone().into());
-        let upstream = |overrides: &Map<String, Value>| json!({"url": address, "profile": self.profile, "profile_overrides": overrides});
+        let upstream = |overrides: &Map<String, Value>| {
+            json!({
+                "url": address, "protocol": protocol.word(), "profile": self.profile,
+                "profile_overrides": overrides
+            })
+        };
         let model = match self.model.as_str() {
             "FOLDER" => sources().join("model").display().to_string(),
             name => name.to_owned(),
         };
         json!({
             "count_tokens": "upstream",
-            "upstreams": {"endless": upstream(&endless), "server": upstream(&self.overrides)},
+            "upstreams": {"endless": upstream(&endless), "server": upstream(overrides)},
             "models": {
                 "endless": {"upstream": "endless", "model": model},
                 "*": {"upstream": "server", "model": model},

@@ -64,6 +64,16 @@ pub(crate) enum Protocol {
     Responses,
 }
 
+impl Protocol {
+    /// As the configuration has it.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Responses => "responses",
+        }
+    }
+}
+
 /// One client: its folder, and what `client.json` says.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -135,11 +135,8 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ),
         ("page", Work::Own(|_, each| operate::page(each))),
         ("attacks, envoy", Work::Own(|_, each| operate::attacks(Host::Envoy, Size::Small, each))),
-        ("real-servers, llama.cpp", Work::Own(|_, each| servers::test("llama.cpp", each))),
-        ("real-servers, mlx-lm", Work::Own(|_, each| servers::test("mlx-lm", each))),
-        ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", each))),
-        ("real-servers, sglang", Work::Own(|_, each| servers::test("sglang", each))),
-        ("real-servers, transformers", Work::Own(|_, each| servers::test("transformers", each))),
+    ];
+    let others = [
         ("dist", Work::Own(|_, each| dist::test(each))),
         ("workflows", Work::Own(|_, each| dist::workflows(each))),
         ("manifests", Work::Own(|_, each| operate::manifests(each))),
@@ -168,5 +165,33 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             ),
         ),
     ];
-    rows.map(|(name, work)| Stage { name, work }).into()
+    let rows = rows.into_iter().chain(real_servers()).chain(others);
+    rows.map(|(name, work)| Stage { name, work }).collect()
+}
+
+/// The rows of real model servers.
+fn real_servers() -> [(&'static str, Work); 6] {
+    [
+        (
+            "real-servers, llama.cpp",
+            Work::Own(|_, each| servers::test("llama.cpp", Protocol::Openai, each)),
+        ),
+        (
+            "real-servers, mlx-lm",
+            Work::Own(|_, each| servers::test("mlx-lm", Protocol::Openai, each)),
+        ),
+        (
+            "real-servers, llama.cpp, Responses",
+            Work::Own(|_, each| servers::test("llama.cpp", Protocol::Responses, each)),
+        ),
+        ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", Protocol::Openai, each))),
+        (
+            "real-servers, sglang",
+            Work::Own(|_, each| servers::test("sglang", Protocol::Openai, each)),
+        ),
+        (
+            "real-servers, transformers",
+            Work::Own(|_, each| servers::test("transformers", Protocol::Openai, each)),
+        ),
+    ]
 }
