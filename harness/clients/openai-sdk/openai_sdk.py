@@ -29,7 +29,7 @@ def exchange(base, ask):
     record = json.loads(http("GET", DEMO + "/demo/requests")[1])["requests"][-1]
     # The host's own headers, and those that name the connection.
     hop = {"host", "connection", "x-forwarded-for", "x-forwarded-proto", "x-request-id", "via", "accept-encoding",
-           "x-envoy-expected-rq-timeout-ms", "content-length", "transfer-encoding"}
+           "x-creole-hops", "x-envoy-expected-rq-timeout-ms", "content-length", "transfer-encoding"}
     headers = sorted((name, value) for name, value in record["headers"] if name not in hop)
     return {"status": status, "answer": answer, "path": record["path"], "body": record["body"], "headers": headers}
 
