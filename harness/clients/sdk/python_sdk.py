@@ -8,6 +8,7 @@ The last line is `N passed, N failed`.
 """
 import json
 import os
+import re
 import sys
 import traceback
 import urllib.request
@@ -48,10 +49,15 @@ def user(text):
     return {"role": "user", "content": text}
 
 
+def records():
+    """What reached the demo model, oldest first."""
+    with urllib.request.urlopen(DEMO + "/demo/requests") as answer:
+        return json.load(answer)["requests"]
+
+
 def sent():
     """The bodies that reached the demo model, oldest first."""
-    with urllib.request.urlopen(DEMO + "/demo/requests") as answer:
-        return [as_chat(json.loads(record["body"])) for record in json.load(answer)["requests"]]
+    return [as_chat(json.loads(record["body"])) for record in records()]
 
 
 def forget():
@@ -160,6 +166,60 @@ def thinking_comes_out_and_goes_back(stream):
     ask(stream, thinking=thinking, messages=history + [user("go on")])
     back = [message for message in sent()[-1]["messages"] if message["role"] == "assistant"]
     assert back[0].get("reasoning_content") == first.content[0].thinking, back
+
+
+def up_to_the_end(body):
+    """A request up to the end of its conversation, which the next one extends."""
+    start = re.search(r'"(messages|input)":', body).end()
+    return body[:json.JSONDecoder().raw_decode(body, start)[1] - 1]
+
+
+def reasoning_item(record):
+    """The bytes of the reasoning item that answered a request in Responses: the same request has the same answer."""
+    asked = urllib.request.Request(DEMO + record["path"], record["body"].encode(), method="POST")
+    with urllib.request.urlopen(asked) as answer:
+        text = answer.read().decode()
+    found = None
+    for start in (match.start() for match in re.finditer(r"\{", text)):
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, start)
+        except ValueError:
+            continue
+        if value.get("type") == "reasoning":
+            # A stream has it several times; complete in the end.
+            found = text[start:end]
+    return found
+
+
+@both
+def ten_turns_extend_each_request_and_keep_every_reasoning_item(stream):
+    forget()
+    messages, items = [user("demo:turns 10")], []
+    for turn in range(11):
+        message = ask(
+            stream, tools=[WEATHER], messages=messages, thinking={"type": "enabled", "budget_tokens": 1024}
+        )
+        last = message.content[-1]
+        assert last.type == ("tool_use" if turn < 10 else "text"), message.content
+        messages.append({"role": "assistant", "content": message.content})
+        if turn < 10:
+            result = {"type": "tool_result", "tool_use_id": last.id, "content": f"sunny {turn}"}
+            messages.append(user([result]))
+    requests = records()
+    assert len(requests) == 11, len(requests)
+    for before, after in zip(requests, requests[1:]):
+        assert after["body"].startswith(up_to_the_end(before["body"])), (before["body"], after["body"])
+    for record in requests:
+        # Only Responses has such items.
+        if not record["path"].endswith("/responses"):
+            continue
+        rest = record["body"]
+        for item in items:
+            assert item in rest, (item, record["body"])
+            rest = rest.split(item, 1)[1]
+        items.append(reasoning_item(record))
+        assert "encrypted_content" in items[-1], items
+    assert len(set(items)) == len(items), items
 
 
 @test
