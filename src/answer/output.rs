@@ -64,6 +64,11 @@ impl Output<'_> {
         self.warnings.add(code);
     }
 
+    /// Counts a warning about what the upstream calls `name`.
+    pub fn warn_named(&mut self, code: &'static str, name: &str) {
+        self.warnings.add_named(code, name);
+    }
+
     /// Ends the message. `has_block`: something was written before.
     pub fn stop(&mut self, stop: &Stop<'_>, has_block: bool) {
         if !has_block && self.context.profile.empty_content == EmptyContent::TextBlock {

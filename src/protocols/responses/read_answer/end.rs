@@ -72,6 +72,7 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         self.outcome.end(response, is_cut_off, to);
+        note_withheld(response, to);
         let end = self.outcome.broken_off();
         self.content.set_end(end);
         self.content.set_ends_early(end.is_cut_off);
@@ -150,6 +151,18 @@ impl Machine {
             usage: self.outcome.usage(),
             searches: self.searches,
             service_tier: self.outcome.service_tier(),
+        }
+    }
+}
+
+/// Notes reasoning of earlier turns that the upstream kept from the model, unless that is the rule: it forgets what led
+/// to an answer that the user has seen.
+fn note_withheld(response: &Response<'_>, to: &mut Output<'_>) {
+    for raw in response.withheld.into_iter().flat_map(json::elements) {
+        let reason = json::member(raw, "reason").and_then(json::string).map(|it| it.decode());
+        let reason = reason.unwrap_or_default();
+        if reason != "turn_boundary" {
+            to.warn_named("reasoning_withheld", &reason);
         }
     }
 }

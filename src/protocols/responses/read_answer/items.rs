@@ -24,7 +24,7 @@ impl Machine {
     ) -> Result<(), Error> {
         if item.kind == ItemKind::Other {
             self.others_open = self.others_open.saturating_add(1);
-            self.note_other(to);
+            self.note_other(item, to);
             return Ok(());
         }
         let names = ItemNames::of(item);
@@ -175,7 +175,7 @@ impl Machine {
         if item.kind == ItemKind::Other {
             match self.others_open.checked_sub(1) {
                 Some(fewer) => self.others_open = fewer,
-                None => self.note_other(to),
+                None => self.note_other(item, to),
             }
             return Ok(());
         }
@@ -258,7 +258,7 @@ impl Machine {
             if item.kind == ItemKind::Other {
                 others = others.saturating_add(1);
                 if others > self.others_noted {
-                    self.note_other(to);
+                    self.note_other(&item, to);
                 }
                 continue;
             }
@@ -277,9 +277,10 @@ impl Machine {
     }
 
     /// Notes an item that is left out.
-    fn note_other(&mut self, to: &mut Output<'_>) {
+    fn note_other(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
         self.others_noted = self.others_noted.saturating_add(1);
-        to.warn("output_item_dropped");
+        let name = item.kind_name.map(|name| name.decode());
+        to.warn_named("output_item_dropped", name.as_deref().unwrap_or_default());
     }
 
     /// Calls that the upstream says it cut off are not run, whatever has come of them.

@@ -11,6 +11,8 @@ pub(crate) struct Item<'a> {
     pub(crate) raw: &'a str,
     /// What it is.
     pub(crate) kind: ItemKind,
+    /// `type`
+    pub(crate) kind_name: Option<Str<'a>>,
     /// The name of the item.
     pub(crate) id: Option<Str<'a>>,
     /// The name of the call, by which its result names it.
@@ -74,11 +76,10 @@ impl<'a> Item<'a> {
         let mut reader = Reader::of(raw);
         let reader = &mut reader;
         let mut item = Self { raw, ..Self::default() };
-        let mut kind = None;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             match key.raw() {
-                "type" => kind = filled(reader)?,
+                "type" => item.kind_name = filled(reader)?,
                 "id" => item.id = filled(reader)?.or(item.id),
                 // vLLM's, with an `id` that is null.
                 "item_id" => item.id = item.id.or(filled(reader)?),
@@ -104,7 +105,7 @@ impl<'a> Item<'a> {
             }
         }
         reader.end()?;
-        item.kind = kind.map_or(ItemKind::Message, |kind| ItemKind::of(&kind.decode()));
+        item.kind = item.kind_name.map_or(ItemKind::Message, |name| ItemKind::of(&name.decode()));
         Ok(item)
     }
 

@@ -97,7 +97,7 @@ const KINDS: [(&str, EventKind); 35] = [
 ];
 
 /// How the types begin of events that tell of tools which the server runs.
-const OF_SERVER_TOOLS: [&str; 8] = [
+const OF_SERVER_TOOLS: [&str; 9] = [
     "response.web_search_call.",
     "response.file_search_call.",
     "response.code_interpreter_call",
@@ -106,6 +106,7 @@ const OF_SERVER_TOOLS: [&str; 8] = [
     "response.shell_call",
     "response.apply_patch_call",
     "response.computer_call",
+    "response.compaction.",
 ];
 
 impl EventKind {

@@ -21,6 +21,8 @@ pub(crate) struct Response<'a> {
     pub(crate) output: Option<&'a str>,
     /// All its text once more; some gateways give it alone.
     pub(crate) output_text: Option<Str<'a>>,
+    /// Reasoning of earlier turns that the model did not get.
+    pub(crate) withheld: Option<&'a str>,
     /// Token counts.
     pub(crate) usage: Option<Usage>,
     /// The tier in which it was served.
@@ -90,6 +92,7 @@ impl<'a> Response<'a> {
                     _ => response.output = list(reader)?,
                 },
                 "output_text" => response.output_text = text(reader)?,
+                "input_transformations" => response.withheld = list(reader)?,
                 "usage" => response.usage = Usage::read(reader)?,
                 "service_tier" => response.service_tier = filled(reader)?,
                 "choices" => response.has_choices |= list(reader)?.is_some(),
