@@ -22,6 +22,7 @@ mod support;
 mod answers;
 mod blocks;
 mod place;
+mod responses;
 mod rules;
 mod spec;
 mod tools;
@@ -91,13 +92,6 @@ pub fn run(request: &Value, way: &Way) -> Run {
     let config = fixture::config(way.settings.as_object(), way.profile, Some(&way.overrides));
     let config = drive::config(&config.to_string());
     let body = request.to_string();
-    let warnings = |report: creole::observe::report::Report| {
-        let name = |warning: &creole::observe::warning::Warning| match warning.name.as_str() {
-            "" => warning.code.to_owned(),
-            name => format!("{}:{name}", warning.code),
-        };
-        report.warnings.iter().map(name).collect()
-    };
     match drive::request(&config, way.path, &way.headers, body.as_bytes()) {
         Ok((exchange, upstream)) => {
             let sent: Value = serde_json::from_slice(&upstream.body)
@@ -110,33 +104,40 @@ pub fn run(request: &Value, way: &Way) -> Run {
             }
             Run {
                 sent: Some(sent),
-                warnings: warnings(exchange.report()),
+                warnings: warnings_of(&exchange.report()),
                 headers: upstream.headers,
                 ..Run::default()
             }
         }
-        Err(answer) => {
-            let value = if answer.body.starts_with(b"event: ") {
-                let rules = grammar::Rules::default();
-                let events = grammar::check_stream(&answer.body, rules)
-                    .unwrap_or_else(|error| panic!("{error} in the answer"));
-                fold::fold(&events).message
-            } else {
-                serde_json::from_slice(&answer.body).unwrap_or_else(|error| {
-                    panic!("{error} in {:?}", String::from_utf8_lossy(&answer.body))
-                })
-            };
-            if answer.head.status >= 400
-                && let Err(error) = grammar::error_body(&value)
-            {
-                panic!("{error} in the answer {value}");
-            }
-            Run {
-                replied: Some((answer.head.status, value)),
-                warnings: warnings(answer.report),
-                ..Run::default()
-            }
-        }
+        Err(answer) => replied(*answer),
+    }
+}
+
+fn warnings_of(report: &creole::observe::report::Report) -> Vec<String> {
+    report.warnings.iter().map(creole::observe::warning::Warning::text).collect()
+}
+
+/// What Creole answered by itself.
+fn replied(answer: drive::Answer) -> Run {
+    let value = if answer.body.starts_with(b"event: ") {
+        let rules = grammar::Rules::default();
+        let events = grammar::check_stream(&answer.body, rules)
+            .unwrap_or_else(|error| panic!("{error} in the answer"));
+        fold::fold(&events).message
+    } else {
+        serde_json::from_slice(&answer.body).unwrap_or_else(|error| {
+            panic!("{error} in {:?}", String::from_utf8_lossy(&answer.body))
+        })
+    };
+    if answer.head.status >= 400
+        && let Err(error) = grammar::error_body(&value)
+    {
+        panic!("{error} in the answer {value}");
+    }
+    Run {
+        replied: Some((answer.head.status, value)),
+        warnings: warnings_of(&answer.report),
+        ..Run::default()
     }
 }
 
@@ -202,6 +203,16 @@ const ROOTS: [&str; 3] =
 fn every_field_of_a_request_has_its_decided_fate() {
     let spec = Spec::read(REQUEST);
     let mut tally = Tally::default();
+    each_field(&spec, &mut tally, &mut |walk, tally| {
+        let fate = &walk.facts.fate;
+        *tally.counts.entry(fate.clone()).or_default() += 1;
+        tally.check(&format!("{} ({fate})", walk.text()), |sent| walk.check(sent));
+    });
+    tally.finish("requests");
+}
+
+/// Walks every field of a request.
+fn each_field(spec: &Spec, tally: &mut Tally, take: &mut dyn FnMut(&Walk<'_>, &mut Tally)) {
     let none = Vec::new();
     let inside = spec.paths(ROOTS[0], &place::allowed);
     for (name, fields) in spec.types() {
@@ -211,12 +222,9 @@ fn every_field_of_a_request_has_its_decided_fate() {
             continue;
         };
         for (field, facts) in fields {
-            *tally.counts.entry(facts.fate.clone()).or_default() += 1;
-            let walk = Walk { spec: &spec, name, field, facts, steps };
-            tally.check(&format!("{name}.{field} ({})", facts.fate), |sent| walk.check(sent));
+            take(&Walk { spec, name, field, facts, steps }, tally);
         }
     }
-    tally.finish("requests");
 }
 
 /// One field on its way.
@@ -229,6 +237,16 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
+    fn text(&self) -> String {
+        format!("{}.{}", self.name, self.field)
+    }
+
+    /// The values with which the field is sent.
+    fn values(&self) -> Vec<Value> {
+        rules::values(self.name, self.field)
+            .unwrap_or_else(|| self.spec.values(self.name, self.field, &self.facts.tree, true))
+    }
+
     /// A request in which the field has `value`, or is absent.
     fn request(&self, value: Option<&Value>) -> Value {
         let mut instance = self.spec.instance(self.name, false);
@@ -258,9 +276,7 @@ impl Walk<'_> {
             None => self.facts,
         };
         let counting = self.name == ROOTS[2];
-        let values = rules::values(self.name, self.field)
-            .unwrap_or_else(|| self.spec.values(self.name, self.field, &self.facts.tree, true));
-        for value in values {
+        for value in self.values() {
             *sent += 1;
             let (fate, exception) = rules::exception(self.name, self.field, &value, &facts.fate);
             let request = self.request(Some(&value));

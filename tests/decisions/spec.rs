@@ -3,7 +3,7 @@
 //! A field's type is written as `"string"`, `"integer"`, `"number"`, `"boolean"`, `"null"`,
 //! `"object"`, `"#TypeName"`, `{"enum": […]}`, `{"array": T}`, `{"map": T}` or `{"any": [T, …]}`.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::{Map, Value, json};
 
@@ -27,6 +27,12 @@ pub struct Field {
     pub to: String,
     /// The note to the decision.
     pub note: String,
+    /// Of a field of Messages: its fate on the way to Responses, where it arrives, and a note.
+    pub in_responses: [String; 3],
+    /// The words of an enumeration that are sent.
+    pub sent: BTreeSet<String>,
+    /// What becomes of a word of an enumeration.
+    pub words: BTreeMap<String, String>,
 }
 
 /// One step from a type to a type that it holds.
@@ -45,6 +51,9 @@ impl Spec {
             let mut all = BTreeMap::new();
             for (field, facts) in fields.as_object().unwrap() {
                 let fate = &facts["fate"];
+                let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+                let sent = facts["sent"].as_array().into_iter().flatten();
+                let words = facts["values"].as_object().into_iter().flatten();
                 all.insert(
                     field.clone(),
                     Field {
@@ -53,6 +62,9 @@ impl Spec {
                         fate: fate[0].as_str().unwrap().to_owned(),
                         to: fate[1].as_str().unwrap_or_default().to_owned(),
                         note: fate[2].as_str().unwrap_or_default().to_owned(),
+                        in_responses: [0, 1, 2].map(|at| text(&facts["responses"][at])),
+                        sent: sent.map(text).collect(),
+                        words: words.map(|(word, fate)| (word.clone(), text(fate))).collect(),
                     },
                 );
             }
