@@ -226,11 +226,11 @@ pub(super) fn own_headers(
     Ok(headers)
 }
 
-fn own_header(
-    name: &str,
-    value: HeaderDocument,
-    secret: &impl Fn(&str) -> Option<String>,
-) -> Result<UpstreamHeader, String> {
+/// Checks that Creole may set a header of this name, in lower case, as the operator wants it.
+///
+/// # Errors
+/// The reason.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
     if !is_token(name) {
         return Err("expected the name of a header".to_owned());
     }
@@ -241,6 +241,15 @@ fn own_header(
         }
         .to_owned());
     }
+    Ok(())
+}
+
+fn own_header(
+    name: &str,
+    value: HeaderDocument,
+    secret: &impl Fn(&str) -> Option<String>,
+) -> Result<UpstreamHeader, String> {
+    check_name(name)?;
     let (value, is_secret) = match value {
         HeaderDocument::Text(text) => (text, false),
         HeaderDocument::Secret(document) => (secret_of(document.name(), secret)?, true),

@@ -6,7 +6,8 @@ use super::address::{base_path_of, split};
 use super::clients::ClientKeyDocument;
 use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
 use super::{
-    Config, Guards, InvalidToolCall, ModelMap, Protocol, Settings, Target, ToolStream, Upstream,
+    Config, Guards, InvalidToolCall, ModelMap, Protocol, SessionHeaders, SessionId, Settings,
+    Target, ToolStream, Upstream,
 };
 use crate::dialect::presets::{PRESETS, Server, speaks_responses};
 use crate::dialect::profile::Profile;
@@ -79,6 +80,11 @@ keys! {
         /// Headers that go with every request there, by name. A value is a text or `{"env": NAME}`, the
         /// environment variable of that name.
         headers: Option<Named<HeaderDocument>> = None;
+        /// Headers that tell it which conversation a request belongs to, such as `x-session-affinity`: then a router in
+        /// front of several replicas can keep the turns of a conversation on one.
+        session_headers: Vec<String> = Vec::new();
+        /// The form in which these have the conversation's id.
+        session_id: SessionId = SessionId::Plain;
         /// Flags of the profile that are different here.
         profile_overrides: Option<Overrides<Profile>> = None;
         /// Guards of requests that go there, where they are different from those of all.
@@ -245,6 +251,8 @@ impl UpstreamDocument {
             .or_else(|(member, reason)| refuse(path(&format!("key.{member}")), reason))?;
         let headers = own_headers(self.headers, secret)
             .or_else(|(header, reason)| refuse(path(&format!("headers.{header}")), reason))?;
+        let session = SessionHeaders::of(self.session_headers, self.session_id)
+            .or_else(|(at, reason)| refuse(path(&format!("session_headers[{at}]")), reason))?;
         let cluster = self.cluster.unwrap_or_default();
         if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
@@ -273,6 +281,7 @@ impl UpstreamDocument {
             profile,
             key,
             headers,
+            session,
             guards,
         })
     }

@@ -9,6 +9,7 @@ mod credentials;
 mod document;
 mod route;
 pub mod schema;
+mod session;
 mod variables;
 
 use crate::dialect::profile::Profile;
@@ -19,6 +20,7 @@ pub use address::Address;
 pub use clients::ClientKeys;
 pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader, is_variable};
 pub use document::ConfigError;
+pub use session::{SessionHeaders, SessionId};
 
 pub use crate::observe::log::Log;
 
@@ -274,6 +276,8 @@ pub struct Upstream {
     pub key: Key,
     /// Headers of the operator's that go with every request to it.
     pub headers: Vec<UpstreamHeader>,
+    /// Headers that tell it which conversation a request belongs to.
+    pub session: SessionHeaders,
     /// Its own guards; absent: those of `settings`.
     pub guards: Option<Guards>,
 }
@@ -316,6 +320,7 @@ impl Upstream {
             profile: Profile::default(),
             key: Key::Client,
             headers: Vec::new(),
+            session: SessionHeaders::default(),
             guards: None,
         }
     }

@@ -43,6 +43,7 @@ impl Exchange {
             let message = "The request body is not valid JSON: it is not UTF-8";
             return Err(Error::invalid(message));
         };
+        self.note_session(text);
         if self.client.path == Path::CountTokens {
             return self.count_tokens(text, now);
         }

@@ -125,6 +125,8 @@ impl fmt::Debug for Exchange {
 struct Client {
     path: Path,
     headers: Vec<Header>,
+    /// The conversation, where an upstream is told of it.
+    session: Option<String>,
     /// Empty once no upstream can be called any more.
     body: Vec<u8>,
 }

@@ -99,6 +99,7 @@ impl PassedHead {
             }
             // Whether the client's own credential passes is the upstream's key to say.
             let is_kept = chooses
+                || upstream.session.names.contains(&name)
                 || BESIDE_KEYS.contains(&name.as_str())
                 || CREDENTIALS.contains(&name.as_str()) && !upstream.key.is_own();
             if !is_kept && !remove.contains(&name) {

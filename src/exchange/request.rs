@@ -40,6 +40,9 @@ impl Exchange {
             }
             RequestHead::Translate => {
                 self.client.headers = headers::kept(headers);
+                if self.tells_sessions() {
+                    self.client.session = headers::session::of_headers(headers);
+                }
                 if !self.config.client_keys.is_empty() {
                     // It opens this door, and is no upstream's business.
                     let is_credential = |name: &str| headers::CREDENTIALS.contains(&name);
@@ -149,6 +152,18 @@ impl Exchange {
         })
     }
 
+    /// Whether some upstream is told which conversation a request belongs to.
+    fn tells_sessions(&self) -> bool {
+        self.config.upstreams.values().any(|upstream| !upstream.session.names.is_empty())
+    }
+
+    /// The body is known: what no header said of the conversation may stand there.
+    pub(super) fn note_session(&mut self, body: &str) {
+        if self.client.session.is_none() && self.tells_sessions() {
+            self.client.session = headers::session::of_body(body);
+        }
+    }
+
     pub(super) fn upstream_headers(
         &self,
         upstream: &Upstream,
@@ -156,6 +171,9 @@ impl Exchange {
     ) -> Result<Vec<Header>, Error> {
         let protocol = protocols::of(upstream.protocol);
         let mut headers = protocol.headers(&self.client.headers, &upstream.key, stream)?;
+        if let Some(session) = &self.client.session {
+            headers::session::set(session, &upstream.session, &mut headers);
+        }
         headers::set_own(&upstream.headers, &mut headers);
         Ok(headers)
     }

@@ -4,6 +4,7 @@
 //! server says about itself. A value that could not stand in a header (line breaks, control
 //! characters) is never passed on, whoever sent it.
 
+pub(crate) mod session;
 pub(crate) mod time;
 
 use crate::Millis;

@@ -2,9 +2,9 @@
 
 use crate::dialect::profile::{Profile, UserId};
 use crate::error::Error;
-use crate::headers::{Header, Headers};
+use crate::headers::{Header, Headers, session};
 use crate::ids::hex_of_hash;
-use crate::json::{Reader, Str, Writer};
+use crate::json::{Str, Writer};
 use crate::model::Request;
 use crate::observe::warning::Warnings;
 use crate::text::words;
@@ -73,7 +73,7 @@ pub(crate) fn write_identity(
         let header = headers.value("x-claude-code-session-id").filter(|id| !id.is_empty());
         let session = match header {
             Some(session) => Some(session.to_owned()),
-            None => user_id.as_deref().and_then(session_of),
+            None => user_id.as_deref().and_then(session::of_user_id),
         };
         if let Some(session) = session {
             let key = if session.len() > CACHE_KEY_BYTES_MAX {
@@ -84,25 +84,6 @@ pub(crate) fn write_identity(
             json.key("prompt_cache_key").text(&key);
         }
     }
-}
-
-/// The session in a user id of Claude Code: `session_id` of a JSON text, or, in its versions until 2025, what stands
-/// behind `_session_`.
-fn session_of(user_id: &str) -> Option<String> {
-    if !user_id.trim_start().starts_with('{') {
-        let (_, session) = words::split_once(user_id, "_session_")?;
-        return Some(session.to_owned()).filter(|session| !session.is_empty());
-    }
-    let mut reader = Reader::new(user_id, 16);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        if key == "session_id" {
-            let session = reader.string().ok()?;
-            return Some(session.decode().into_owned()).filter(|session| !session.is_empty());
-        }
-        reader.skip().ok()?;
-    }
-    None
 }
 
 /// `service_tier`, out of the client's `service_tier` and `speed`.

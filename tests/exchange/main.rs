@@ -19,6 +19,7 @@ mod refusals;
 mod report;
 mod requests;
 mod responses;
+mod sessions;
 mod silence;
 #[path = "../support/mod.rs"]
 mod support;

@@ -58,6 +58,26 @@ fn bad_documents_are_refused_with_path_and_expectation() {
             "configuration: upstreams.a.key.env: expected an environment variable called \"NO\"",
         ),
         (
+            r#"{"upstreams":{"a":{"session_headers":["x-session-id","Authorization"]}}}"#,
+            "configuration: upstreams.a.session_headers[1]: expected another name (set key instead)",
+        ),
+        (
+            r#"{"upstreams":{"a":{"session_headers":["a b"]}}}"#,
+            "configuration: upstreams.a.session_headers[0]: expected the name of a header",
+        ),
+        (
+            r#"{"upstreams":{"a":{"session_headers":["x-a","X-A"]}}}"#,
+            "configuration: upstreams.a.session_headers[1]: expected each name once",
+        ),
+        (
+            r#"{"upstreams":{"a":{"session_headers":["a","b","c","d","e","f","g","h","i"]}}}"#,
+            "configuration: upstreams.a.session_headers[8]: expected at most 8 names",
+        ),
+        (
+            r#"{"upstreams":{"a":{"session_id":"raw"}}}"#,
+            "configuration: upstreams.a.session_id: expected one of plain, hash, but found",
+        ),
+        (
             r#"{"upstreams":{"a":{"url":"ftp://x"}}}"#,
             "configuration: upstreams.a.url: expected a URL that begins with http",
         ),

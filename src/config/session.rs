@@ -1,0 +1,53 @@
+//! The headers by which a router in front of an upstream's replicas knows a conversation.
+
+use super::credentials::check_name;
+use crate::setting::word_enum;
+
+/// Most headers: no chain of routers reads more names.
+const NAMES_MAX: usize = 8;
+
+word_enum! {
+    /// The form in which an upstream learns a conversation's id.
+    SessionId {
+        /// As the client says it. One that is longer than 128 bytes, or has other characters than letters, digits and
+        /// `-_.:`, is sent as its hash.
+        Plain = "plain",
+        /// Its SHA-256, in hexadecimal digits: the same for all turns, and nothing that the client said.
+        Hash = "hash",
+    }
+}
+
+/// The headers of an upstream that carry the id of the conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionHeaders {
+    /// Their names, in lower case. None: the upstream is not told.
+    pub names: Vec<String>,
+    /// The form of the id.
+    pub id: SessionId,
+}
+
+impl Default for SessionHeaders {
+    fn default() -> Self {
+        Self { names: Vec::new(), id: SessionId::Plain }
+    }
+}
+
+impl SessionHeaders {
+    /// # Errors
+    /// The number of the name that is wrong, and the reason.
+    pub(super) fn of(given: Vec<String>, id: SessionId) -> Result<Self, (usize, String)> {
+        let mut names: Vec<String> = Vec::new();
+        for (at, name) in given.into_iter().enumerate() {
+            let name = name.to_ascii_lowercase();
+            check_name(&name).map_err(|reason| (at, reason))?;
+            if names.contains(&name) {
+                return Err((at, "expected each name once".to_owned()));
+            }
+            if at >= NAMES_MAX {
+                return Err((at, format!("expected at most {NAMES_MAX} names")));
+            }
+            names.push(name);
+        }
+        Ok(Self { names, id })
+    }
+}
