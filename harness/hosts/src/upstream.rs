@@ -53,7 +53,8 @@ impl Upstream {
         UPSTREAM.get_or_init(Self::start)
     }
 
-    fn start() -> Self {
+    /// One more: a replica.
+    pub fn start() -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
