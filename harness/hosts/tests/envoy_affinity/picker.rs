@@ -149,7 +149,8 @@ fn headers_of(message: &[u8]) -> BTreeMap<String, String> {
     for (_, map) in fields(message).into_iter().filter(|(field, _)| *field == 1) {
         for (_, header) in fields(map) {
             let parts: BTreeMap<u64, &[u8]> = fields(header).into_iter().collect();
-            let text = |at| String::from_utf8_lossy(parts.get(&at).unwrap_or(&&[][..])).into_owned();
+            let text =
+                |at| String::from_utf8_lossy(parts.get(&at).unwrap_or(&&[][..])).into_owned();
             headers.insert(text(1), if parts.contains_key(&3) { text(3) } else { text(2) });
         }
     }
