@@ -45,6 +45,15 @@ impl End<'_> {
         needs.then_some(text)
     }
 
+    /// Whether the model stopped by itself with nothing but reasoning, which is to be a text then.
+    pub(crate) fn is_reasoning_alone(self, to: &Output<'_>) -> bool {
+        let content = self.content;
+        content.reasoning.as_text().is_some()
+            && !content.answers()
+            && !content.assembly().has_said()
+            && self.reason(to).is_ok_and(|reason| reason == "end_turn")
+    }
+
     /// Why the model stopped.
     ///
     /// # Errors

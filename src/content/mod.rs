@@ -165,7 +165,8 @@ impl Content {
     /// Bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
-        self.assembly.held_bytes().saturating_add(filtered)
+        let kept = self.reasoning.kept_bytes();
+        self.assembly.held_bytes().saturating_add(filtered).saturating_add(kept)
     }
 
     /// Sends what can be sent.
@@ -176,6 +177,13 @@ impl Content {
     /// Sends a text of Creole's own as a block.
     pub(crate) fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
         self.assembly.send_own_text(text, to);
+    }
+
+    /// Sends the reasoning once more, as text.
+    pub(crate) fn send_reasoning_as_text(&mut self, to: &mut Output<'_>) {
+        let text = self.reasoning.take_text();
+        self.assembly.send_own_text(&text, to);
+        to.warn("reasoning_as_text");
     }
 
     /// The answer is over: sends all that waits.

@@ -11,9 +11,13 @@ use super::text_filter::Watch;
 use crate::answer::Output;
 use crate::assemble::Assembly;
 use crate::carry::signature::Field;
+use crate::dialect::profile::ReasoningOnly;
 use crate::dialect::text_calls::{AnswerEnd, Piece};
-use crate::json::{Str, escaped};
+use crate::json::{self, Str, escaped};
 use crate::model::request_context::{Display, RequestContext};
+
+/// So much reasoning can become a text. An answer is not longer.
+const TEXT_BYTES_MAX: usize = 256 << 10;
 
 /// What is known of the reasoning in one answer.
 #[derive(Debug, Default)]
@@ -30,11 +34,44 @@ pub(crate) struct Reasoning {
     carried_bytes: usize,
     /// Looks for calls that the model wrote before it ended its reasoning, until it says something.
     watch: Option<Box<Watch>>,
+    /// All of it, escaped, while it may become the answer's text.
+    text: Option<String>,
 }
 
 impl Reasoning {
     pub(crate) fn new(context: &RequestContext) -> Self {
-        Self { watch: Watch::new(context).map(Box::new), ..Self::default() }
+        let may_be_text = context.profile.reasoning_only == ReasoningOnly::Text;
+        Self {
+            watch: Watch::new(context).map(Box::new),
+            text: may_be_text.then(String::new),
+            ..Self::default()
+        }
+    }
+
+    /// Keeps a piece of what may become the answer's text.
+    fn keep(&mut self, raw: &str) {
+        let Some(text) = &mut self.text else { return };
+        if text.len().saturating_add(raw.len()) > TEXT_BYTES_MAX {
+            self.text = None;
+            return;
+        }
+        text.push_str(raw);
+    }
+
+    /// What may become the answer's text, escaped.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        let text = self.text.as_deref()?;
+        (!json::trim_start_raw(text).is_empty()).then_some(text)
+    }
+
+    /// Takes what may become the answer's text.
+    pub(crate) fn take_text(&mut self) -> String {
+        self.text.take().unwrap_or_default()
+    }
+
+    /// Bytes that are kept of it for that.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, String::len)
     }
 
     /// The field that counts, once one has said something.
@@ -88,6 +125,7 @@ impl Reasoning {
         assembly: &mut Assembly,
         to: &mut Output<'_>,
     ) {
+        self.keep(text.raw());
         match &mut self.watch {
             Some(watch) => push_watched(&watch.push(text.raw()), field, assembly, to),
             None if is_kept(to) => assembly.push_thinking(text, is_blank, field, to),

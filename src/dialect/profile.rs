@@ -221,6 +221,8 @@ keys! {
         stream_prefill_echo: bool = true;
         /// What an answer without content becomes.
         empty_content: EmptyContent = EmptyContent::None;
+        /// What an answer becomes that has reasoning, and neither text nor a call.
+        reasoning_only: ReasoningOnly = ReasoningOnly::Keep;
         /// Which model name the client is told.
         response_model: ResponseModel = ResponseModel::Request;
         /// What an upstream 400 of a content filter becomes. Anthropic reports refusals as answers.

@@ -16,6 +16,7 @@ mod framing;
 mod invariants;
 mod markup;
 mod reasoning_calls;
+mod reasoning_only;
 mod shapes;
 #[path = "../support/mod.rs"]
 mod support;

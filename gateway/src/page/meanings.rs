@@ -23,6 +23,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("parameter_refused", "the upstream refused a parameter; it was asked again without it"),
     ("prefill", "the last message is the assistant's; many models start a new answer"),
     ("reasoning_item_late", "encrypted reasoning came too late; the next turn is sent without it"),
+    ("reasoning_as_text", "the answer was reasoning alone, which is said once more as text"),
     ("reasoning_withheld", "the upstream kept reasoning of earlier turns from the model"),
     (
         "reasoning_refused",

@@ -355,6 +355,13 @@ word_enum! {
         /// One empty text block.
         TextBlock = "text_block",
     }
+    /// See [`super::Profile::reasoning_only`].
+    ReasoningOnly {
+        /// It stays as it is.
+        Keep = "keep",
+        /// The reasoning is said once more, as text. For servers whose parser takes the answer for reasoning.
+        Text = "text",
+    }
     /// See [`super::Profile::response_model`].
     ResponseModel {
         /// The name that the client asked for.

@@ -131,6 +131,10 @@ impl Machine {
             self.start(to);
             self.content.send_own_text(text, to);
         }
+        if self.ending_of(to.context).is_reasoning_alone(to) {
+            self.start(to);
+            self.content.send_reasoning_as_text(to);
+        }
         let assembly = self.content.assembly();
         if !assembly.has_said() && assembly.calls().left_out().invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
