@@ -124,10 +124,11 @@ keys! {
         upstream: String = String::new();
         /// The model's name there. Empty: the name that the client sent.
         model: String = String::new();
-        /// How many tokens a prompt may have, as `/v1/models` tells clients. 0: not told.
+        /// How many tokens the model's context window has, as `/v1/models` tells clients; `max_tokens` of a request is
+        /// lowered to what is left of it. 0: not known.
         max_input_tokens: u64 = 0;
-        /// How many tokens an answer may have, as `/v1/models` tells clients. 0: the upstream's
-        /// `max_tokens_max`, if it has one.
+        /// How many tokens an answer may have, as `/v1/models` tells clients; `max_tokens` of a request is lowered to
+        /// it. 0: the upstream's `max_tokens_max`, if it has one.
         max_tokens: u64 = 0;
     }
 }

@@ -20,6 +20,8 @@ pub struct RequestContext {
     pub upstream_model: String,
     /// The limit of the answer in the upstream's request; 0 where that is not known.
     pub max_tokens: u64,
+    /// How many tokens the model's window has; 0 where that is not known.
+    pub window: u64,
     /// Whether the client wants a stream.
     pub stream: bool,
     /// The tools that were sent to the upstream.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::client::{ClientRequest, Purpose, Routed};
 use super::effort::{self, Effective};
+use super::sizes;
 use super::upstream::Translated;
 use super::words::SystemPrompt;
 use crate::carry::marks::Marks;
@@ -73,7 +74,11 @@ pub(crate) fn decide(
         for refused in refused {
             refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
         }
-        let target = Target { client, upstream, profile: &profile, model, refused };
+        let window = match purpose {
+            Purpose::Answer => sizes::fit(client, &request, &mut profile, warnings),
+            Purpose::Count => 0,
+        };
+        let target = Target { client, upstream, profile: &profile, model, window, refused };
         target.translate(request, body, warnings, write)
     })
 }
@@ -87,6 +92,8 @@ struct Target<'t> {
     profile: &'t Profile,
     /// As the upstream knows it.
     model: &'t str,
+    /// How many tokens its window has; 0 where that is not known.
+    window: u64,
     refused: &'t [Refused],
 }
 
@@ -184,6 +191,7 @@ impl Target<'_> {
             model_mapped: request.model != model,
             upstream_model: model.to_string(),
             max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
+            window: self.window,
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
             stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),

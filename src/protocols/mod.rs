@@ -11,6 +11,7 @@ mod effort;
 mod fields;
 pub(crate) mod messages;
 pub(crate) mod responses;
+mod sizes;
 #[cfg(test)]
 #[allow(clippy::arithmetic_side_effects, clippy::panic)]
 mod tests;

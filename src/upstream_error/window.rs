@@ -127,7 +127,18 @@ fn context_limit(
         (Some(prompt), Some(window), Some(answer)) if prompt.saturating_add(answer) >= window => {
             ContextLimit::Sum { prompt, answer, window }
         }
-        _ => ContextLimit::Unknown,
+        _ => known_window(context),
+    }
+}
+
+/// The server names no numbers, and the configuration may know the window. What is too long has more tokens.
+fn known_window(context: &RequestContext) -> ContextLimit {
+    match context.window {
+        0 => ContextLimit::Unknown,
+        window => {
+            let prompt = context.input_tokens.max(window.saturating_add(1));
+            ContextLimit::Prompt { prompt, window }
+        }
     }
 }
 

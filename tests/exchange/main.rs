@@ -21,6 +21,7 @@ mod requests;
 mod responses;
 mod sessions;
 mod silence;
+mod sizes;
 #[path = "../support/mod.rs"]
 mod support;
 mod windows;

@@ -20,8 +20,15 @@ const MODELS_MAX: usize = 1000;
 /// Longest name of one.
 const ID_BYTES_MAX: usize = 256;
 
-/// Names of the context window's size: vLLM, `OpenRouter`.
-const SIZES: [&str; 2] = ["max_model_len", "context_length"];
+/// Names of the context window's size: vLLM, `OpenRouter`, Groq, LM Studio and Mistral.
+const WINDOW: [&str; 4] =
+    ["max_model_len", "context_length", "context_window", "max_context_length"];
+
+/// In `meta` of llama.cpp: what is served, else what the model was made for.
+const WINDOW_OF_META: [&str; 2] = ["n_ctx", "n_ctx_train"];
+
+/// The limit of an answer: Groq; `OpenRouter` has it in `top_provider`.
+const OUTPUT: &str = "max_completion_tokens";
 
 /// How `user-agent` begins where Claude Code asks for the list. It asks for messages under another name.
 const CLAUDE_CODE: &str = "claude-code/";
@@ -78,13 +85,22 @@ pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
         if id.is_empty() || id.len() > ID_BYTES_MAX || !known.add(id.clone()) {
             continue;
         }
-        let size = SIZES.iter().find_map(|name| json::member(model, name)?.parse().ok());
-        models.push(Listed { name: id.into(), sizes: (size.unwrap_or_default(), 0) });
+        models.push(Listed { name: id.into(), sizes: told_sizes(model) });
         if models.len() >= MODELS_MAX {
             break;
         }
     }
     Some(page(&models, list_for))
+}
+
+/// The tokens of the window and of an answer, as an upstream tells them of a model.
+fn told_sizes(model: &str) -> (u64, u64) {
+    let number = |object: &str, name: &str| json::member(object, name)?.parse::<u64>().ok();
+    let inside = |within: &str, name: &str| number(json::member(model, within)?, name);
+    let window = WINDOW.iter().find_map(|name| number(model, name));
+    let window = window.or_else(|| WINDOW_OF_META.iter().find_map(|name| inside("meta", name)));
+    let output = number(model, OUTPUT).or_else(|| inside("top_provider", OUTPUT));
+    (window.unwrap_or_default(), output.unwrap_or_default())
 }
 
 /// The names of the model map, on one page: those that stand there in full, and for each entry with a `*` the model

@@ -45,6 +45,25 @@ fn sizes_are_told_where_they_are_known() {
 }
 
 #[test]
+fn windows_and_limits_of_an_upstream_are_told_by_any_name_of_theirs() {
+    for (model, window, output) in [
+        (r#"{"id":"vllm","max_model_len":40960}"#, 40_960, 0),
+        (
+            r#"{"id":"openrouter","context_length":200000,"top_provider":{"max_completion_tokens":8192}}"#,
+            200_000,
+            8192,
+        ),
+        (r#"{"id":"groq","context_window":131072,"max_completion_tokens":65536}"#, 131_072, 65_536),
+        (r#"{"id":"mistral","max_context_length":32768}"#, 32_768, 0),
+        (r#"{"id":"llama.cpp","meta":{"n_ctx_train":131072}}"#, 131_072, 0),
+        (r#"{"id":"llama.cpp","meta":{"n_ctx_train":131072,"n_ctx":8192}}"#, 8192, 0),
+        (r#"{"id":"odd","max_model_len":"many","meta":7,"top_provider":null}"#, 0, 0),
+    ] {
+        assert_eq!(told_sizes(model), (window, output), "{model}");
+    }
+}
+
+#[test]
 fn an_empty_map_has_an_empty_list() {
     assert_eq!(
         String::from_utf8(list(&Config::default(), ListFor::Anyone)).unwrap(),

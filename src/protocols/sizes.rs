@@ -1,0 +1,59 @@
+//! What the configuration knows of a model's size, and what a request asks for beyond it.
+
+use std::borrow::Cow;
+
+use super::client::ClientRequest;
+use crate::config::Target;
+use crate::dialect::profile::Profile;
+use crate::headers::Headers as _;
+use crate::model::Request;
+use crate::observe::warning::Warnings;
+use crate::text::words;
+use crate::tokens;
+
+/// With less room than this there is no answer: the upstream refuses the prompt, and says how long it is.
+const ROOM_LEAST: u64 = 1024;
+
+/// The window that a client believes in when it asks for the long one.
+const LONG_WINDOW: u64 = 1_000_000;
+
+/// Lowers the limit of the answer to what the model gives, and gives the size of its window; 0 where it is not known.
+pub(crate) fn fit(
+    client: &ClientRequest<'_>,
+    request: &Request<'_>,
+    profile: &mut Cow<'_, Profile>,
+    warnings: &mut Warnings,
+) -> u64 {
+    let Some(target) = client.config.models.target(&request.model.decode()) else { return 0 };
+    let (window, wanted) = (target.max_input_tokens, request.max_tokens.unwrap_or_default());
+    let asks_for_long = || {
+        let betas = client.headers.value("anthropic-beta");
+        betas.is_some_and(|betas| words::has(betas, "context-1m-"))
+    };
+    let mut is_smaller = (1..LONG_WINDOW).contains(&window) && asks_for_long();
+    let mut most = if target.max_tokens == 0 { wanted } else { wanted.min(target.max_tokens) };
+    if may_fill(client, target, wanted) {
+        let prompt = tokens::estimate(request);
+        let room = window.saturating_sub(prompt);
+        if room >= ROOM_LEAST {
+            most = most.min(room);
+        }
+        is_smaller |= prompt > window;
+    }
+    if most < wanted {
+        let profile = profile.to_mut();
+        let known = profile.max_tokens_max;
+        profile.max_tokens_max = if known == 0 { most } else { known.min(most) };
+        warnings.add("max_tokens_lowered");
+    }
+    if is_smaller {
+        warnings.add("window_smaller");
+    }
+    window
+}
+
+/// Whether prompt and answer may be more than the window has: no text has more tokens than bytes.
+fn may_fill(client: &ClientRequest<'_>, target: &Target, wanted: u64) -> bool {
+    let most = (client.body.len() as u64).saturating_add(wanted);
+    target.max_input_tokens > 0 && most > target.max_input_tokens
+}
