@@ -23,7 +23,7 @@ fn sums() -> Sums {
     for sample in &samples {
         let message = json!({"role": "user", "content": sample["text"]});
         let body = json!({"model": "m", "messages": [message]}).to_string();
-        let estimate = count_tokens(&body, &Config::default()).unwrap() - PER_MESSAGE;
+        let estimate = count_tokens(&body, &Config::default()).unwrap().input - PER_MESSAGE;
         let class = sample["class"].as_str().unwrap().to_owned();
         let sum = sums.entry(class).or_default();
         let counts =

@@ -63,6 +63,7 @@ fn warns(answer: &Answer) -> bool {
 fn estimate() -> u64 {
     creole::protocols::count_tokens(std::str::from_utf8(&body()).unwrap(), &Config::default())
         .unwrap()
+        .input
 }
 
 #[test]

@@ -97,7 +97,8 @@ impl Output<'_> {
             self.write(Event::BlockEnds);
         }
         let counts = Counts { input, output: tokens_of(text.len() as u64), ..Counts::default() };
-        let stop = Stop { reason, counts, model: &self.context.model, ..Stop::default() };
+        let Self { context: RequestContext { model, cleared, .. }, .. } = self;
+        let stop = Stop { reason, counts, model, cleared: *cleared, ..Stop::default() };
         self.stop(&stop, !text.is_empty());
     }
 

@@ -91,6 +91,7 @@ impl End<'_> {
             counts,
             searches: self.searches,
             service_tier: self.service_tier,
+            cleared: to.context.cleared,
         };
         to.stop(&stop, self.content.assembly().has_block());
     }

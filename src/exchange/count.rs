@@ -2,6 +2,7 @@
 //! costs the client nothing but the exactness of the number.
 
 use crate::error::Error;
+use crate::protocols::TokenCount;
 use crate::tokens::counted::count_of;
 use crate::upstream_error;
 
@@ -9,7 +10,7 @@ use crate::upstream_error;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
     /// The number where the upstream does not answer.
-    pub(super) estimate: u64,
+    pub(super) estimate: TokenCount,
     /// Tokens that its tokenizer was not shown.
     pub(super) beside: u64,
     /// Older versions of this server refuse the question.
@@ -24,11 +25,19 @@ impl Count {
             || self.may_be_older && matches!(status, 400 | 422)
     }
 
+    /// The count of the tokenizer, with what it was not shown.
+    fn with_estimated(self, counted: TokenCount) -> TokenCount {
+        let input = counted.input.saturating_add(self.beside);
+        let cleared = self.estimate.original.map(|all| all.saturating_sub(self.estimate.input));
+        let original = cleared.map(|cleared| input.saturating_add(cleared));
+        TokenCount { input, original: counted.original.or(original) }
+    }
+
     /// The client's answer, of the tokenizer's; and whether it is an estimate.
     pub(super) fn answer(self, answer: Option<&[u8]>) -> (Vec<u8>, bool) {
         let counted = answer.and_then(count_of);
         let tokens = match counted {
-            Some(tokens) => tokens.saturating_add(self.beside),
+            Some(counted) => self.with_estimated(counted),
             None => self.estimate,
         };
         (body_of(tokens), counted.is_none() || self.beside > 0)
@@ -46,6 +55,10 @@ pub(super) fn unknown_model(status: u16, body: &[u8]) -> Option<Error> {
 }
 
 /// The answer to a request for a count.
-pub(super) fn body_of(tokens: u64) -> Vec<u8> {
-    format!("{{\"input_tokens\":{tokens}}}").into_bytes()
+pub(super) fn body_of(tokens: TokenCount) -> Vec<u8> {
+    let TokenCount { input, original } = tokens;
+    let edited = original.map_or_else(String::new, |original| {
+        format!(",\"context_management\":{{\"original_input_tokens\":{original}}}")
+    });
+    format!("{{\"input_tokens\":{input}{edited}}}").into_bytes()
 }

@@ -1,7 +1,7 @@
 //! The history as turns, repaired: what every protocol means by it, before any one's form.
 //!
 //! Messages become turns by passes in this order, each in a file named for it. Before the first, `spoilt_inputs` brings
-//! back inputs of calls that clients lost.
+//! back inputs of calls that clients lost, and `clearing` marks what the client asks to have cleared.
 //!
 //! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Words stand in place of images
 //!    and files that the model does not take (`omitted`). Thinking goes back to the model that thought (`thinking`),
@@ -11,6 +11,8 @@
 //! 3. `neighbours`: neighbours of one side become one turn.
 //! 4. `pairs`: every call gets its one result, and results stand in the order of their calls.
 //!
+//! When guards have seen all of it, `clearing` clears what it has marked.
+//!
 //! For an upstream of Messages only the last three run, over what the relay has read. Who writes the turns adds what
 //! depends on the rest of the request: notes of guards, calls in words (`rebuild`), and
 //! the words before a conversation without a beginning (`beginning`).
@@ -18,6 +20,7 @@
 pub(crate) mod attached;
 pub(crate) mod beginning;
 mod blanks;
+pub(crate) mod clearing;
 mod neighbours;
 pub(crate) mod omitted;
 pub(crate) mod pairs;

@@ -194,6 +194,8 @@ pub(crate) struct ToolUse<'a> {
     pub toolset: Option<Str<'a>>,
     /// The input, as it was written. Not necessarily an object.
     pub input: Raw<'a>,
+    /// The model is not to see the input.
+    pub cleared: bool,
 }
 
 /// The result of a tool call.
@@ -205,6 +207,8 @@ pub(crate) struct ToolResult<'a> {
     pub content: Vec<Block<'a>>,
     /// Whether the tool failed.
     pub is_error: bool,
+    /// The model is not to see the content.
+    pub cleared: bool,
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! events. Blocks come one after another, each between its begin and its end. Texts are borrowed and stay as they came:
 //! inside of a JSON string, with all escapes.
 
+use super::context_management::Cleared;
 use super::counts::Counts;
 use super::search::{Citation, Search};
 
@@ -69,4 +70,6 @@ pub struct Stop<'e> {
     pub searches: u64,
     /// The tier in which the request was served, in the words of the Messages API.
     pub service_tier: Option<&'static str>,
+    /// What was cleared of the history, where the client asked for it.
+    pub cleared: Option<Cleared>,
 }

@@ -4,6 +4,7 @@
 //! escaped them, schemas and tool inputs stay as they were written. An absent member and `null` mean
 //! the same. A member that is not known is counted, because clients add members with each release.
 
+pub mod context_management;
 pub mod counts;
 pub mod event;
 pub mod limits;

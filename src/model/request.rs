@@ -1,6 +1,7 @@
 //! The body of `POST /v1/messages`.
 
 use super::block::{Block, BlockParent, Text};
+use super::context_management::ContextManagement;
 use super::source::{Read, Source, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
@@ -54,8 +55,8 @@ pub(crate) struct Request<'a> {
     pub inference_geo: bool,
     /// Whether there is a `container`.
     pub container: bool,
-    /// `context_management`, as it was written.
-    pub context_management: Option<&'a str>,
+    /// `context_management`
+    pub context_management: ContextManagement<'a>,
     /// Whether there is a `compaction`.
     pub compaction: bool,
     /// Whether `mcp_servers` names any.
@@ -210,7 +211,7 @@ impl<'a> Request<'a> {
             "inference_geo" => self.inference_geo = source.reader.string()? != "global",
             "container" => return source.given(&mut self.container),
             "context_management" => {
-                self.context_management = Some(source.raw_of(ValueKind::Object)?);
+                self.context_management = source.context_management()?;
             }
             "compaction" => self.compaction = source.ignore(ValueKind::Object)?,
             "mcp_servers" => {

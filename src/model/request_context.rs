@@ -3,6 +3,7 @@
 //! An upstream's protocol writes it with the request, and whatever reads the answer reads it. It owns its texts: the
 //! request's body is gone by then.
 
+use super::context_management::Cleared;
 use super::request::{Thinking, ThinkingMode};
 use crate::config::Reasoning;
 use crate::dialect::profile::Profile;
@@ -56,6 +57,8 @@ pub struct RequestContext {
     pub refusable: Refusable,
     /// What shape the request had.
     pub counts: RequestCounts,
+    /// What was cleared of the history; nothing where the client did not ask for it.
+    pub cleared: Option<Cleared>,
     /// The upstream may search the web by itself.
     pub searches: bool,
     /// What the upstream's answers need.

@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 
+use super::clearing;
 use super::client::{ClientRequest, Purpose, Routed};
 use super::effort::{self, Effective};
 use super::sizes;
@@ -18,8 +19,10 @@ use crate::dialect::profile::{
 use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::{Header, is_of_claude_code};
+use crate::history::clearing::clear;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
+use crate::model::context_management::Cleared;
 use crate::model::request_context::{Display, Refusable, RequestContext, Withheld};
 use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
@@ -71,14 +74,19 @@ pub(crate) fn decide(
             request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
         }
         let mut profile = Cow::Borrowed(&upstream.profile);
+        let cleared = clearing::mark(&mut request, &profile);
+        let uncleared = tokens::estimate(&request);
+        let input_tokens = uncleared.saturating_sub(cleared.map_or(0, |it| it.tool_tokens));
         for refused in refused {
-            refused.narrow(profile.to_mut(), || tokens::estimate(&request), warnings)?;
+            refused.narrow(profile.to_mut(), || input_tokens, warnings)?;
         }
         let window = match purpose {
-            Purpose::Answer => sizes::fit(client, &request, &mut profile, warnings),
+            Purpose::Answer => sizes::fit(client, &request, input_tokens, &mut profile, warnings),
             Purpose::Count => 0,
         };
-        let target = Target { client, upstream, profile: &profile, model, window, refused };
+        let profile = &profile;
+        let found = Found { window, input_tokens, cleared };
+        let target = Target { client, upstream, profile, model, refused, found };
         target.translate(request, body, warnings, write)
     })
 }
@@ -92,9 +100,19 @@ struct Target<'t> {
     profile: &'t Profile,
     /// As the upstream knows it.
     model: &'t str,
-    /// How many tokens its window has; 0 where that is not known.
-    window: u64,
     refused: &'t [Refused],
+    found: Found,
+}
+
+/// What was found of a request's size.
+#[derive(Clone, Copy)]
+struct Found {
+    /// How many tokens the model's window has; 0 where that is not known.
+    window: u64,
+    /// An estimate, without what is cleared.
+    input_tokens: u64,
+    /// What is cleared of the history, where the client asks for that.
+    cleared: Option<Cleared>,
 }
 
 /// What is decided of a request before its turns are told what guards say.
@@ -127,6 +145,9 @@ impl Target<'_> {
         }
         let profile = self.profile;
         let mut turns = std::mem::take(&mut history.turns);
+        if self.found.cleared.is_some() {
+            clear(&mut turns);
+        }
         loops::annotate(&mut turns, &notes);
         for refused in self.refused {
             if let Refused::Calls(refusal) = refused {
@@ -155,9 +176,9 @@ impl Target<'_> {
         body: &'a str,
         warnings: &mut Warnings,
     ) -> Result<Plan<'a>, Error> {
-        let Self { client, upstream, profile, model, .. } = self;
+        let Self { client, upstream, profile, model, found, .. } = self;
+        let Found { window, input_tokens, cleared } = found;
         let config = client.config;
-        let input_tokens = tokens::estimate(request);
         let mut counts = tokens::counts(request);
         let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
@@ -191,7 +212,7 @@ impl Target<'_> {
             model_mapped: request.model != model,
             upstream_model: model.to_string(),
             max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
-            window: self.window,
+            window,
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
             stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
@@ -208,6 +229,7 @@ impl Target<'_> {
             prefill,
             refusable,
             counts,
+            cleared,
             searches: tools.searches(),
             profile: for_answer(profile, &tools),
         });

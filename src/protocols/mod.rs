@@ -5,6 +5,7 @@
 
 mod breakpoints;
 pub(crate) mod chat;
+mod clearing;
 mod client;
 mod decide;
 mod effort;
@@ -26,6 +27,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
+pub use crate::tokens::counted::TokenCount;
 pub use crate::upstream_error::refused::{Refused, Space};
 use chat::read_answer::ChatReader;
 use client::ClientRequest;
@@ -88,7 +90,7 @@ pub fn request_without(
 ///
 /// # Errors
 /// The body is not a Messages request, or counting is switched off.
-pub fn count_tokens(body: &str, config: &Config) -> Result<u64, Error> {
+pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
     if config.settings.count_tokens == CountTokens::Off {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));

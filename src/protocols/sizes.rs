@@ -9,7 +9,6 @@ use crate::headers::Headers as _;
 use crate::model::Request;
 use crate::observe::warning::Warnings;
 use crate::text::words;
-use crate::tokens;
 
 /// With less room than this there is no answer: the upstream refuses the prompt, and says how long it is.
 const ROOM_LEAST: u64 = 1024;
@@ -18,9 +17,11 @@ const ROOM_LEAST: u64 = 1024;
 const LONG_WINDOW: u64 = 1_000_000;
 
 /// Lowers the limit of the answer to what the model gives, and gives the size of its window; 0 where it is not known.
+/// `prompt`: its tokens, estimated.
 pub(crate) fn fit(
     client: &ClientRequest<'_>,
     request: &Request<'_>,
+    prompt: u64,
     profile: &mut Cow<'_, Profile>,
     warnings: &mut Warnings,
 ) -> u64 {
@@ -33,7 +34,6 @@ pub(crate) fn fit(
     let mut is_smaller = (1..LONG_WINDOW).contains(&window) && asks_for_long();
     let mut most = if target.max_tokens == 0 { wanted } else { wanted.min(target.max_tokens) };
     if may_fill(client, target, wanted) {
-        let prompt = tokens::estimate(request);
         let room = window.saturating_sub(prompt);
         if room >= ROOM_LEAST {
             most = most.min(room);

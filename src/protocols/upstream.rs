@@ -7,6 +7,7 @@ use crate::error::Error;
 use crate::headers::{self, Header};
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
+use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 
 /// A protocol that upstreams speak: how requests are written in it, and answers read.
@@ -43,7 +44,7 @@ pub(crate) trait UpstreamProtocol: Sync {
     ///
     /// # Errors
     /// The request cannot be served.
-    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error>;
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<TokenCount, Error>;
 
     /// Where an upstream counts tokens; nothing where it cannot.
     fn count_path(&self, upstream: &Upstream) -> Option<String>;

@@ -1,20 +1,39 @@
-//! The number in the answer of an upstream that counts tokens.
+//! A count of tokens, and the one in the answer of an upstream that counts them.
 
-use crate::json::Reader;
+use crate::json::{Error, Reader};
+use crate::model::context_management::Cleared;
 
 /// An answer is flat; a deeper one is not a count.
 const DEPTH_MAX: u32 = 16;
 
+/// How many tokens a request has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenCount {
+    /// Tokens of what goes to the model.
+    pub input: u64,
+    /// Tokens of the client's request, where it asks to have some of it cleared.
+    pub original: Option<u64>,
+}
+
+impl TokenCount {
+    /// A count of so many tokens, beside which these were cleared.
+    pub(crate) fn new(input: u64, cleared: Option<Cleared>) -> Self {
+        let original = cleared.map(|cleared| input.saturating_add(cleared.tokens()));
+        Self { input, original }
+    }
+}
+
 /// The number in a tokenizer's answer: `input_tokens`, `count`, or as many as there are `tokens`.
 /// Nothing where there is none. No request is empty, so a server that says 0 did not understand.
 #[must_use]
-pub(crate) fn count_of(body: &[u8]) -> Option<u64> {
+pub(crate) fn count_of(body: &[u8]) -> Option<TokenCount> {
     let mut reader = Reader::new(std::str::from_utf8(body).ok()?, DEPTH_MAX);
-    let (mut counted, mut listed) = (None, None);
+    let (mut counted, mut listed, mut original) = (None, None, None);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         match &*key.decode() {
             "input_tokens" | "count" => counted = reader.u64().ok(),
+            "context_management" => original = original_of(&mut reader).ok()?,
             "tokens" => {
                 let mut tokens = 0_u64;
                 reader.begin_array().ok()?;
@@ -30,7 +49,22 @@ pub(crate) fn count_of(body: &[u8]) -> Option<u64> {
         }
     }
     reader.end().ok()?;
-    counted.or(listed).filter(|tokens| *tokens > 0)
+    let input = counted.or(listed).filter(|tokens| *tokens > 0)?;
+    Some(TokenCount { input, original })
+}
+
+/// The tokens of a request before anything was cleared.
+fn original_of(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
+    let mut original = None;
+    if reader.object_or_skip()? {
+        while let Some(key) = reader.next_key()? {
+            match &*key.decode() {
+                "original_input_tokens" => original = Some(reader.u64()?),
+                _ => drop(reader.skip()?),
+            }
+        }
+    }
+    Ok(original)
 }
 
 #[cfg(test)]
@@ -44,7 +78,7 @@ mod tests {
             (r#"{"tokens":[1,2,3]}"#, Some(3)),
             (r#"{"tokens":[{"id":1,"piece":"a"},{"id":2,"piece":[195]}]}"#, Some(2)),
             (r#"{"object":"response.input_tokens","input_tokens":12}"#, Some(12)),
-            (r#"{"input_tokens":12,"context_management":{"original_input_tokens":20}}"#, Some(12)),
+            (r#"{"input_tokens":12,"context_management":null}"#, Some(12)),
             (r#"{"tokens":[]}"#, None),
             (r#"{"count":-1}"#, None),
             (r#"{"count":"7"}"#, None),
@@ -54,8 +88,12 @@ mod tests {
             ("<html>", None),
             ("", None),
         ] {
+            let expected = expected.map(|input| TokenCount { input, original: None });
             assert_eq!(count_of(answer.as_bytes()), expected, "{answer}");
         }
+        let edited = r#"{"input_tokens":12,"context_management":{"original_input_tokens":20}}"#;
+        let expected = TokenCount { input: 12, original: Some(20) };
+        assert_eq!(count_of(edited.as_bytes()), Some(expected));
         assert_eq!(count_of(b"{\"count\":7,\"x\":\"\xff\"}"), None);
     }
 }

@@ -3,11 +3,12 @@
 
 pub(crate) mod counted;
 mod letters;
+pub(crate) mod parts;
 
 use crate::history::server_tools as server_history;
 use crate::json::{Raw, Str};
 use crate::model::tool::ToolDefinition;
-use crate::model::{Block, Document, DocumentSource, Request, Role};
+use crate::model::{Block, Document, DocumentSource, Request, Role, Text};
 use crate::observe::report::RequestCounts;
 
 const PER_MESSAGE: u64 = 4;
@@ -89,18 +90,26 @@ pub(crate) fn counts(request: &Request<'_>) -> RequestCounts {
 impl<'t> Count<'t> {
     fn of(request: &Request<'_>, texts: Texts<'t>) -> Self {
         let mut count = Self { texts, tokens: 0 };
-        for text in &request.system {
-            count.text(text.text);
-        }
+        count.before_messages(&request.system, &request.tools);
         for message in &request.messages {
-            count.tokens = count.tokens.saturating_add(PER_MESSAGE);
-            count.blocks(&message.content);
-        }
-        for tool in &request.tools {
-            count.tokens = count.tokens.saturating_add(PER_TOOL);
-            count.tool(tool);
+            count.message(&message.content);
         }
         count
+    }
+
+    fn before_messages(&mut self, system: &[Text<'_>], tools: &[ToolDefinition<'_>]) {
+        for text in system {
+            self.text(text.text);
+        }
+        for tool in tools {
+            self.tokens = self.tokens.saturating_add(PER_TOOL);
+            self.tool(tool);
+        }
+    }
+
+    fn message(&mut self, content: &[Block<'_>]) {
+        self.tokens = self.tokens.saturating_add(PER_MESSAGE);
+        self.blocks(content);
     }
 
     /// Counts a text that the request does not show.

@@ -369,7 +369,8 @@ impl Seen {
     }
 }
 
-/// Sends all fixtures, and what they do not have: a toolset, a tier, a stop sequence, a count.
+/// Sends all fixtures, and what they do not have: a toolset, a tier, a stop sequence, edits of the
+/// context, a count.
 fn everything_seen() -> Seen {
     let mut seen = Seen::default();
     for fixture in fixture::all() {
@@ -397,6 +398,7 @@ fn everything_seen() -> Seen {
         "model": "claude-test", "max_tokens": 100,
         "messages": [{"role": "user", "content": "q"}],
         "tools": [{"type": "computer_toolset_20260801"}],
+        "context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]},
     });
     let upstream = json!({"id": "c", "service_tier": "priority", "choices": [{
         "index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [

@@ -38,12 +38,8 @@ pub fn exception<'a>(
     fate: &'a str,
 ) -> (&'a str, Option<&'static str>) {
     match (name, field) {
-        ("ClearThinking20251015EditParam", "keep") if *value == "all" || value["type"] == "all" => {
-            ("dropped_silently", Some("clear_thinking that keeps all clears nothing"))
-        }
-        // Only as `keep`, where the note says: with keep "all", dropped silently.
-        ("AllThinkingTurnsParam", "type") => {
-            ("dropped_silently", Some("clear_thinking that keeps all clears nothing"))
+        (_, "edits" | "context_management") if value.to_string().contains("compact_20260112") => {
+            ("rejected", Some("Creole summarises no conversation"))
         }
         // A `file` part with a URL exists in no profile.
         ("URLPDFSourceParam", "url") => ("rejected", None),
@@ -246,6 +242,9 @@ pub fn mapped(case: &Case<'_>) -> Verdict {
     if note == "tool left out until it is referred to" {
         return defer_loading(case);
     }
+    if note == "edits of the context" {
+        return context_edit(case);
+    }
     if case.facts.to == "prompt_cache_breakpoint" {
         return cache_mark(case);
     }
@@ -360,6 +359,17 @@ fn top_level(case: &Case<'_>) -> Verdict {
         "betas" | "user_profile_id" | "workspace_id" => header(case),
         _ => Err("no rule".into()),
     }
+}
+
+/// What clears nothing of a short history changes nothing, and strict mode takes it too.
+fn context_edit(case: &Case<'_>) -> Verdict {
+    let plain = run(&(case.without)(), &Way::default());
+    for way in [Way::default(), Way::strict()] {
+        let sent = run(case.request, &way);
+        let same = sent.sent.is_some() && (sent.sent == plain.sent || case.facts.required);
+        need(same && sent.dropped().is_empty(), "the body without the edit", &sent)?;
+    }
+    Ok(())
 }
 
 /// Parameters of the SDKs that travel as headers: consumed, never sent on.

@@ -8,6 +8,7 @@
 )]
 
 mod beginnings;
+mod context;
 mod cuts;
 mod doors;
 mod endings;

@@ -9,6 +9,7 @@
     clippy::unwrap_used
 )]
 
+mod context;
 mod control;
 mod counted;
 mod files;

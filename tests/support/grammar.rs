@@ -300,7 +300,7 @@ impl Checker {
             reason_fits(delta, &self.kinds)?;
             count(&data["usage"], "output_tokens")?;
         } else {
-            self.rules.keys(data, &["type", "delta", "usage"], &[])?;
+            self.rules.keys(data, &["type", "delta", "usage"], &["context_management"])?;
             self.rules.keys(
                 delta,
                 &["stop_reason", "stop_sequence", "stop_details", "container"],
@@ -372,7 +372,7 @@ fn announced(message: &Value, rules: Rules) -> Result<(), String> {
             "container",
             "usage",
         ],
-        &["diagnostics"],
+        &["diagnostics", "context_management"],
     )?;
     constants(message)?;
     equals(message, "content", &serde_json::json!([]))?;

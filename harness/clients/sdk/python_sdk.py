@@ -336,6 +336,40 @@ def the_tool_runner_replays_its_thread(stream):
     assert last.stop_reason == "end_turn" and "sunny" in last.content[-1].text, last
 
 
+@both
+def old_results_are_cleared_and_the_prompt_keeps_its_beginning(stream):
+    forget()
+    of_uses = lambda value: {"type": "tool_uses", "value": value}
+    edit = {"type": "clear_tool_uses_20250919", "trigger": of_uses(3), "keep": of_uses(1)}
+    arguments = {
+        "model": MODEL, "max_tokens": 200, "tools": [WEATHER], "context_management": {"edits": [edit]},
+        "betas": ["context-management-2025-06-27"],
+    }
+    messages, cleared = [user("demo:turns 7")], []
+    while True:
+        if stream:
+            with client.beta.messages.stream(messages=messages, **arguments) as events:
+                message = events.get_final_message()
+        else:
+            message = client.beta.messages.create(messages=messages, **arguments)
+        applied = message.context_management.applied_edits
+        assert all(edit.cleared_input_tokens > 0 for edit in applied), applied
+        cleared.append(sum(edit.cleared_tool_uses for edit in applied))
+        call = message.content[-1]
+        if call.type != "tool_use":
+            break
+        result = {"type": "tool_result", "tool_use_id": call.id, "content": f"sunny {len(cleared)} " * 50}
+        messages += [{"role": "assistant", "content": message.content}, user([result])]
+    assert cleared == [0, 0, 0, 0, 3, 3, 3, 6], cleared
+    bodies = [body["messages"] for body in sent()]
+    for number, (before, after) in enumerate(zip(bodies, bodies[1:]), 1):
+        goes_on = after[:len(before)] == before
+        assert goes_on == (cleared[number] == cleared[number - 1]), (number, before, after)
+    del arguments["max_tokens"]
+    counted = client.beta.messages.count_tokens(messages=messages, **arguments)
+    assert counted.context_management.original_input_tokens > counted.input_tokens, counted
+
+
 @test
 def tokens_are_counted_and_models_listed():
     if not hasattr(client.messages, "count_tokens"):

@@ -34,7 +34,14 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
             let call = |(id, made): (&&'static str, &Made)| {
                 let (id, name) = (Str::plain(id), Str::plain(made.0));
                 let input = Raw::of(made.1);
-                Block::ToolUse(Box::new(ToolUse { at: 0, id, name, toolset: None, input }))
+                Block::ToolUse(Box::new(ToolUse {
+                    at: 0,
+                    id,
+                    name,
+                    toolset: None,
+                    input,
+                    cleared: false,
+                }))
             };
             turns.push(Turn::Assistant(IDS.iter().zip(&made).map(call).collect()));
             if system {
@@ -44,6 +51,7 @@ fn history() -> impl Strategy<Value = Vec<Turn<'static>>> {
                 id: Str::plain(id),
                 content: vec![text(made.2)],
                 is_error: made.3,
+                cleared: false,
             };
             let results = IDS.iter().zip(&made).map(result).collect();
             let items = match after {
@@ -74,8 +82,8 @@ proptest! {
 #[test]
 fn a_call_whose_result_comes_with_a_persons_words_does_not_count() {
     let (id, name) = (Str::plain("toolu_a"), Str::plain("look"));
-    let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
-    let result = ToolResult { id, content: vec![text("no")], is_error: true };
+    let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}"), cleared: false };
+    let result = ToolResult { id, content: vec![text("no")], is_error: true, cleared: false };
     let user = User { results: vec![result], items: vec![UserPart::Block(text("stop"))] };
     let turns = [Turn::Assistant(vec![Block::ToolUse(Box::new(call))]), Turn::User(user)];
     assert_eq!(last_reset(&turns, &mut |_| true), Start::News(2));
@@ -93,9 +101,9 @@ fn successes(made: &[(&'static str, &'static str)]) -> Vec<Turn<'static>> {
     let (id, mut turns) = (Str::plain("toolu_a"), Vec::new());
     for (name, said) in made {
         let name = Str::plain(name);
-        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}") };
+        let call = ToolUse { at: 0, id, name, toolset: None, input: Raw::of("{}"), cleared: false };
         turns.push(Turn::Assistant(vec![Block::ToolUse(Box::new(call))]));
-        let result = ToolResult { id, content: vec![text(said)], is_error: false };
+        let result = ToolResult { id, content: vec![text(said)], is_error: false, cleared: false };
         turns.push(Turn::User(User { results: vec![result], items: Vec::new() }));
     }
     turns

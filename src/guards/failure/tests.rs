@@ -8,7 +8,7 @@ fn failed(words: &str, is_error: bool, is_complete: Option<bool>) -> bool {
     let quoted = serde_json::to_string(words).unwrap();
     let text: Str<'_> = Reader::new(&quoted, 1).string().unwrap();
     let content = vec![Block::Text(Text { text, cached: false, cited: false })];
-    let result = ToolResult { id: Str::plain("t"), content, is_error };
+    let result = ToolResult { id: Str::plain("t"), content, is_error, cleared: false };
     is_failure(&result, || is_complete.unwrap())
 }
 
@@ -147,6 +147,11 @@ fn the_schema_decides_only_where_a_result_complains() {
     // The tool did its work with what it got.
     assert!(!failed("a.txt\nb.txt", false, None));
     let reference = Block::ToolReference(Str::plain("w"));
-    let result = ToolResult { id: Str::plain("t"), content: vec![reference], is_error: false };
+    let result = ToolResult {
+        id: Str::plain("t"),
+        content: vec![reference],
+        is_error: false,
+        cleared: false,
+    };
     assert!(!is_failure(&result, || false));
 }

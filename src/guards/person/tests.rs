@@ -16,7 +16,7 @@ fn escaped(raw: &'static str) -> UserPart<'static> {
 }
 
 fn result() -> ToolResult<'static> {
-    ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false }
+    ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false, cleared: false }
 }
 
 fn call() -> Turn<'static> {
@@ -27,6 +27,7 @@ fn call() -> Turn<'static> {
         name,
         toolset: None,
         input: json::Raw::of("{}"),
+        cleared: false,
     }))])
 }
 

@@ -10,7 +10,7 @@ fn same_result(left: &ToolResult<'_>, right: &ToolResult<'_>) -> bool {
 
 fn hash(name: &'static str, id: &'static str, input: &str) -> u64 {
     let (id, name) = (Str::plain(id), Str::plain(name));
-    of_call(&ToolUse { at: 0, id, name, toolset: None, input: Raw::of(input) })
+    of_call(&ToolUse { at: 0, id, name, toolset: None, input: Raw::of(input), cleared: false })
 }
 
 #[test]
@@ -99,7 +99,12 @@ fn calls_that_differ_are_not_the_same() {
 fn results_are_compared_by_what_they_say() {
     let result = |words: &'static str, is_error| {
         let text = Text { text: Str::plain(words), cached: false, cited: false };
-        ToolResult { id: Str::plain(words), content: vec![Block::Text(text)], is_error }
+        ToolResult {
+            id: Str::plain(words),
+            content: vec![Block::Text(text)],
+            is_error,
+            cleared: false,
+        }
     };
     assert!(same_result(&result("a", false), &result("a", false)));
     assert!(!same_result(&result("a", false), &result("b", false)));
@@ -127,7 +132,8 @@ fn results_are_compared_by_what_they_say() {
         [r#""a\n"#, r#""a\u000a"#].map(|text| text.to_owned() + &"x".repeat(70) + "\"").into();
     let read = |text| Reader::new(text, 1).string().unwrap();
     assert!(same_text(read(&left), read(&right)) && same_text(read(&right), read(&left)));
-    let empty = ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false };
+    let empty =
+        ToolResult { id: Str::plain("t"), content: Vec::new(), is_error: false, cleared: false };
     assert!(!same_result(&result("a", false), &empty));
 }
 
@@ -143,6 +149,7 @@ fn what_a_client_adds_to_a_result_makes_no_difference() {
             id: Str::plain("t"),
             content: texts.iter().map(block).collect(),
             is_error: false,
+            cleared: false,
         }
     };
     let reminder = r"\n\n<system-reminder>\nToken usage: 7/9; a < b\n</system-reminder>\n";
@@ -205,6 +212,7 @@ fn results_of_every_kind_are_the_same_if_they_say_the_same() {
         id: Str::plain("t"),
         content: vec![block],
         is_error: false,
+        cleared: false,
     };
     let results = blocks.map(of);
     for (at, left) in results.iter().enumerate() {

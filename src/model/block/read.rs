@@ -271,7 +271,7 @@ impl<'a> Source<'a, '_> {
             input = Some(Raw::of("{}"));
         }
         let input = required(input, "input")?;
-        Ok(Block::ToolUse(Box::new(ToolUse { at, id, name, toolset, input })))
+        Ok(Block::ToolUse(Box::new(ToolUse { at, id, name, toolset, input, cleared: false })))
     }
 
     fn tool_result(&mut self, at: usize) -> Read<Block<'a>> {
@@ -291,7 +291,7 @@ impl<'a> Source<'a, '_> {
             last.cached |= cached;
         }
         let id = required(id, "tool_use_id")?;
-        Ok(Block::ToolResult(Box::new(ToolResult { id, content, is_error })))
+        Ok(Block::ToolResult(Box::new(ToolResult { id, content, is_error, cleared: false })))
     }
 
     fn thinking(&mut self) -> Read<Block<'a>> {

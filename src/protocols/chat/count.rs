@@ -16,11 +16,13 @@ use crate::model::request_context::RequestContext;
 use crate::model::turn::Turn;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
+use crate::protocols::clearing;
 use crate::protocols::client::{ClientRequest, Purpose, Routed};
 use crate::protocols::decide::schema_in_words;
 use crate::protocols::upstream::{CountRequest, Translated};
 use crate::text::surrogates;
 use crate::tokens;
+use crate::tokens::counted::TokenCount;
 
 /// The members of a Chat Completions request that a chat template reads.
 const TEMPLATE_MEMBERS: [&str; 6] =
@@ -55,15 +57,16 @@ pub(super) fn path(upstream: &Upstream) -> Option<String> {
 }
 
 /// Estimates the input tokens of a request.
-pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<u64, Error> {
+pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
     let mut warnings = Warnings::new(client.config.settings.strict);
     client.read(Purpose::Count, &mut warnings, |routed, _| {
         let Routed { mut request, upstream, model, .. } = routed;
         let marks = Marks::new(client.config, upstream, model);
+        let cleared = clearing::clear(&mut request, &upstream.profile);
         let mut estimated = tokens::estimate_carefully(&request);
         estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
         sent_reasoning(&mut request, &upstream.profile, &marks, |text| estimated.add(text));
-        Ok(estimated.sum())
+        Ok(TokenCount::new(estimated.sum(), cleared))
     })
 }
 
@@ -121,6 +124,7 @@ fn text_of(
 ) -> Option<(String, u64)> {
     let depth_max = client.config.settings.depth_max;
     let mut request = Request::read(client.body, depth_max, warnings).ok()?;
+    clearing::clear(&mut request, profile);
     let (mut text, estimated) = tokens::text(&request);
     let marks =
         Marks { upstream: context.upstream_mark.clone(), model: context.model_mark.clone() };

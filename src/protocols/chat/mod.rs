@@ -12,6 +12,7 @@ use crate::config::{Settings, Upstream};
 use crate::error::Error;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
+use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 use read_answer::ChatReader;
 
@@ -32,7 +33,7 @@ impl UpstreamProtocol for Chat {
         write_request::write_request(client, Purpose::Answer, refused, warnings)
     }
 
-    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error> {
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
         count::estimate(client)
     }
 

@@ -5,7 +5,7 @@ use crate::config::{Config, Upstream};
 use crate::dialect::profile::{InferenceGeo, ResponseFormat};
 use crate::error::Error;
 use crate::headers::{Header, Headers};
-use crate::json::Reader;
+use crate::model::context_management::ContextManagement;
 use crate::model::tool::ChoiceMode;
 use crate::model::{Block, Message, Request, Role, ThinkingMode};
 use crate::observe::warning::Warnings;
@@ -45,11 +45,12 @@ pub(crate) fn request<'c>(
             return Err(Error::unsupported(name));
         }
     }
+    edits(&request.context_management, warnings.strict())?;
     if warnings.strict() && headers.value("anthropic-version") == Some(NEWEST_VERSION) {
         newest(request)?;
     }
     for (present, name) in [
-        (request.context_management.is_some_and(edits_something), "context_management"),
+        (request.context_management.has_unknown, "context_management"),
         (request.fallbacks, "fallbacks"),
         (request.fallback_credit_token, "fallback_credit_token"),
         (request.task_budget, "output_config.task_budget"),
@@ -112,54 +113,19 @@ fn newest(request: &Request<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether `context_management` would change what the model sees. Claude Code always asks to keep
-/// all thinking, which changes nothing.
-fn edits_something(context_management: &str) -> bool {
-    // The text was read once before: what cannot be read as edits is not one that is known.
-    edits(context_management).unwrap_or(true)
-}
-
-fn edits(context_management: &str) -> Option<bool> {
-    let mut reader = Reader::of(context_management);
-    reader.begin_object().ok()?;
-    let mut any = false;
-    while let Some(key) = reader.next_key().ok()? {
-        if reader.null().ok()? {
-            continue;
-        }
-        if key != "edits" {
-            reader.skip().ok()?;
-            continue;
-        }
-        reader.begin_array().ok()?;
-        while reader.next_element().ok()? {
-            let edit = reader.skip().ok()?;
-            any = any || !keeps_all_thinking(edit);
-        }
+/// Of the edits of the context, what cannot be done.
+fn edits(management: &ContextManagement<'_>, strict: bool) -> Result<(), Error> {
+    if let Some(at) = management.compaction_at {
+        let path = format!("context_management.edits[{at}]");
+        return Err(Error::unsupported_kind(&path, "compact_20260112"));
     }
-    Some(any)
-}
-
-fn keeps_all_thinking(edit: &str) -> bool {
-    let mut reader = Reader::of(edit);
-    let (mut clears_thinking, mut all) = (false, false);
-    let mut read = || {
-        reader.begin_object().ok()?;
-        while let Some(key) = reader.next_key().ok()? {
-            let value = reader.skip().ok()?;
-            match key.decode().as_ref() {
-                "type" => clears_thinking = value == "\"clear_thinking_20251015\"",
-                "keep" => {
-                    let compact: String =
-                        value.chars().filter(|letter| !letter.is_whitespace()).collect();
-                    all = compact == "\"all\"" || compact == "{\"type\":\"all\"}";
-                }
-                _ => {}
-            }
-        }
-        Some(())
-    };
-    read().is_some() && clears_thinking && all
+    if strict && management.thinking_is_late {
+        return Err(Error::invalid(
+            "context_management: `clear_thinking_20251015` must be the first strategy in \
+             `context_management.edits` when provided",
+        ));
+    }
+    Ok(())
 }
 
 /// What no upstream can answer, strict or not.

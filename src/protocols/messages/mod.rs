@@ -18,6 +18,7 @@ use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
 use crate::text::surrogates;
 use crate::tokens;
+use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 use relay_answer::MessagesRelay;
 
@@ -46,7 +47,7 @@ impl UpstreamProtocol for Messages {
         relay::write_request(client, refused, warnings)
     }
 
-    fn estimate(&self, client: &ClientRequest<'_>) -> Result<u64, Error> {
+    fn estimate(&self, client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
         if !relay::takes(client) {
             let mut warnings = Warnings::new(client.config.settings.strict);
             return Err(client.refusal(Purpose::Count, &mut warnings));
@@ -55,11 +56,12 @@ impl UpstreamProtocol for Messages {
         // It takes what cannot be served here, and what is too new to be read.
         let read =
             Request::read(&body, client.config.settings.depth_max, &mut Warnings::new(false));
-        match read {
-            Ok(request) => Ok(tokens::estimate_carefully(&request).sum()),
-            Err(error) if error.is_too_many() => Err(error),
-            Err(_) => Ok(tokens::tokens_of(client.body.len() as u64)),
-        }
+        let input = match read {
+            Ok(request) => tokens::estimate_carefully(&request).sum(),
+            Err(error) if error.is_too_many() => return Err(error),
+            Err(_) => tokens::tokens_of(client.body.len() as u64),
+        };
+        Ok(TokenCount::new(input, None))
     }
 
     fn count_path(&self, upstream: &Upstream) -> Option<String> {

@@ -10,11 +10,13 @@ use crate::json::{Reader, Writer};
 use crate::model::turn::Turn;
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
+use crate::protocols::clearing;
 use crate::protocols::client::{ClientRequest, Purpose, Routed};
 use crate::protocols::decide::schema_in_words;
 use crate::protocols::upstream::{CountRequest, Translated};
 use crate::text::surrogates;
 use crate::tokens;
+use crate::tokens::counted::TokenCount;
 
 /// The members of a request that the endpoint takes.
 const COUNTED: [&str; 8] = [
@@ -35,15 +37,16 @@ pub(super) fn path(upstream: &Upstream) -> Option<String> {
 }
 
 /// Estimates the input tokens of a request.
-pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<u64, Error> {
+pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
     let mut warnings = Warnings::new(client.config.settings.strict);
     client.read(Purpose::Count, &mut warnings, |routed, _| {
         let Routed { mut request, upstream, model, .. } = routed;
         let marks = Marks::new(client.config, upstream, model);
+        let cleared = clearing::clear(&mut request, &upstream.profile);
         let mut estimated = tokens::estimate_carefully(&request);
         estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
         let reasoning = tokens_of(sent_reasoning(&mut request, upstream, &marks));
-        Ok(estimated.sum().saturating_add(reasoning))
+        Ok(TokenCount::new(estimated.sum().saturating_add(reasoning), cleared))
     })
 }
 

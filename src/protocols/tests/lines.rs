@@ -10,7 +10,7 @@ use crate::model::request_context::{Refusable, RequestContext};
 use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
 use crate::protocols::client::{ClientRequest, Purpose};
-use crate::protocols::{CountRequest, Refused, Translated, UpstreamProtocol};
+use crate::protocols::{CountRequest, Refused, TokenCount, Translated, UpstreamProtocol};
 
 /// Upstreams that speak lines.
 pub(crate) struct Lines;
@@ -49,8 +49,8 @@ impl UpstreamProtocol for Lines {
         *refused == Refused::Parameter(Parameter::Sampling)
     }
 
-    fn estimate(&self, _client: &ClientRequest<'_>) -> Result<u64, Error> {
-        Ok(0)
+    fn estimate(&self, _client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
+        Ok(TokenCount { input: 0, original: None })
     }
 
     fn count_path(&self, _upstream: &Upstream) -> Option<String> {

@@ -295,10 +295,16 @@ impl<'a> SentMessages<'a> {
                 name: Str::default(),
                 toolset: None,
                 input: Raw::of(part.raw),
+                cleared: false,
             })),
             BlockKind::Result(id) => {
                 let content = vec![text];
-                Block::ToolResult(Box::new(ToolResult { id, content, is_error: false }))
+                Block::ToolResult(Box::new(ToolResult {
+                    id,
+                    content,
+                    is_error: false,
+                    cleared: false,
+                }))
             }
             BlockKind::Neither | BlockKind::OwnThinking | BlockKind::EmptyText => text,
         }

@@ -4,6 +4,7 @@
 //! each of them writes.
 
 use crate::json::{Writer, quote};
+use crate::model::context_management::Cleared;
 use crate::model::counts::Counts;
 use crate::model::event::Stop;
 
@@ -43,6 +44,7 @@ pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
         write_searches(stop.searches, &mut json);
     }
     json.end_object();
+    write_cleared(stop.cleared, &mut json);
     json.end_object();
 }
 
@@ -60,6 +62,7 @@ pub(super) fn write_message(id: &str, content: &[u8], stop: &Stop<'_>, out: &mut
     json.key("diagnostics").null();
     json.key("usage");
     write_usage(stop, &mut json);
+    write_cleared(stop.cleared, &mut json);
     json.end_object();
 }
 
@@ -120,6 +123,28 @@ fn write_searches(searches: u64, json: &mut Writer<'_>) {
     json.key("web_search_requests").u64(searches);
     json.key("web_fetch_requests").u64(0);
     json.end_object();
+}
+
+/// What was cleared of the history, where the client asked for that.
+fn write_cleared(cleared: Option<Cleared>, json: &mut Writer<'_>) {
+    let Some(cleared) = cleared else { return };
+    json.key("context_management").begin_object().key("applied_edits").begin_array();
+    for (kind, what, count, tokens) in [
+        (
+            "clear_thinking_20251015",
+            "cleared_thinking_turns",
+            cleared.thinking_turns,
+            cleared.thinking_tokens,
+        ),
+        ("clear_tool_uses_20250919", "cleared_tool_uses", cleared.tool_uses, cleared.tool_tokens),
+    ] {
+        if count > 0 {
+            json.begin_object().kind(kind);
+            json.key(what).u64(count).key("cleared_input_tokens").u64(tokens);
+            json.end_object();
+        }
+    }
+    json.end_array().end_object();
 }
 
 fn write_details(counts: &Counts, json: &mut Writer<'_>) {

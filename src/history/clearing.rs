@@ -1,0 +1,312 @@
+//! Results of old tool uses, and old thinking, that the client asks to have cleared (`context_management.edits`).
+//!
+//! What is cleared depends on the request alone, and grows only at its end: the edits are made as if each request of
+//! the conversation were seen in turn. Before each answer of the assistant stood a request, which had all that is
+//! before the answer. If that exceeds the trigger, without what was cleared before, all tool uses but the last ones are
+//! cleared at once. Then nothing changes until the trigger is exceeded again. So two requests of a conversation agree
+//! in what both have, unless the later one clears, and an upstream finds its cached prompt.
+//!
+//! Results are marked first and cleared when guards have seen them: failures are counted over the whole history.
+
+use crate::json::{Raw, Str};
+use crate::model::context_management::{
+    ClearToolUses, Cleared, ContextManagement, Inputs, Trigger,
+};
+use crate::model::turn::{Turn, UserPart};
+use crate::model::{Block, Message, Role, Text, ToolResult, ToolUse};
+use crate::text::names::Names;
+
+/// What the model reads in place of a result.
+pub(crate) const RESULT_CLEARED: &str = "[This old tool result was cleared to save space.]";
+/// What the model reads in place of what a tool of a server gave, as JSON.
+const RESULT_CLEARED_JSON: &str = "\"[This old tool result was cleared to save space.]\"";
+
+/// How tokens are counted.
+pub(crate) trait Tokens {
+    /// Tokens before the first message.
+    fn before_messages(&self) -> u64;
+    /// Tokens of a whole message.
+    fn of_message(&self, blocks: &[Block<'_>]) -> u64;
+    /// Tokens of a block; none of thinking.
+    fn of_block(&self, block: &Block<'_>) -> u64;
+    /// Tokens of a text.
+    fn of_text(&self, text: Str<'_>) -> u64;
+}
+
+/// Where a block stands: its message, and its place there.
+type Place = (usize, usize);
+
+/// A tool use that may be cleared.
+struct Use {
+    call: Place,
+    result: Option<Place>,
+    clears_input: bool,
+}
+
+/// Takes old thinking out of the messages, and marks the tool uses that [`clear`] will clear.
+pub(crate) fn mark(
+    messages: &mut [Message<'_>],
+    edits: &ContextManagement<'_>,
+    tokens: &impl Tokens,
+) -> Cleared {
+    let mut cleared = Cleared::default();
+    if let Some(kept) = edits.thinking_kept {
+        clear_thinking(messages, kept, tokens, &mut cleared);
+    }
+    if let Some(edit) = &edits.tool_uses {
+        let uses = ToolUses::new(messages, edit, tokens).find();
+        for tool_use in uses.iter().filter(|tool_use| tool_use.result.is_some()) {
+            cleared.tool_uses = cleared.tool_uses.saturating_add(1);
+            cleared.tool_tokens =
+                cleared.tool_tokens.saturating_add(tokens_of(messages, tool_use, tokens));
+            mark_use(messages, tool_use);
+        }
+    }
+    cleared
+}
+
+/// Clears the marked results and inputs.
+pub(crate) fn clear(turns: &mut [Turn<'_>]) {
+    for turn in turns {
+        match turn {
+            Turn::User(user) => {
+                user.results.iter_mut().for_each(clear_result);
+                for item in &mut user.items {
+                    match item {
+                        UserPart::Orphan(result) => clear_result(result),
+                        UserPart::Done(done) => {
+                            clear_input(&mut done.0);
+                            clear_result(&mut done.1);
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Turn::Assistant(blocks) => blocks.iter_mut().for_each(clear_block),
+            Turn::System(_) => {}
+        }
+    }
+}
+
+/// Clears the marked blocks of messages that no guard looks at.
+pub(crate) fn clear_messages(messages: &mut [Message<'_>]) {
+    messages.iter_mut().flat_map(|message| &mut message.content).for_each(clear_block);
+}
+
+fn clear_block(block: &mut Block<'_>) {
+    match block {
+        Block::ToolUse(call) => clear_input(call),
+        Block::ToolResult(result) => clear_result(result),
+        _ => {}
+    }
+}
+
+fn clear_result(result: &mut ToolResult<'_>) {
+    if result.cleared {
+        let cached = result.content.iter().any(is_cached);
+        let text = Text { text: Str::plain(RESULT_CLEARED), cached, cited: false };
+        result.content = vec![Block::Text(text)];
+    }
+}
+
+fn is_cached(block: &Block<'_>) -> bool {
+    matches!(block, Block::Text(text) if text.cached)
+}
+
+fn clear_input(call: &mut ToolUse<'_>) {
+    if call.cleared {
+        call.input = Raw::of("{}");
+    }
+}
+
+/// Takes the thinking out of all turns of the assistant but the last `kept` that have some. A turn is all that the
+/// assistant does between two messages of a person.
+fn clear_thinking(
+    messages: &mut [Message<'_>],
+    kept: u64,
+    tokens: &impl Tokens,
+    cleared: &mut Cleared,
+) {
+    let (mut turns, mut counts) = (0u64, true);
+    for message in messages.iter_mut().rev() {
+        if is_of_person(message) {
+            counts = true;
+        }
+        let thinks = |block: &&mut Block<'_>| {
+            matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_))
+        };
+        for block in message.content.iter_mut().filter(thinks) {
+            turns = turns.saturating_add(u64::from(std::mem::take(&mut counts)));
+            if turns <= kept {
+                continue;
+            }
+            if let Block::Thinking { thinking, .. } = block {
+                let tokens = tokens.of_text(*thinking);
+                cleared.thinking_tokens = cleared.thinking_tokens.saturating_add(tokens);
+            }
+            // Nobody reads it, and the message stays as many blocks.
+            *block = Block::Note;
+        }
+    }
+    cleared.thinking_turns = turns.saturating_sub(kept);
+}
+
+fn is_of_person(message: &Message<'_>) -> bool {
+    let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
+    message.role == Role::User && !message.content.iter().any(is_result)
+}
+
+/// The tool uses of a conversation, message by message.
+struct ToolUses<'m, 'a, 'e, T> {
+    messages: &'m [Message<'a>],
+    edit: &'e ClearToolUses<'a>,
+    tokens: &'e T,
+    /// All that may be cleared, in their order.
+    uses: Vec<Use>,
+    /// The place of the last use with an id.
+    ids: Names<'a, usize>,
+    /// So many of them are before the answer that came last: the model has seen what became of them.
+    seen: usize,
+    /// So many are cleared, and so many were looked at.
+    cleared: usize,
+    looked_at: usize,
+    /// Tokens of those that were looked at and not cleared.
+    clearable: u64,
+    /// Tokens up to here, without what is cleared.
+    input: u64,
+}
+
+impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
+    fn new(messages: &'m [Message<'a>], edit: &'e ClearToolUses<'a>, tokens: &'e T) -> Self {
+        Self {
+            messages,
+            edit,
+            tokens,
+            uses: Vec::new(),
+            ids: Names::default(),
+            seen: 0,
+            cleared: 0,
+            looked_at: 0,
+            clearable: 0,
+            input: 0,
+        }
+    }
+
+    /// Those that are cleared.
+    fn find(mut self) -> Vec<Use> {
+        let counts_tokens = matches!(self.edit.trigger, Trigger::InputTokens(_));
+        if counts_tokens {
+            self.input = self.tokens.before_messages();
+        }
+        let mut answers = false;
+        for (at, message) in self.messages.iter().enumerate() {
+            if message.role == Role::Assistant && !std::mem::replace(&mut answers, true) {
+                self.request();
+                self.seen = self.uses.len();
+            }
+            answers &= message.role != Role::User;
+            for (number, block) in message.content.iter().enumerate() {
+                self.add((at, number), block);
+            }
+            if counts_tokens {
+                let tokens = self.tokens.of_message(&message.content);
+                self.input = self.input.saturating_add(tokens);
+            }
+        }
+        self.request();
+        self.uses.truncate(self.cleared);
+        self.uses
+    }
+
+    fn add(&mut self, at: Place, block: &Block<'a>) {
+        match block {
+            Block::ToolUse(call) => {
+                let name = call.name.decode();
+                if self.edit.exclude_tools.contains(&name) {
+                    return;
+                }
+                let clears_input = match &self.edit.inputs {
+                    Inputs::Kept => false,
+                    Inputs::Cleared => true,
+                    Inputs::Of(names) => names.contains(&name),
+                };
+                self.ids.insert(call.id.decode(), self.uses.len());
+                self.uses.push(Use { call: at, result: None, clears_input });
+            }
+            Block::ToolResult(result) => {
+                let place = self.ids.get(&result.id.decode()).copied();
+                self.set_result(place, at);
+            }
+            Block::ServerToolUse { name, .. }
+                if !self.edit.exclude_tools.contains(&name.decode()) =>
+            {
+                self.uses.push(Use { call: at, result: None, clears_input: false });
+            }
+            // What a search of tools found must stay.
+            Block::ServerToolResult { tool_search: false, .. } => {
+                let is_here = |last: &Use| last.call.0 == at.0 && self.is_of_server(last);
+                let last = self.uses.len().checked_sub(1);
+                self.set_result(last.filter(|_| self.uses.last().is_some_and(is_here)), at);
+            }
+            _ => {}
+        }
+    }
+
+    fn is_of_server(&self, tool_use: &Use) -> bool {
+        matches!(block_at(self.messages, tool_use.call), Some(Block::ServerToolUse { .. }))
+    }
+
+    fn set_result(&mut self, place: Option<usize>, at: Place) {
+        if let Some(tool_use) = place.and_then(|place| self.uses.get_mut(place)) {
+            tool_use.result.get_or_insert(at);
+        }
+    }
+
+    /// Clears what a request clears that ends here.
+    fn request(&mut self) {
+        let keep = usize::try_from(self.edit.keep).unwrap_or(usize::MAX);
+        let end = self.uses.len().saturating_sub(keep).min(self.seen);
+        while self.looked_at < end {
+            if let Some(tool_use) = self.uses.get(self.looked_at) {
+                let tokens = tokens_of(self.messages, tool_use, self.tokens);
+                self.clearable = self.clearable.saturating_add(tokens);
+            }
+            self.looked_at = self.looked_at.saturating_add(1);
+        }
+        let is_triggered = match self.edit.trigger {
+            Trigger::InputTokens(most) => self.input > most,
+            Trigger::ToolUses(most) => self.uses.len().saturating_sub(self.cleared) as u64 > most,
+        };
+        if is_triggered && self.clearable >= self.edit.clear_at_least {
+            self.cleared = self.looked_at;
+            self.input = self.input.saturating_sub(std::mem::take(&mut self.clearable));
+        }
+    }
+}
+
+fn block_at<'m, 'a>(messages: &'m [Message<'a>], at: Place) -> Option<&'m Block<'a>> {
+    messages.get(at.0)?.content.get(at.1)
+}
+
+/// The tokens that are saved by clearing a tool use.
+fn tokens_of(messages: &[Message<'_>], tool_use: &Use, tokens: &impl Tokens) -> u64 {
+    let Some(result) = tool_use.result.and_then(|at| block_at(messages, at)) else { return 0 };
+    let words = tokens.of_text(Str::plain(RESULT_CLEARED));
+    let result = tokens.of_block(result).saturating_sub(words);
+    let input = block_at(messages, tool_use.call).filter(|_| tool_use.clears_input);
+    result.saturating_add(input.map_or(0, |call| tokens.of_block(call)))
+}
+
+fn mark_use(messages: &mut [Message<'_>], tool_use: &Use) {
+    let places = [Some(tool_use.call).filter(|_| tool_use.clears_input), tool_use.result];
+    for (at, number) in places.into_iter().flatten() {
+        let block = messages.get_mut(at).and_then(|message| message.content.get_mut(number));
+        match block {
+            Some(Block::ToolUse(call)) => call.cleared = true,
+            Some(Block::ToolResult(result)) => result.cleared = true,
+            // Guards do not look at those.
+            Some(Block::ServerToolResult { content, .. }) => *content = RESULT_CLEARED_JSON,
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! `context_management`: what of a request's history the model does not get to see, and what was cleared of it.
+
+use super::source::{Read, Source, bad_tag, required};
+use crate::json::{self, Str, ValueKind};
+use crate::model::limits::Many;
+use crate::text::names::NameSet;
+
+/// Tokens of input from which tool uses are cleared, where the edit does not say.
+const TRIGGER_TOKENS: u64 = 100_000;
+/// Tool uses that are kept, where the edit does not say.
+const KEPT_TOOL_USES: u64 = 3;
+
+/// The edits that a request asks for. Of two of one type the last one counts.
+#[derive(Debug, Default)]
+pub(crate) struct ContextManagement<'a> {
+    /// Thinking stays in so many of the assistant's last turns (`clear_thinking_20251015`); `None`: in all.
+    pub thinking_kept: Option<u64>,
+    /// `clear_tool_uses_20250919`
+    pub tool_uses: Option<ClearToolUses<'a>>,
+    /// Where `compact_20260112` stands among the edits.
+    pub compaction_at: Option<usize>,
+    /// Thinking is cleared by an edit that is not the first.
+    pub thinking_is_late: bool,
+    /// An edit of a type that this version does not know.
+    pub has_unknown: bool,
+}
+
+/// `clear_tool_uses_20250919`
+#[derive(Debug)]
+pub(crate) struct ClearToolUses<'a> {
+    /// More than this clears.
+    pub trigger: Trigger,
+    /// So many of the last tool uses stay.
+    pub keep: u64,
+    /// Nothing is cleared as long as it would be fewer tokens.
+    pub clear_at_least: u64,
+    /// The tools whose uses always stay.
+    pub exclude_tools: NameSet<'a>,
+    /// The tools whose inputs are cleared, too.
+    pub inputs: Inputs<'a>,
+}
+
+/// What clears tool uses, when there is more of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trigger {
+    /// Tokens of the request.
+    InputTokens(u64),
+    /// Tool uses that are not cleared yet.
+    ToolUses(u64),
+}
+
+/// `clear_tool_inputs`
+#[derive(Debug)]
+pub(crate) enum Inputs<'a> {
+    /// Inputs of no tool.
+    Kept,
+    /// Inputs of every tool.
+    Cleared,
+    /// Inputs of these tools.
+    Of(NameSet<'a>),
+}
+
+/// What was cleared of a request, with estimates of its tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cleared {
+    /// Turns of the assistant that lost their thinking.
+    pub thinking_turns: u64,
+    /// Tokens of that thinking.
+    pub thinking_tokens: u64,
+    /// Tool uses that lost their result.
+    pub tool_uses: u64,
+    /// Tokens of these results, and of inputs.
+    pub tool_tokens: u64,
+}
+
+impl Cleared {
+    /// All tokens that were cleared.
+    #[must_use]
+    pub fn tokens(&self) -> u64 {
+        self.thinking_tokens.saturating_add(self.tool_tokens)
+    }
+}
+
+impl ContextManagement<'_> {
+    /// Whether an edit can change what the model sees. Claude Code always asks to keep all thinking, which changes
+    /// nothing.
+    pub(crate) fn clears(&self) -> bool {
+        self.thinking_kept.is_some() || self.tool_uses.is_some()
+    }
+}
+
+impl Default for ClearToolUses<'_> {
+    fn default() -> Self {
+        Self {
+            trigger: Trigger::InputTokens(TRIGGER_TOKENS),
+            keep: KEPT_TOOL_USES,
+            clear_at_least: 0,
+            exclude_tools: NameSet::default(),
+            inputs: Inputs::Kept,
+        }
+    }
+}
+
+impl<'a> Source<'a, '_> {
+    /// The value of `context_management`.
+    pub(super) fn context_management(&mut self) -> Read<ContextManagement<'a>> {
+        let mut management = ContextManagement::default();
+        self.object(|source, key| {
+            if key != "edits" {
+                return Ok(false);
+            }
+            let mut at = 0usize;
+            source.array(Many::Fields, |source| {
+                source.edit(at, &mut management)?;
+                at = at.saturating_add(1);
+                Ok(())
+            })?;
+            Ok(true)
+        })?;
+        Ok(management)
+    }
+
+    fn edit(&mut self, at: usize, management: &mut ContextManagement<'a>) -> Read<()> {
+        match self.tag()?.decode().as_ref() {
+            "clear_thinking_20251015" => {
+                management.thinking_is_late |= at > 0;
+                management.thinking_kept = self.clear_thinking()?;
+            }
+            "clear_tool_uses_20250919" => management.tool_uses = Some(self.clear_tool_uses()?),
+            "compact_20260112" => {
+                management.compaction_at = Some(at);
+                self.skip()?;
+            }
+            _ => {
+                management.has_unknown = true;
+                self.skip()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives how many turns keep their thinking, where not all do.
+    fn clear_thinking(&mut self) -> Read<Option<u64>> {
+        let mut kept = None;
+        self.tagged(|source, key| {
+            if key != "keep" {
+                return Ok(false);
+            }
+            kept = match source.reader.kind()? {
+                ValueKind::String => {
+                    let start = source.reader.clone();
+                    if source.reader.string()? != "all" {
+                        source.reader = start;
+                        return Err(json::Error::value("Input should be 'all'"));
+                    }
+                    None
+                }
+                _ if source.tag()? == "all" => source.skip().map(|_| None)?,
+                _ => Some(source.amount(&["thinking_turns"], 1)?.1),
+            };
+            Ok(true)
+        })?;
+        Ok(kept)
+    }
+
+    fn clear_tool_uses(&mut self) -> Read<ClearToolUses<'a>> {
+        let mut edit = ClearToolUses::default();
+        self.tagged(|source, key| {
+            match key {
+                "trigger" => {
+                    let (kind, value) = source.amount(&["input_tokens", "tool_uses"], 1)?;
+                    edit.trigger = match kind {
+                        0 => Trigger::InputTokens(value),
+                        _ => Trigger::ToolUses(value),
+                    };
+                }
+                "keep" => edit.keep = source.amount(&["tool_uses"], 0)?.1,
+                "clear_at_least" => edit.clear_at_least = source.amount(&["input_tokens"], 0)?.1,
+                "exclude_tools" => edit.exclude_tools = source.names()?,
+                "clear_tool_inputs" if source.reader.kind()? == ValueKind::Array => {
+                    edit.inputs = Inputs::Of(source.names()?);
+                }
+                "clear_tool_inputs" => {
+                    edit.inputs =
+                        if source.reader.bool()? { Inputs::Cleared } else { Inputs::Kept };
+                }
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(edit)
+    }
+
+    /// `{"type": …, "value": …}`: which of `kinds` it is, and the value, which is not below `least`.
+    fn amount(&mut self, kinds: &[&str], least: u64) -> Read<(usize, u64)> {
+        let tag = self.tag()?;
+        let Some(kind) = kinds.iter().position(|kind| tag == **kind) else {
+            return Err(bad_tag(tag, &["'", &kinds.join("', '"), "'"].concat()));
+        };
+        let mut value = None;
+        self.tagged(|source, key| {
+            if key != "value" {
+                return Ok(false);
+            }
+            let start = source.reader.clone();
+            source.whole_number(&mut value)?;
+            if value < Some(least) {
+                source.reader = start;
+                let words = format!("Input should be greater than or equal to {least}");
+                return Err(json::Error::value(words));
+            }
+            Ok(true)
+        })?;
+        Ok((kind, required(value, "value")?))
+    }
+
+    fn names(&mut self) -> Read<NameSet<'a>> {
+        let mut names = NameSet::default();
+        self.array(Many::Fields, |source| {
+            let name: Str<'a> = source.reader.string()?;
+            names.add(name.decode());
+            Ok(())
+        })?;
+        Ok(names)
+    }
+}

@@ -1,0 +1,37 @@
+//! Careful estimates of parts of a request.
+
+use super::{Count, Texts};
+use crate::history::clearing::Tokens;
+use crate::json::Str;
+use crate::model::tool::ToolDefinition;
+use crate::model::{Block, Text};
+
+/// Estimates of a request with this beginning.
+pub(crate) struct Parts<'r, 'a> {
+    pub(crate) system: &'r [Text<'a>],
+    pub(crate) tools: &'r [ToolDefinition<'a>],
+}
+
+impl Tokens for Parts<'_, '_> {
+    fn before_messages(&self) -> u64 {
+        counted(|count| count.before_messages(self.system, self.tools))
+    }
+
+    fn of_message(&self, content: &[Block<'_>]) -> u64 {
+        counted(|count| count.message(content))
+    }
+
+    fn of_block(&self, block: &Block<'_>) -> u64 {
+        counted(|count| count.blocks(std::slice::from_ref(block)))
+    }
+
+    fn of_text(&self, text: Str<'_>) -> u64 {
+        counted(|count| count.text(text))
+    }
+}
+
+fn counted(add: impl FnOnce(&mut Count<'static>)) -> u64 {
+    let mut count = Count { texts: Texts::Letters(0), tokens: 0 };
+    add(&mut count);
+    count.sum()
+}
