@@ -35,11 +35,31 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 }
 
 /// Where cargo keeps what it downloads.
-pub(crate) fn cargo_home() -> Result<PathBuf> {
+fn cargo_home() -> Result<PathBuf> {
     match std::env::var_os("CARGO_HOME") {
         Some(folder) => Ok(folder.into()),
         None => Ok(std::env::home_dir().context("this user has no home folder")?.join(".cargo")),
     }
+}
+
+/// A folder in which cargo has unpacked the crates of a registry.
+pub(crate) struct Registry {
+    pub(crate) path: PathBuf,
+    /// Whether the registry is a folder of this machine.
+    pub(crate) is_local: bool,
+}
+
+/// The registries that cargo has unpacked crates of, in an order that does not change.
+pub(crate) fn registries() -> Result<Vec<Registry>> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(cargo_home()?.join("registry/src")).into_iter().flatten() {
+        let folder = folder?;
+        // Its name is the registry's host and a hash; a folder of this machine has no host.
+        let is_local = folder.file_name().to_string_lossy().starts_with('-');
+        found.push(Registry { path: folder.path(), is_local });
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
 }
 
 /// What cargo tells the program that it runs is not meant for those that this one starts.

@@ -159,15 +159,12 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
 
 /// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
 pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
-    let cargo = match std::env::var_os("CARGO_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => std::env::home_dir().context("this user has no home folder")?.join(".cargo"),
-    };
     let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
-    let sources = cargo.join("registry/src");
-    // A folder for each registry, whose name is a hash of its address.
-    for registry in fs::read_dir(&sources).into_iter().flatten().flatten() {
-        flags.push(format!("--remap-path-prefix={}=/crates", registry.path().display()));
+    for registry in workspace::registries()? {
+        // Other flags would compile all anew, and packing the crates makes folders of this machine.
+        if !registry.is_local {
+            flags.push(format!("--remap-path-prefix={}=/crates", registry.path.display()));
+        }
     }
     let flags = serde_json::to_string(&flags)?;
     // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
