@@ -9,15 +9,22 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package};
 
+/// The variable that names the workspace where it is a copy of the one that this program was built in.
+pub(crate) const ROOT: &str = "CREOLE_ROOT";
+
 /// The folder of the workspace.
 pub(crate) fn root() -> PathBuf {
+    std::env::var_os(ROOT).map_or_else(home, PathBuf::from)
+}
+
+fn home() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
-/// What is installed for this project alone: Envoy, logs.
+/// What is installed for this project alone: Envoy, logs. A copy has none of its own.
 pub(crate) fn own() -> PathBuf {
-    root().join(".creole")
+    home().join(".creole")
 }
 
 /// The file that a variable names, else a new one. Tests that run side by side must not build the files that the others

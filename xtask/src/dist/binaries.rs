@@ -126,11 +126,14 @@ impl Target {
     }
 }
 
-/// The binary for a target: the one in the folder that `CREOLE_BINARIES` names (`TRIPLE/creole`), else a new one.
+/// The variable that names a folder of finished ones: `TRIPLE/creole`.
+pub(super) const FINISHED: &str = "CREOLE_BINARIES";
+
+/// The binary for a target: a finished one, else a new one.
 pub(crate) fn built(target: &Target) -> Result<PathBuf> {
-    if let Some(folder) = std::env::var_os("CREOLE_BINARIES") {
+    if let Some(folder) = std::env::var_os(FINISHED) {
         let found = Path::new(&folder).join(target.triple).join(target.file);
-        ensure!(found.is_file(), "CREOLE_BINARIES: there is no {}", found.display());
+        ensure!(found.is_file(), "{FINISHED}: there is no {}", found.display());
         return Ok(found);
     }
     build(target, &workspace::root(), &workspace::root().join("target"))
