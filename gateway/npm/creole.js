@@ -32,8 +32,12 @@ const child = spawn(file, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(`${file} does not start: ${error.message}`));
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) {
-  // A terminal sends the signals of its keys to the program, too, which takes two at once for one.
-  process.on(signal, () => windows || child.kill(signal));
+  process.on(signal, () => {
+    // A terminal sends the signals of its keys to the program, too. A second one would cut its streams.
+    const key = signal === "SIGINT" || signal === "SIGQUIT";
+    const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
+    if (!windows && !(key && terminal)) child.kill(signal);
+  });
 }
 
 child.on("exit", (code, signal) => {

@@ -2,14 +2,8 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::Notify;
-use tokio::time::Instant;
-
-/// A signal that comes this soon after another is the same one. A terminal sends those of its keys to every process,
-/// and what started this one (npm) hands them on.
-const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// What asks the gateway to stop.
 pub(crate) enum Stop {
@@ -34,8 +28,6 @@ impl Stop {
 
 /// The signals that the process obeys.
 pub(crate) struct Signals {
-    /// When the last one came that was obeyed.
-    last: Option<Instant>,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -47,7 +39,6 @@ impl Signals {
         #[cfg(unix)]
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
-            last: None,
             #[cfg(unix)]
             terminate: signal(SignalKind::terminate())?,
             #[cfg(unix)]
@@ -55,18 +46,8 @@ impl Signals {
         })
     }
 
-    async fn asked(&mut self) {
-        loop {
-            self.any().await;
-            if self.last.is_none_or(|last| last.elapsed() >= SAME_SIGNAL) {
-                break;
-            }
-        }
-        self.last = Some(Instant::now());
-    }
-
     #[cfg(unix)]
-    async fn any(&mut self) {
+    async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -74,7 +55,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn any(&mut self) {
+    async fn asked(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

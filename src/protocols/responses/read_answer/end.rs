@@ -1,6 +1,6 @@
 //! How an answer ends: with a response, an error, or without either.
 
-use super::machine::Machine;
+use super::machine::{Machine, UNTOLD};
 use super::place::Place;
 use super::slots::Named;
 use crate::answer::Output;
@@ -30,7 +30,7 @@ impl Machine {
             };
         }
         match response.status {
-            Status::Failed => return self.fail("{}", to),
+            Status::Failed => return self.fail(UNTOLD, to),
             Status::Running => {
                 return Err(Error::misbehaved("Upstream sent an answer that is not complete"));
             }
@@ -54,7 +54,12 @@ impl Machine {
             let told = response.error.map(str::to_owned);
             let has_code = told.as_deref().is_some_and(|it| json::member(it, "code").is_some());
             let failure = if has_code { None } else { self.failure.take() };
-            return self.fail(failure.or(told).as_deref().unwrap_or("{}"), to);
+            let Some(failure) = failure.or(told) else {
+                // What failed may stand behind it.
+                self.failure = Some(UNTOLD.to_owned());
+                return Ok(());
+            };
+            return self.fail(&failure, to);
         }
         // The name of the event alone does not make an answer complete.
         let goes_on = kind == EventKind::Completed && response.status == Status::Running;

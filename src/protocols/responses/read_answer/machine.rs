@@ -16,6 +16,9 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, PartKind, Response};
 use crate::text::names::NameSet;
 
+/// A failure that is not told.
+pub(super) const UNTOLD: &str = "{}";
+
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Machine {
@@ -176,9 +179,12 @@ impl Machine {
         Ok(None)
     }
 
-    /// Keeps an error. A failed response often follows, which says more.
+    /// Keeps an error. A failed response often follows, which says more, and Azure sends one that says nothing before
+    /// it.
     pub(super) fn note_failure(&mut self, raw: &str) {
-        self.failure.get_or_insert_with(|| raw.to_owned());
+        if self.failure.as_deref().is_none_or(|known| known == UNTOLD) {
+            self.failure = Some(raw.to_owned());
+        }
     }
 
     /// Where the text of an event belongs. An item begins where none is open that it could be of.
@@ -223,9 +229,7 @@ impl Machine {
         }
         let is_closed = self.slots.get(place.slot).is_none_or(|slot| slot.is_closed);
         if is_closed {
-            // All of it has come.
-            to.warn("text_conflict");
-            return Ok(());
+            return self.take_late(place, text, to);
         }
         let said = match part_kind(place.of) {
             Some(part) => self.slots.said(place.slot, (part, place.part)),
@@ -235,6 +239,20 @@ impl Machine {
             said.push(text);
         }
         self.take_more(place, text, to)
+    }
+
+    /// Takes more of a text of which all has come. It is repeated, unless a gateway said its end too early.
+    fn take_late(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
+        let part = part_kind(place.of).filter(|part| *part == PartKind::Text);
+        let said = part.and_then(|part| self.slots.said(place.slot, (part, place.part)));
+        let more = said.and_then(|said| said.push_late(text));
+        match more.as_deref().and_then(Str::inside) {
+            Some(more) => self.take_more(place, more, to),
+            None => {
+                to.warn("text_conflict");
+                Ok(())
+            }
+        }
     }
 
     /// Takes all of a text.

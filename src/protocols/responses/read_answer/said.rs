@@ -6,15 +6,39 @@
 use crate::carry::signature::Fnv;
 use crate::json::{self, Str, escaped};
 
+/// So much of a text tells whether another one repeats it.
+const START_BYTES: usize = 64;
+
 /// What has come of one text.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     bytes: usize,
     hash: Fnv,
+    /// How it begins.
+    start: String,
+    /// What came behind its end.
+    late: Late,
     /// The first half of a surrogate pair, whose second half the next delta must bring.
     half: String,
     /// All of it has come.
     is_complete: bool,
+}
+
+/// What came behind the end of a text.
+#[derive(Debug, PartialEq, Eq)]
+enum Late {
+    /// So far it begins as the text does, as far as it has come.
+    Open(String),
+    /// The text again.
+    Repeats,
+    /// The text goes on: its end was said too early.
+    GoesOn,
+}
+
+impl Default for Late {
+    fn default() -> Self {
+        Self::Open(String::new())
+    }
 }
 
 /// What is new in a text that is complete.
@@ -70,6 +94,33 @@ impl Said {
         self.add(&decoded);
     }
 
+    /// Takes a delta behind the end of the text. Gives what is new in it, escaped.
+    pub(super) fn push_late(&mut self, text: Str<'_>) -> Option<String> {
+        if let Late::Open(late) = &mut self.late {
+            late.push_str(&text.decode());
+            if self.start.is_empty() || late.starts_with(&self.start) {
+                self.late = Late::Repeats;
+            } else if !self.start.starts_with(late.as_str()) {
+                let more = escaped(late);
+                self.late = Late::GoesOn;
+                self.add_escaped(&more);
+                return Some(more);
+            }
+            return None;
+        }
+        let goes_on = self.late == Late::GoesOn;
+        goes_on.then(|| {
+            self.push(text);
+            text.raw().to_owned()
+        })
+    }
+
+    fn add_escaped(&mut self, raw: &str) {
+        if let Some(text) = Str::inside(raw) {
+            self.push(text);
+        }
+    }
+
     /// Takes all of a text in the place of what came.
     pub(super) fn replace(&mut self, full: &str) {
         *self = Self { is_complete: true, ..Self::default() };
@@ -77,6 +128,10 @@ impl Said {
     }
 
     fn add(&mut self, text: &str) {
+        if self.start.len() < START_BYTES {
+            let room = START_BYTES.saturating_sub(self.start.len());
+            self.start.extend(text.char_indices().take_while(|(at, _)| *at < room).map(|it| it.1));
+        }
         self.hash.update(text.as_bytes());
         self.bytes = self.bytes.saturating_add(text.len());
     }
@@ -129,6 +184,24 @@ mod tests {
         assert_eq!(said.complete(text("Grüße")), News::Nothing);
         assert_eq!(said.complete(text("Gruß")), News::Conflict);
         assert_eq!(Said::default().complete(text("Grüße")), News::All);
+    }
+
+    #[test]
+    fn what_comes_behind_the_end_repeats_the_text_or_goes_on() {
+        let said = |full: &str| {
+            let mut said = Said::default();
+            said.complete(text(full));
+            said
+        };
+        let late = |said: &mut Said, deltas: &[&str]| -> String {
+            deltas.iter().filter_map(|delta| said.push_late(text(delta))).collect()
+        };
+        assert_eq!(late(&mut said("Hello"), &["H", "el", "lo", "!"]), "");
+        let mut one = said("1");
+        assert_eq!(late(&mut one, &["\\n", "2", "1"]), "\\n21");
+        assert_eq!(one.complete(text("1\\n21")), News::Nothing);
+        assert_eq!(late(&mut said("Hello"), &["He", " said"]), "He said");
+        assert_eq!(late(&mut Said::default(), &["Hello"]), "");
     }
 
     #[test]
