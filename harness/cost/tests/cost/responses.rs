@@ -113,6 +113,93 @@ fn many_items_cost_as_much_a_byte_as_few() {
     );
 }
 
+/// As large as an event may be; smaller in a slow build, where the same must hold.
+const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
+const SMALL: usize = 8 << 10;
+/// Beside the text there is the rest of the event.
+const TEXT: usize = LARGE - (1 << 10);
+
+/// So many bytes in events of that size.
+fn in_events(total: usize, size: usize, event: impl Fn(&str) -> String) -> String {
+    let words = "All work and no play makes \\\"Jack\\\" a dull boy. ".repeat(size / 48 + 1);
+    event(&words[..size / 48 * 48]).repeat(total / size)
+}
+
+fn input(raw: &str) -> String {
+    let raw = raw.replace("\\\"", "'");
+    event(
+        "function_call_arguments.delta",
+        &format!("\"item_id\":\"f0\",\"output_index\":0,\"delta\":\"{raw}\""),
+    )
+}
+
+/// A call whose input is what stands in these events.
+fn input_of(events: &str) -> String {
+    let quoted = |raw: &str| input(raw).replace('\'', "\\\"");
+    added(0, &call(0, "")) + &quoted("{'a':'") + events + &quoted("'}") + &end("")
+}
+
+#[test]
+fn a_large_event_in_pieces_of_64_bytes_costs_about_as_much_a_byte_as_a_small_one() {
+    let body = |size| in_events(4 * TEXT, size, |raw| text(0, raw)) + &end("");
+    assert_linear("a text", &body(SMALL), &body(TEXT));
+    let body = |size| input_of(&in_events(TEXT, size, input));
+    assert_linear("an input", &body(SMALL), &body(TEXT));
+    let thought = |raw: &str| {
+        event("reasoning_summary_text.delta", &format!("\"item_id\":\"r\",\"delta\":\"{raw}\""))
+    };
+    let body = |size| in_events(TEXT, size, thought) + &end("");
+    assert_linear("reasoning", &body(SMALL), &body(TEXT));
+    // All of it once more, in the item and at the end.
+    let again = |size: usize| {
+        let words = "All work and no play. ".repeat(size / 22);
+        let item = format!(
+            "{},\"content\":[{{\"type\":\"output_text\",\"text\":\"{words}\"}}]",
+            message(0)
+        );
+        let told = event("output_text.done", &format!("\"item_id\":\"m0\",\"text\":\"{words}\""));
+        text(0, &words) + &told + &done(0, &item) + &end(&format!("{{{item}}}"))
+    };
+    assert_linear("a text that comes four times", &again(SMALL), &again(TEXT));
+}
+
+#[test]
+fn a_long_answer_costs_as_much_a_byte_as_a_short_one() {
+    let body = |total| input_of(&in_events(total, 96, input));
+    assert_linear("an input in small deltas", &body(64 << 10), &body(2 << 20));
+    let body = |total| in_events(total, 96, |raw| text(0, raw)) + &end("");
+    assert_linear("a text in small deltas", &body(64 << 10), &body(2 << 20));
+    // Items that wait for a call that is never complete.
+    let waiting = |count| {
+        added(0, &call(0, "{")) + &many(count, |at| text(at + 1, "some words that wait")) + &end("")
+    };
+    assert_linear("items that wait", &waiting(100), &waiting(1_000));
+    let blanks = |count: usize| text(0, "  ").repeat(count) + &text(0, "Hi") + &end("");
+    assert_linear("blanks", &blanks(200), &blanks(20_000));
+}
+
+#[test]
+fn what_is_hardly_an_event_of_responses_costs_as_much_a_byte_in_a_large_one() {
+    let junk =
+        |bytes| text(0, "a").trim_end().to_owned() + &"x{}".repeat(bytes / 3) + "\n\n" + &end("");
+    assert_linear("objects between junk", &junk(SMALL), &junk(256 << 10));
+    let unlike =
+        |count| many(count, |at| text(0, "a").replacen('{', &format!("{{\"x{at}\":[],"), 1));
+    assert_linear(
+        "events with members of their own",
+        &(unlike(20) + &end("")),
+        &(unlike(10_000) + &end("")),
+    );
+    // An event in an object, in an object, …
+    let wrapped = |depth: usize| {
+        let open = "{\"data\":".repeat(depth);
+        format!("data: {open}{{\"type\":\"x\"}}{}\n\n", "}".repeat(depth)).repeat(100)
+            + &text(0, "a")
+            + &end("")
+    };
+    assert_linear("events in objects", &wrapped(2), &wrapped(60));
+}
+
 #[test]
 fn texts_that_come_again_cost_as_much_a_byte_as_new_ones() {
     let again = |count: usize| {

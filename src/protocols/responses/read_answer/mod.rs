@@ -50,11 +50,12 @@ struct ResponsesReader {
 }
 
 impl ResponsesReader {
-    /// Takes an event that is no repetition.
+    /// Takes an event that is no repetition. `is_inside`: it stands in an object that a gateway put around it.
     fn handle_event(
         &mut self,
         called: Called,
         object: &str,
+        is_inside: bool,
         to: &mut Output<'_>,
     ) -> Result<Taken, Error> {
         let mut event = Event::default();
@@ -80,9 +81,9 @@ impl ResponsesReader {
                 // All of the answer in one event.
                 return self.handle_response(raw, to);
             }
-            if let Some(inside) = event.inside {
-                // A gateway put something around it.
-                return self.handle_event(called, inside, to);
+            // What is deeper would be read once more for each object around it.
+            if let Some(inside) = event.inside.filter(|_| !is_inside) {
+                return self.handle_event(called, inside, true, to);
             }
         }
         let place = self.machine.handle_event(kind, &event, raw, to)?;
@@ -113,7 +114,7 @@ impl ObjectReader for ResponsesReader {
             self.machine.handle_delta(repeated.place, repeated.text, to)?;
             return Ok(Taken::Yes { says: true });
         }
-        self.handle_event(called, object, to)
+        self.handle_event(called, object, false, to)
     }
 
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
