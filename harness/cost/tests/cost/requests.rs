@@ -23,6 +23,7 @@ const SENT_MAX: usize = 8;
 
 const CONFIGS: &[(&str, &str)] = &[
     ("default", r#"{"upstreams":{"u":{"url":"http://u"}}}"#),
+    ("Responses", r#"{"upstreams":{"u":{"url":"http://u","protocol":"responses"}}}"#),
     ("Messages", r#"{"upstreams":{"u":{"url":"http://u","protocol":"anthropic"}}}"#),
     (
         "Kimi",

@@ -323,6 +323,94 @@ pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
     holes
 }
 
+/// The holes of answers in Responses, whole or as the event that has such a part.
+pub(crate) fn of_responses(events: bool) -> Vec<Hole> {
+    let part = json!({"type": "output_text", "text": "a", "annotations": []});
+    let source = json!({"type": "url_citation", "url": "u", "start_index": 0, "end_index": 1});
+    let items = [
+        json!({"type": "message", "id": "m", "content": [part]}),
+        json!({"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "a"}],
+            "content": [{"type": "reasoning_text", "text": "a"}], "encrypted_content": "a"}),
+        json!({"type": "function_call", "id": "f", "call_id": "c", "name": "w", "arguments": "{}"}),
+        json!({"type": "custom_tool_call", "id": "f", "call_id": "c", "name": "w", "input": "a"}),
+        json!({"type": "web_search_call", "id": "s",
+            "action": {"type": "search", "queries": ["a"], "sources": [{"type": "url", "url": "u"}]}}),
+        json!({"type": "brand_new"}),
+    ];
+    let of = |name: String, body: Value, right: &[Value]| {
+        let own = right.iter().flat_map(|value| [value.to_string(), named(value)]);
+        let elements = TINY.into_iter().map(str::to_owned).chain(own).map(Filling::Elements);
+        let members = MEMBERS.map(|text| Filling::Members(text.to_owned()));
+        Hole::new(name, &body).map(|hole| hole.with(elements.chain(members)))
+    };
+    let around = |item: Value| match events {
+        true => json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        false => json!({"object": "response", "status": "completed", "output": [item]}),
+    };
+    let mut holes = Vec::new();
+    for item in &items {
+        for field in item.as_object().unwrap().keys().filter(|field| *field != "type") {
+            let mut filled = item.clone();
+            filled[field] = HOLE.into();
+            let right = match field.as_str() {
+                "content" => vec![
+                    part.clone(),
+                    json!({"type": "refusal", "refusal": "a"}),
+                    json!({"type": "reasoning_text", "text": "a"}),
+                ],
+                "summary" => vec![json!({"type": "summary_text", "text": "a"})],
+                _ => Vec::new(),
+            };
+            holes.extend(of(format!("{}.{field}", item["type"]), around(filled), &right));
+        }
+    }
+    for field in ["queries", "sources"] {
+        let mut filled = items[4].clone();
+        filled["action"][field] = HOLE.into();
+        let right = [json!({"type": "url", "url": "u@N"})];
+        holes.extend(of(format!("web_search_call.action.{field}"), around(filled), &right));
+    }
+    let mut filled = items[0].clone();
+    filled["content"][0]["annotations"] = HOLE.into();
+    holes.extend(of(
+        "output_text.annotations".into(),
+        around(filled),
+        std::slice::from_ref(&source),
+    ));
+    for field in ["output", "usage", "error", "incomplete_details", "metadata", "tools"] {
+        let mut response = json!({"object": "response", "status": "completed", "output": []});
+        response[field] = HOLE.into();
+        let body = match events {
+            true => json!({"type": "response.completed", "response": response}),
+            false => response,
+        };
+        let right = if field == "output" { items.as_slice() } else { &[] };
+        holes.extend(of(format!("response.{field}"), body, right));
+    }
+    if events {
+        for (kind, field) in [
+            ("output_text.delta", "logprobs"),
+            ("output_text.done", "logprobs"),
+            ("function_call_arguments.done", "arguments"),
+            ("output_text.annotation.added", "annotation"),
+            ("content_part.done", "part"),
+            ("created", "response"),
+            ("brand_new", "data"),
+        ] {
+            let event = json!({"type": format!("response.{kind}"), "delta": "a", field: HOLE});
+            holes.extend(of(format!("{kind}.{field}"), event, &[]));
+        }
+    }
+    holes
+}
+
+/// The element with an id of its own.
+fn named(value: &Value) -> String {
+    let text = value.to_string();
+    let text = text.replace("\"id\":\"", &format!("\"id\":\"{NUMBER}"));
+    text.replace("\"call_id\":\"", &format!("\"call_id\":\"{NUMBER}"))
+}
+
 /// `InputJSONDelta` as `input_json_delta`.
 fn wire_name(name: &str) -> String {
     let mut word = String::new();

@@ -18,11 +18,21 @@ const WORST: usize = 10;
 const RATIO_MAX: f64 = 4.0;
 
 /// So many bytes may be held, and may be sent, for each of a body; and so many for any body.
-const TIMES_MAX: usize = 8;
-const ANY_MAX: usize = 1 << 20;
+#[derive(Clone, Copy)]
+struct Most {
+    times: usize,
+    any: usize,
+}
+
+const MOST: Most = Most { times: 8, any: 1 << 20 };
+
+/// An item of Responses is known by its names and its texts until the answer ends, because all of it may come again:
+/// that takes a kilobyte for each of 4,096 items. The shortest part of an item is shorter than any of Chat Completions.
+const MOST_OF_RESPONSES: Most = Most { times: 12, any: 4 << 20 };
 
 const CHAT: &str = r#"{"upstreams":{"u":{"url":"http://u"}}}"#;
 const MESSAGES: &str = r#"{"upstreams":{"u":{"url":"http://u","protocol":"anthropic"}}}"#;
+const RESPONSES: &str = r#"{"upstreams":{"u":{"url":"http://u","protocol":"responses"}}}"#;
 
 fn config(json: &str) -> Arc<Config> {
     Arc::new(Config::from_json(json, |_| None).expect("it is a configuration"))
@@ -50,8 +60,8 @@ impl Cost {
         self.time as f64 / self.input as f64
     }
 
-    fn check(&self, what: &str) {
-        let most = self.input * TIMES_MAX + ANY_MAX;
+    fn check(&self, what: &str, most: Most) {
+        let most = self.input * most.times + most.any;
         assert!(self.held <= most, "{what}: {} bytes held for {}", self.held, self.input);
         assert!(self.sent <= most, "{what}: {} bytes sent for {}", self.sent, self.input);
     }
@@ -69,13 +79,13 @@ impl Cost {
 }
 
 /// Tries every filling of every hole, and the worst with large bodies.
-fn measure(name: &str, holes: &[Hole], work: &dyn Fn(String) -> (u16, usize)) {
+fn measure(name: &str, most: Most, holes: &[Hole], work: &dyn Fn(String) -> (u16, usize)) {
     let mut costs = Vec::new();
     for hole in holes {
         for filling in hole.fillings() {
             let what = format!("{} of {}", hole.name, filling.text());
             let cost = Cost::of(&hole.body(filling, SMALL), work);
-            cost.check(&what);
+            cost.check(&what, most);
             costs.push((cost, what, hole, filling));
         }
     }
@@ -86,7 +96,7 @@ fn measure(name: &str, holes: &[Hole], work: &dyn Fn(String) -> (u16, usize)) {
         let mut bytes = LARGE;
         while bytes > SMALL {
             let cost = Cost::of(&hole.body(filling, bytes), work);
-            cost.check(what);
+            cost.check(what, most);
             if cost.status == 200 {
                 cost.print(what);
                 break;
@@ -122,9 +132,9 @@ fn request(config: &Arc<Config>, path: &str, body: String) -> (u16, usize) {
 fn measure_requests(name: &str, json: &str) {
     let config = config(json);
     let holes = smallest::of_requests();
-    measure(name, &holes, &|body| request(&config, "/v1/messages", body));
+    measure(name, MOST, &holes, &|body| request(&config, "/v1/messages", body));
     let path = "/v1/messages/count_tokens";
-    measure(&format!("{name} for counts"), &holes, &|body| request(&config, path, body));
+    measure(&format!("{name} for counts"), MOST, &holes, &|body| request(&config, path, body));
 }
 
 /// Measures answers, for a client that wants a stream and for one that does not. `body_of` makes the upstream's body.
@@ -136,7 +146,8 @@ fn measure_answers(name: &str, json: &str, holes: &[Hole], body_of: impl Fn(&str
              \"content\":\"a\"}}],\"tools\":[{{\"name\":\"w\",\"input_schema\":{{}}}}]}}"
         );
         let name = format!("{name} (stream: {stream})");
-        measure(&name, holes, &|data| answer(&config, &asked, &body_of(&data)));
+        let most = if json == RESPONSES { MOST_OF_RESPONSES } else { MOST };
+        measure(&name, most, holes, &|data| answer(&config, &asked, &body_of(&data)));
     }
 }
 
@@ -176,10 +187,17 @@ fn no_request_for_an_upstream_of_messages_holds_or_sends_many_times_its_bytes() 
 }
 
 #[test]
+fn no_request_for_an_upstream_of_responses_holds_or_sends_many_times_its_bytes() {
+    measure_requests("requests for Responses", RESPONSES);
+}
+
+#[test]
 fn no_answer_of_the_smallest_things_holds_or_sends_many_times_its_bytes() {
     measure_answers("whole answers", CHAT, &smallest::of_chat(true), str::to_owned);
     let messages = smallest::of_messages(false);
     measure_answers("whole messages", MESSAGES, &messages, str::to_owned);
+    let responses = smallest::of_responses(false);
+    measure_answers("whole responses", RESPONSES, &responses, str::to_owned);
 }
 
 const BLOCK_START: &str =
@@ -202,5 +220,10 @@ fn no_event_of_the_smallest_things_holds_or_sends_many_times_its_bytes() {
                 r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":1}}"#,
             )
             + &event(r#"{"type":"message_stop"}"#)
+    });
+    let end = r#"{"type":"response.completed","response":{"object":"response","status":"completed","output":[]}}"#;
+    measure_answers("events of Responses", RESPONSES, &smallest::of_responses(true), |data| {
+        let ends = data.contains(r#""response.completed""#);
+        event(data) + &(if ends { String::new() } else { event(end) })
     });
 }

@@ -3,8 +3,11 @@
 //! Servers say a text up to five times: in deltas, when the text, its part and its item are done, and when the answer
 //! is. Any of these can be missing. So each of them completes what came before, and repeats nothing.
 
+use std::collections::BTreeMap;
+
 use crate::carry::signature::Fnv;
 use crate::json::{self, Str, escaped};
+use crate::protocols::responses::wire::PartKind;
 
 /// So much of a text tells whether another one repeats it.
 const START_BYTES: usize = 64;
@@ -52,6 +55,53 @@ pub(super) enum News {
     Rest(String),
     /// It is another text than what came.
     Conflict,
+}
+
+/// So many texts of an item are looked through one after the other. Nearly every item has one or two, for which a tree
+/// would be large.
+const FEW: usize = 4;
+
+/// The texts of an item, by what they are and where.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    first: Vec<((PartKind, u64), Said)>,
+    others: BTreeMap<(PartKind, u64), Said>,
+}
+
+impl Texts {
+    /// What has come of a text.
+    pub(super) fn get(&self, part: (PartKind, u64)) -> Option<&Said> {
+        let first = self.first.iter().find(|(known, _)| *known == part);
+        first.map(|(_, said)| said).or_else(|| self.others.get(&part))
+    }
+
+    /// What has come of a text, which may begin now: then `begins` is called.
+    #[inline]
+    pub(super) fn enter(
+        &mut self,
+        part: (PartKind, u64),
+        begins: impl FnOnce(),
+    ) -> Option<&mut Said> {
+        let found = self.first.iter().position(|(known, _)| *known == part);
+        if found.is_none() && self.first.len() >= FEW {
+            return Some(self.others.entry(part).or_insert_with(|| {
+                begins();
+                Said::default()
+            }));
+        }
+        let at = found.unwrap_or_else(|| {
+            begins();
+            self.first.reserve_exact(1);
+            self.first.push((part, Said::default()));
+            self.first.len().saturating_sub(1)
+        });
+        self.first.get_mut(at).map(|(_, said)| said)
+    }
+
+    /// All of them.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Said> {
+        self.first.iter().map(|(_, said)| said).chain(self.others.values())
+    }
 }
 
 impl Said {

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::parts::{Coming, Parts};
-use super::said::Said;
+use super::said::{Said, Texts};
 use super::thought::Thought;
 use crate::answer::output::BLOCK_BYTES;
 use crate::error::Error;
@@ -30,8 +30,7 @@ pub(super) struct Slot {
     output_index: Option<u64>,
     /// All of it has come.
     pub(super) is_closed: bool,
-    /// Its texts, by what they are and where.
-    texts: BTreeMap<(PartKind, u64), Said>,
+    texts: Texts,
     parts: Parts,
     /// Something of which a block is made has come.
     pub(super) has_content: bool,
@@ -58,7 +57,7 @@ impl Slot {
         match self.call {
             Some(_) => self.input.begins(full),
             None if !self.has_content => true,
-            None => self.texts.values().any(|said| !said.is_empty() && said.begins(full)),
+            None => self.texts.iter().any(|said| !said.is_empty() && said.begins(full)),
         }
     }
 
@@ -274,7 +273,7 @@ impl Slots {
             call_id: None,
             output_index: named.output_index,
             is_closed: false,
-            texts: BTreeMap::new(),
+            texts: Texts::default(),
             parts: Parts::default(),
             has_content: !matches!(kind, ItemKind::Message | ItemKind::Reasoning),
             tool: None,
@@ -332,7 +331,7 @@ impl Slots {
         }
         let last = slot.parts.count(kind).checked_sub(1);
         let is_of_last = |last: &u64| {
-            let said = slot.texts.get(&(kind, *last)).filter(|said| said.is_complete());
+            let said = slot.texts.get((kind, *last)).filter(|said| said.is_complete());
             match coming {
                 Coming::Start => false,
                 Coming::More => said.is_none(),
@@ -350,7 +349,7 @@ impl Slots {
     /// Whether the texts of an item came as one part, which is longer than the first of them.
     pub(super) fn has_joined(&self, slot: usize, first: Str<'_>) -> bool {
         let Some(slot) = self.list.get(slot) else { return false };
-        let said = slot.texts.get(&(PartKind::Text, 0));
+        let said = slot.texts.get((PartKind::Text, 0));
         slot.parts.count(PartKind::Text) == 1
             && said.is_some_and(|said| said.bytes() > first.decode().len())
     }
@@ -360,10 +359,7 @@ impl Slots {
         let held_bytes = &mut self.held_bytes;
         let slot = self.list.get_mut(slot)?;
         slot.parts.note(part.0, part.1);
-        Some(slot.texts.entry(part).or_insert_with(|| {
-            *held_bytes = held_bytes.saturating_add(BLOCK_BYTES);
-            Said::default()
-        }))
+        slot.texts.enter(part, || *held_bytes = held_bytes.saturating_add(BLOCK_BYTES))
     }
 }
 
