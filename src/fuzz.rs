@@ -18,6 +18,8 @@ use crate::protocols::messages::write_error;
 use crate::protocols::{Refused, Space, Translated};
 use crate::{protocols, upstream_error as error};
 
+#[cfg(test)]
+pub(crate) use answers::said_in_responses;
 pub use answers::{response, responses, sse, stream};
 
 /// A function that panics where something does not hold.

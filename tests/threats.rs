@@ -26,6 +26,10 @@ fn config(text: &str) -> Arc<Config> {
     Arc::new(Config::from_json(text, |name| Some(format!("{EDGE_KEY}{name}"))).unwrap())
 }
 
+fn config_of_responses() -> Arc<Config> {
+    config(r#"{"upstreams":{"u":{"url":"http://u","protocol":"responses"}}}"#)
+}
+
 fn ask(model: &str, stream: bool) -> Value {
     let message = json!({"role": "user", "content": "Hello"});
     json!({"model": model, "max_tokens": 9, "stream": stream, "messages": [message]})
@@ -294,6 +298,18 @@ fn many_small_things() {
             }
         }
     }
+    let responses = config_of_responses();
+    for (items, what) in [
+        (many(r#"{"type":"message","content":"a"}"#), "output items"),
+        (many(r#"{"type":"tool_call","name":"a"}"#), "tool calls"),
+    ] {
+        let body = format!(r#"{{"status":"completed","output":[{items}]}}"#);
+        let end = format!("data: {{\"type\":\"response.completed\",\"response\":{body}}}\n\n");
+        for (stream, body) in [(false, body), (true, end)] {
+            let (_, text) = answered(&responses, stream, 200, body.as_bytes());
+            assert!(text.contains(&format!("Upstream sent too many {what}")), "{text}");
+        }
+    }
     for (choices, what) in [
         (many(r#"{"finish_reason":"stop"}"#), "choices"),
         (format!(r#"{{"message":{{"content":[{}]}}}}"#, many("0")), "parts of content"),
@@ -342,12 +358,18 @@ fn deeply_nested_input() {
             let refused = drive::request(&config("{}"), "/v1/messages", &[], body.as_bytes());
             assert_eq!(refused.unwrap_err().head.status, 400);
         }
-        for (status, body) in
-            [(200, nested.clone()), (200, format!("data: {nested}\n\n")), (400, nested.clone())]
-        {
-            let (head, body) = answered(&config("{}"), true, status, body.as_bytes());
-            assert!(head.status >= 400, "{head:?}");
-            grammar::error_body(&serde_json::from_str(&body).unwrap()).unwrap();
+        let item = format!(r#"{{"type":"response.output_item.done","item":{nested}}}"#);
+        for (status, body) in [
+            (200, nested.clone()),
+            (200, format!("data: {nested}\n\n")),
+            (200, format!("data: {item}\n\n")),
+            (400, nested.clone()),
+        ] {
+            for config in [config("{}"), config_of_responses()] {
+                let (head, body) = answered(&config, true, status, body.as_bytes());
+                assert!(head.status >= 400, "{head:?}");
+                grammar::error_body(&serde_json::from_str(&body).unwrap()).unwrap();
+            }
         }
         assert!(Config::from_json(&format!(r#"{{"guards":{nested}}}"#), |_| None).is_err());
     }
@@ -461,11 +483,18 @@ fn memory_exhaustion_by_many_slow_streams() {
 
 #[test]
 fn hostile_upstream() {
-    let parts: [&[u8]; 12] = [
+    let chat: [&[u8]; 12] = [
         b"data: ", b"\n\n", b"{\"choices\":[{\"delta\":{\"content\":\"a\"}}]}", b"{\"error\":{}}", b"[DONE]", b"\xff\xfe",
         b"{\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":-1,\"function\":{\"arguments\":\"}\"}}]}}]}",
         b"event: error\n", b"\r", b"{\"type\":\"message_start\"}", b"null",
         b"{\"choices\":[{\"index\":99999999999,\"finish_reason\":\"?\",\"delta\":{\"role\":7}}],\"usage\":{\"prompt_tokens\":-5}}",
+    ];
+    let responses: [&[u8]; 12] = [
+        b"data: ", b"\n\n", b"{\"type\":\"response.output_text.delta\",\"delta\":\"a\"}", b"{\"error\":{}}", b"[DONE]", b"\xff\xfe",
+        b"{\"type\":\"response.function_call_arguments.done\",\"output_index\":-1,\"arguments\":\"}\"}",
+        b"event: response.failed\n", b"\r",
+        b"{\"type\":\"response.output_item.done\",\"item\":{\"type\":\"function_call\",\"name\":7,\"call_id\":\"\"}}", b"null",
+        b"{\"type\":\"response.completed\",\"response\":{\"output\":[7,{\"type\":\"reasoning\",\"summary\":{}}],\"usage\":{\"input_tokens\":-5}}}",
     ];
     let mut state = 12_345_u64;
     let mut next = |below: u64| {
@@ -473,12 +502,14 @@ fn hostile_upstream() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % below
     };
-    for _ in 0..3_000 {
+    let protocols = [(config("{}"), chat), (config_of_responses(), responses)];
+    for turn in 0..6_000 {
+        let (config, parts) = &protocols[turn % 2];
         let length = next(12);
         let body: Vec<u8> = (0..length).flat_map(|_| parts[next(12) as usize].to_vec()).collect();
         let status = [200, 200, 200, 302, 404, 500][next(6) as usize];
         let stream = next(2) == 0;
-        let (head, text) = answered(&config("{}"), stream, status, &body);
+        let (head, text) = answered(config, stream, status, &body);
         let is_stream =
             head.headers.iter().any(|(_, value)| value.starts_with("text/event-stream"));
         if is_stream {
@@ -529,6 +560,13 @@ fn prototype_keys() {
         let answer = json!({"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]});
         let got =
             drive::respond(exchange, 200, &[], [answer.to_string().as_bytes()], End::Complete);
+        let got = String::from_utf8(got.body).unwrap();
+        assert!(got.contains(&format!("\"name\":\"{name}\"")) && got.contains(&input), "{got}");
+        let sent = drive::request(&config_of_responses(), "/v1/messages", &[], text.as_bytes());
+        let call =
+            json!({"type": "function_call", "call_id": "call_2", "name": name, "arguments": input});
+        let answer = json!({"status": "completed", "output": [call]}).to_string();
+        let got = drive::respond(sent.unwrap().0, 200, &[], [answer.as_bytes()], End::Complete);
         let got = String::from_utf8(got.body).unwrap();
         assert!(got.contains(&format!("\"name\":\"{name}\"")) && got.contains(&input), "{got}");
     }

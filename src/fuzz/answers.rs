@@ -53,6 +53,13 @@ pub fn responses(data: &[u8]) {
     response_of(Protocol::Responses, data);
 }
 
+/// What a client gets for a stream in Responses.
+#[cfg(test)]
+pub(crate) fn said_in_responses(options: u8, body: &[u8]) -> (String, Result<(), Error>) {
+    let (out, result) = run(Protocol::Responses, options, body, body.len().max(1));
+    (String::from_utf8_lossy(&out).into_owned(), result)
+}
+
 fn stream_of(protocol: Protocol, data: &[u8]) {
     let Some((options, body)) = data.split_first() else { return };
     let (whole, result) = run(protocol, *options, body, body.len().max(1));

@@ -85,7 +85,73 @@ fn item() -> impl Strategy<Value = String> {
     )
 }
 
+/// Deltas that repeat each other but for their texts and numbers, as those of real servers do.
+fn alike() -> impl Strategy<Value = Vec<String>> {
+    let kinds = prop::sample::select(vec![
+        "output_text",
+        "refusal",
+        "reasoning_summary_text",
+        "reasoning_text",
+        "function_call_arguments",
+        "custom_tool_call_input",
+    ]);
+    let words = prop::collection::vec("[a-zé🎉 {}<>]{0,6}|\\\\n|\\\\ud83d|\\\\ude00", 1..6);
+    (kinds, 0u8..3, words, any::<bool>()).prop_map(|(kind, id, words, is_padded)| {
+        let event = |(number, word): (usize, &String)| {
+            let padding = if is_padded { format!(",\"obfuscation\":\"{word}\"") } else { String::new() };
+            format!(
+                "\"type\":\"response.{kind}.delta\",\"sequence_number\":{number},\"item_id\":\"i{id}\",\
+                 \"output_index\":{id},\"delta\":\"{word}\"{padding}"
+            )
+        };
+        words.iter().enumerate().map(event).collect()
+    })
+}
+
 proptest! {
+    #[test]
+    fn events_that_repeat_each_other_say_what_events_say_that_do_not(
+        options in any::<u8>(),
+        runs in prop::collection::vec(alike(), 0..6),
+    ) {
+        let added = (0..3).map(|id| format!(
+            "\"type\":\"response.output_item.added\",\"output_index\":{id},\"item\":{{\"type\":\"function_call\",\
+             \"id\":\"i{id}\",\"call_id\":\"c{id}\",\"name\":\"w\"}}"
+        ));
+        let end = "\"type\":\"response.completed\",\"response\":{}".to_owned();
+        let events: Vec<String> = added.chain(runs.into_iter().flatten()).chain([end]).collect();
+        let repeating: String = events.iter().map(|event| format!("data: {{{event}}}\n\n")).collect();
+        // A member of its own in each event, which nobody reads.
+        let unlike: String = events
+            .iter()
+            .enumerate()
+            .map(|(at, event)| format!("data: {{\"number\":{at},{event}}}\n\n"))
+            .collect();
+        prop_assert_eq!(
+            fuzz::said_in_responses(options, repeating.as_bytes()),
+            fuzz::said_in_responses(options, unlike.as_bytes())
+        );
+    }
+
+    #[test]
+    fn any_byte_of_a_stream_may_be_another(
+        options in any::<u8>(),
+        stream in prop::sample::select(vec![
+            include_str!("../../../../tests/fixtures/tool-calls-mixed-up/responses-parallel-calls-interleaved/upstream.sse"),
+            include_str!("../../../../tests/fixtures/text-missing-or-doubled/responses-web-search-and-citations/upstream.sse"),
+            include_str!("../../../../tests/fixtures/thinking-missing-or-doubled/responses-reasoning-with-summary/upstream.sse"),
+        ]),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        let mut data = vec![options];
+        data.extend_from_slice(stream.as_bytes());
+        for (at, byte) in changes {
+            let at = at.index(data.len());
+            data[at] = byte;
+        }
+        fuzz::responses(&data);
+    }
+
     #[test]
     fn events_in_any_order_keep_the_grammar_however_they_are_cut(
         options in any::<u8>(),
