@@ -18,13 +18,10 @@ use super::delta::{Delta, DeltaKind};
 use super::events::Events;
 use super::member::{count, elements, kind, member, members, quoted, string, text, with};
 use super::start_text::StartText;
-use crate::assemble::tool_input::{Input, ToolInput};
+use super::tool::{DELTA_BYTES, Tool};
 use crate::error::Error;
-use crate::json::{self, Reader, ValueKind};
+use crate::json::ValueKind;
 use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
-
-/// What a held delta costs beside its text.
-const DELTA_BYTES: usize = 32;
 
 /// So many deltas of a block, or so many blocks, wait for the stop of a block before them that may be
 /// missing. A server that never sends one is late by as many; one that sends blocks at the same time brings
@@ -65,19 +62,6 @@ enum Content {
     Whole,
     /// Of a type that is not known: nobody can say which deltas belong to it.
     Unknown,
-}
-
-/// An input, and the deltas of it that have not been sent.
-#[derive(Debug, Default)]
-struct Tool {
-    /// The start's input: JSON, or nothing.
-    start: String,
-    input: ToolInput,
-    held: Vec<String>,
-    held_bytes: usize,
-    /// What they say together.
-    held_text: String,
-    scratch: String,
 }
 
 impl Block {
@@ -123,11 +107,11 @@ impl Block {
                 }
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let start = input_of(member(block, "input").unwrap_or_default());
-                if !start.is_empty() || member(block, "input").is_none_or(|input| input != "{}") {
+                let tool = Tool::new(member(block, "input").unwrap_or_default());
+                if tool.has_start() || member(block, "input").is_none_or(|input| input != "{}") {
                     changes.push(("input", "{}"));
                 }
-                Content::Tool(Box::new(Tool { start, ..Tool::default() }))
+                Content::Tool(Box::new(tool))
             }
             "redacted_thinking" | "fallback" | "container_upload" => Content::Whole,
             _ if name.ends_with("_tool_result") => Content::Whole,
@@ -213,7 +197,7 @@ impl Block {
     /// Whether its stop can be missing for long: it has what belongs into it.
     pub(super) fn is_complete(&self) -> bool {
         match &self.content {
-            Content::Tool(tool) => tool.input.is_object(),
+            Content::Tool(tool) => tool.is_complete(),
             Content::Text(said) => self.has_delta || !said.start().is_empty(),
             Content::Thinking { is_signed, .. } => *is_signed,
             Content::Whole | Content::Unknown => true,
@@ -337,69 +321,6 @@ impl Block {
             }
         }
         conflict
-    }
-}
-
-/// What the start of a call says of its input: nothing, if it is empty. Some servers put the text of
-/// the input there.
-fn input_of(value: &str) -> String {
-    let text = string(value).map(|text| text.decode());
-    let text = text.as_deref().unwrap_or(value).trim();
-    let mut compact = Vec::with_capacity(text.len());
-    if Reader::of(text).is_whole() {
-        json::compact(&mut compact, text);
-    } else {
-        compact.extend_from_slice(text.as_bytes());
-    }
-    let text = String::from_utf8(compact).unwrap_or_default();
-    if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
-}
-
-impl Tool {
-    fn held_bytes(&self) -> usize {
-        let texts = self.held_text.len().saturating_add(self.start.len());
-        self.held_bytes.saturating_add(texts).saturating_add(self.input.held_bytes())
-    }
-
-    fn receive(&mut self, data: &str, delta: &Delta<'_>, index: u64, out: &mut Events<'_>) {
-        match delta.json {
-            Some(json) => self.input.receive_json(json, false),
-            None => self.input.receive(delta.text.raw(), &mut self.scratch),
-        }
-        if delta.whole && delta.json.is_none() {
-            json::unescape(&mut self.held_text, delta.text.raw());
-            self.held_bytes =
-                self.held_bytes.saturating_add(data.len()).saturating_add(DELTA_BYTES);
-            self.held.push(data.to_owned());
-        }
-        if !self.start.is_empty() && !self.input.says_something() {
-            return;
-        }
-        let text = self.input.send();
-        if text.is_empty() {
-            return;
-        }
-        let held = std::mem::take(&mut self.held);
-        self.held_bytes = 0;
-        let held_text = std::mem::take(&mut self.held_text);
-        // The input may go on, so white space at the end counts.
-        out.input(&held, held_text.trim_start() == text.trim_start(), text, index);
-    }
-
-    fn finish(&mut self, has_delta: bool, index: u64, out: &mut Events<'_>) -> bool {
-        let outcome = self.input.finish(false);
-        let text = match outcome {
-            _ if self.input.is_sent() => self.input.rest().to_owned(),
-            Input::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
-                std::mem::take(&mut self.start)
-            }
-            // An input that is not sent at all is `{}` where no delta says so.
-            Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
-            Input::Object(object) => object,
-            Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
-        };
-        out.input(&self.held, self.held_text.trim() == text.trim(), &text, index);
-        self.input.take_conflicts() > 0
     }
 }
 

@@ -24,6 +24,7 @@ mod fold;
 mod member;
 mod start_text;
 mod stream;
+mod tool;
 mod whole;
 
 use crate::answer::json::{ObjectKind, ObjectReader, Taken};

@@ -1,0 +1,109 @@
+//! The call in a block: its input, and the deltas of it that have not been sent.
+
+use super::delta::Delta;
+use super::events::Events;
+use super::member::string;
+use crate::assemble::tool_input::{Input, ToolInput};
+use crate::json::{self, Reader};
+
+/// What a held delta costs beside its text.
+pub(super) const DELTA_BYTES: usize = 32;
+
+/// An input, and the deltas of it that have not been sent.
+#[derive(Debug, Default)]
+pub(super) struct Tool {
+    /// The start's input: JSON, or nothing.
+    start: String,
+    input: ToolInput,
+    held: Vec<String>,
+    held_bytes: usize,
+    /// What they say together.
+    held_text: String,
+    scratch: String,
+}
+
+impl Tool {
+    /// A call of whose input this stands in its start.
+    pub(super) fn new(input: &str) -> Self {
+        Self { start: input_of(input), ..Self::default() }
+    }
+
+    /// Whether its start has an input.
+    pub(super) fn has_start(&self) -> bool {
+        !self.start.is_empty()
+    }
+
+    /// Whether its input is an object.
+    pub(super) fn is_complete(&self) -> bool {
+        self.input.is_object()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        let texts = self.held_text.len().saturating_add(self.start.len());
+        self.held_bytes.saturating_add(texts).saturating_add(self.input.held_bytes())
+    }
+
+    /// Takes a delta of the input, and sends what can be sent.
+    pub(super) fn receive(
+        &mut self,
+        data: &str,
+        delta: &Delta<'_>,
+        index: u64,
+        out: &mut Events<'_>,
+    ) {
+        match delta.json {
+            Some(json) => self.input.receive_json(json, false),
+            None => self.input.receive(delta.text.raw(), &mut self.scratch),
+        }
+        if delta.whole && delta.json.is_none() {
+            json::unescape(&mut self.held_text, delta.text.raw());
+            self.held_bytes =
+                self.held_bytes.saturating_add(data.len()).saturating_add(DELTA_BYTES);
+            self.held.push(data.to_owned());
+        }
+        if !self.start.is_empty() && !self.input.says_something() {
+            return;
+        }
+        let text = self.input.send();
+        if text.is_empty() {
+            return;
+        }
+        let held = std::mem::take(&mut self.held);
+        self.held_bytes = 0;
+        let held_text = std::mem::take(&mut self.held_text);
+        // The input may go on, so white space at the end counts.
+        out.input(&held, held_text.trim_start() == text.trim_start(), text, index);
+    }
+
+    /// Sends what was held back. Says whether the deltas contradicted each other.
+    pub(super) fn finish(&mut self, has_delta: bool, index: u64, out: &mut Events<'_>) -> bool {
+        let outcome = self.input.finish(false);
+        let text = match outcome {
+            _ if self.input.is_sent() => self.input.rest().to_owned(),
+            Input::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
+                std::mem::take(&mut self.start)
+            }
+            // An input that is not sent at all is `{}` where no delta says so.
+            Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
+            Input::Object(object) => object,
+            Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
+        };
+        out.input(&self.held, self.held_text.trim() == text.trim(), &text, index);
+        self.input.take_conflicts() > 0
+    }
+}
+
+/// What the start of a call says of its input: nothing, if it is empty. Some servers put the text of
+/// the input there.
+fn input_of(value: &str) -> String {
+    let text = string(value).map(|text| text.decode());
+    let text = text.as_deref().unwrap_or(value).trim();
+    let mut compact = Vec::with_capacity(text.len());
+    if Reader::of(text).is_whole() {
+        json::compact(&mut compact, text);
+    } else {
+        compact.extend_from_slice(text.as_bytes());
+    }
+    let text = String::from_utf8(compact).unwrap_or_default();
+    if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
+}
