@@ -1,6 +1,6 @@
 //! What of the configuration concerns answers.
 
-use crate::config::{InvalidToolCall, Settings, ToolStream};
+use crate::config::{InvalidToolCall, Settings, ToolArguments, ToolStream};
 use crate::model::request_context::RequestContext;
 
 /// The limits, and how calls are sent.
@@ -10,6 +10,8 @@ pub struct Rules {
     pub(crate) buffered: bool,
     pub(crate) invalid: InvalidToolCall,
     pub(crate) checks_inputs: bool,
+    /// What clients would refuse in inputs is left out of them.
+    pub(crate) mends_inputs: bool,
     pub(crate) depth_max: u32,
     pub(crate) waiting_bytes_max: usize,
     pub(crate) response_bytes_max: usize,
@@ -27,6 +29,7 @@ impl Rules {
             buffered: !context.stream || withholds || settings.tool_stream == ToolStream::Buffered,
             invalid: settings.invalid_tool_call,
             checks_inputs: settings.checks_inputs(),
+            mends_inputs: settings.tool_arguments == ToolArguments::Mend,
             depth_max: settings.depth_max,
             waiting_bytes_max: settings.waiting_bytes_max,
             response_bytes_max: settings.response_bytes_max,

@@ -1,7 +1,9 @@
 //! A tool call of the upstream, while it is put together.
 
+use super::mend::Mender;
 use super::tool_input::ToolInput;
 use crate::ids::Ids;
+use crate::json_schema::input::Budget;
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 
 /// One tool call of the upstream.
@@ -14,6 +16,8 @@ pub(crate) struct Call {
     /// The upstream's name of the tool, perhaps only its start.
     name: String,
     input: ToolInput,
+    /// Mends the input while it is sent, if there may be something to mend.
+    mender: Option<Box<Mender>>,
     state: CallState,
     /// It may be a false start; it becomes a call once an input comes.
     doubtful: bool,
@@ -78,6 +82,36 @@ impl Call {
     pub(super) fn open(&mut self) {
         debug_assert_eq!(self.state, CallState::Waiting);
         self.state = CallState::Open;
+    }
+
+    /// Its input is mended while it is sent.
+    pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
+        self.mender = mender.map(Box::new);
+    }
+
+    /// What can be sent of the input at once.
+    #[inline]
+    pub(super) fn send(&mut self, budget: &mut Budget) -> &str {
+        let text = self.input.send();
+        match &mut self.mender {
+            Some(mender) => mender.push(text, budget),
+            None => text,
+        }
+    }
+
+    /// What has not been sent of an input of which some was, in two parts.
+    pub(super) fn send_rest(&mut self, budget: &mut Budget) -> (String, String) {
+        let text = self.input.rest();
+        match &mut self.mender {
+            Some(mender) => (mender.push(text, budget).to_owned(), mender.rest().to_owned()),
+            None => (text.to_owned(), String::new()),
+        }
+    }
+
+    /// How many members of the input were mended since the last call.
+    #[inline]
+    pub(super) fn take_mended(&mut self) -> u32 {
+        self.mender.as_mut().map_or(0, |mender| mender.take_mended())
     }
 
     /// All of its block is sent.

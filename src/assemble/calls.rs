@@ -1,6 +1,7 @@
 //! The tool calls of one answer, and what is wrong with them.
 
 use super::call::{Call, CallState};
+use super::mend::Mender;
 use super::progress::Progress;
 use super::tool_input::Input;
 use crate::answer::Output;
@@ -38,8 +39,9 @@ pub(crate) struct Calls {
     /// Bytes of their ids, names and inputs.
     held_bytes: usize,
     left_out: LeftOut,
-    /// For comparing inputs with the schemas of their tools.
+    /// For comparing inputs with the schemas of their tools, and for mending them.
     schema_budget: Budget,
+    mend_budget: Budget,
 }
 
 /// Why calls were left out.
@@ -60,6 +62,7 @@ impl Calls {
             held_bytes: 0,
             left_out: LeftOut::default(),
             schema_budget: Budget::default(),
+            mend_budget: Budget::default(),
         }
     }
 
@@ -176,6 +179,14 @@ impl Calls {
         unquoted.or(without_id)
     }
 
+    /// The input of a call without what its client would refuse, and how many members were mended; nothing where all is
+    /// well.
+    fn mended(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<(String, u32)> {
+        let call = self.list.get(index).filter(|_| to.rules.mends_inputs)?;
+        let tool = to.context.tools.meant_by(call.name())?;
+        Mender::whole(tool, object, &mut self.mend_budget)
+    }
+
     /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
     /// and models imitate it. So it is left out even if no schema is known: nothing else has such a value. `None`
     /// where there is nothing to repair.
@@ -248,14 +259,26 @@ impl Calls {
                 && input != "{}"
             {
                 let input = self.repaired(index, &input, to).unwrap_or(input);
+                let input = self.mended(index, &input, to).map_or(input, |(input, _)| input);
                 inputs.push((self.client_id(index, &to.ids), input));
             }
         }
         inputs
     }
 
-    /// Sends the start of the call at `index`.
+    /// Sends the start of the call at `index`, whose input follows as it comes.
     pub(super) fn open(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
+        self.begin(index, progress, to);
+        if to.rules.mends_inputs
+            && let Some(call) = self.list.get_mut(index)
+            && let Some(tool) = to.context.tools.meant_by(call.name())
+        {
+            call.set_mender(Mender::of(tool, &mut self.mend_budget));
+        }
+    }
+
+    /// Sends the start of the call at `index`, once.
+    fn begin(&mut self, index: usize, progress: &mut Progress, to: &mut Output<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.state() != CallState::Waiting {
             return;
@@ -285,7 +308,11 @@ impl Calls {
         if let Some(call) = self.list.get_mut(index)
             && call.state() == CallState::Open
         {
-            to.write(Event::Input(call.input_mut().send()));
+            to.write(Event::Input(call.send(&mut self.mend_budget)));
+            let mended = call.take_mended();
+            if mended > 0 {
+                warn_mended(call.name(), mended, to);
+            }
         }
     }
 
@@ -313,22 +340,42 @@ impl Calls {
             input = Input::Object(object);
             to.warn("tool_input_repaired");
         }
+        let is_sent = self.list.get(index).is_some_and(|call| call.input().is_sent());
+        if let Input::Object(object) = &input
+            && (!is_sent || to.rules.checks_inputs)
+            && let Some((object, mended)) = self.mended(index, object, to)
+        {
+            input = Input::Object(object);
+            if let Some(call) = self.list.get(index).filter(|_| !is_sent) {
+                warn_mended(call.name(), mended, to);
+            }
+        }
         if self.leaves_out(index, &input, is_unseen, end.is_refusal, to) {
             if let Some(call) = self.list.get_mut(index) {
                 call.leave_out();
             }
             return;
         }
-        self.open(index, progress, to);
+        self.begin(index, progress, to);
         self.send_end(index, &input, to);
     }
 
     /// Sends what of the input was not sent, and the end of the block.
     fn send_end(&mut self, index: usize, input: &Input, to: &mut Output<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
+        if call.input().is_sent() {
+            let (rest, held) = call.send_rest(&mut self.mend_budget);
+            to.write(Event::Input(&rest));
+            to.write(Event::Input(&held));
+            let mended = call.take_mended();
+            if mended > 0 {
+                warn_mended(call.name(), mended, to);
+            }
+            call.close();
+            return to.write(Event::BlockEnds);
+        }
         let rest = call.input().rest();
         match input {
-            _ if call.input().is_sent() => to.write(Event::Input(rest)),
             Input::Object(object) => to.write(Event::Input(object)),
             // A text that does not begin as an object means nothing to a client.
             Input::CutOff if rest.starts_with('{') => to.write(Event::Input(rest)),
@@ -342,6 +389,14 @@ impl Calls {
         }
         call.close();
         to.write(Event::BlockEnds);
+    }
+}
+
+/// Members of an input were mended. The log gets the name of the tool, and nothing of the values.
+fn warn_mended(tool: &str, members: u32, to: &mut Output<'_>) {
+    let tool = to.context.tools.meant_by(tool).map_or("", |tool| &tool.name);
+    for _ in 0..members {
+        to.warnings.add_named("tool_argument_mended", tool);
     }
 }
 

@@ -20,10 +20,11 @@
 //! |---|---|
 //! | [`Assembly`]: takes text, reasoning and calls | `pump`: sends them; `progress`: how far |
 //! | | `queue`: the blocks that wait; `thinking`: one of reasoning |
-//! | | `calls`, of which each is a `call` with its `tool_input` |
+//! | | `calls`, of which each is a `call` with its `tool_input`, which `mend` mends |
 
 pub(crate) mod call;
 mod calls;
+pub(crate) mod mend;
 mod progress;
 mod pump;
 mod queue;

@@ -66,6 +66,9 @@ keys! {
         tool_stream: ToolStream = ToolStream::Live;
         /// What happens to a call that is not valid.
         invalid_tool_call: InvalidToolCall = InvalidToolCall::Pass;
+        /// What happens to arguments that a client would refuse and can do without: `""` for a number, `null`, a number
+        /// beyond its bounds.
+        tool_arguments: ToolArguments = ToolArguments::Mend;
         /// Whether reasoning becomes thinking blocks.
         reasoning: Reasoning = Reasoning::OnRequest;
         /// How `/v1/messages/count_tokens` is answered.
@@ -151,6 +154,14 @@ word_enum! {
         Repair = "repair",
         /// Not sent to the client; needs `tool_stream: "buffered"`.
         Hold = "hold",
+    }
+
+    /// What happens to arguments of calls that a client would refuse and can do without.
+    ToolArguments {
+        /// They are left out, by the tool's schema; `"3"` and `"true"` become a number and a boolean.
+        Mend = "mend",
+        /// The client gets them.
+        Pass = "pass",
     }
 
     /// Whether reasoning becomes thinking blocks.

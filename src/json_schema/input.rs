@@ -1,4 +1,5 @@
-//! Checks the input of a tool call against the tool's JSON Schema; `repair` rewrites one that does not fit.
+//! Checks the input of a tool call against the tool's JSON Schema; `repair` rewrites one that does not fit, and `mend`
+//! says what of one can be left out.
 //!
 //! Models forget required fields and invent types; a client that runs such a call answers with an
 //! error of its own, or, worse, runs it. The check is an exact subset of JSON Schema: what it
@@ -13,6 +14,7 @@
 //! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
 //! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
 
+pub(crate) mod mend;
 mod repair;
 
 use std::cmp::Ordering;
@@ -51,6 +53,11 @@ impl Budget {
         self.bytes = rest.unwrap_or_default();
         rest.is_some()
     }
+
+    /// Whether nothing is checked any more.
+    fn is_spent(&self) -> bool {
+        self.bytes == 0
+    }
 }
 
 /// Whether `input` is a JSON text that fits `schema`. A schema that cannot be read accepts everything.
@@ -58,7 +65,7 @@ pub(crate) fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
     if !Reader::of(input).is_whole() {
         return false;
     }
-    Check { root: schema, budget }.apply(schema, input.trim_ascii(), 0)
+    Check::new(schema, budget).apply(schema, input.trim_ascii(), 0)
 }
 
 /// The schema of the property `name` at the top of `schema`.
@@ -80,9 +87,9 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
         let name = name.decode();
         given.get(&name).is_some_and(|value| {
             *value != "null"
-                || schemas.get(&name).is_none_or(|null| {
-                    Check { root: schema, budget: &mut *budget }.apply(null, value, 0)
-                })
+                || schemas
+                    .get(&name)
+                    .is_none_or(|null| Check::new(schema, &mut *budget).apply(null, value, 0))
         })
     })
 }
@@ -90,6 +97,10 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
 struct Check<'s, 'b> {
     root: &'s str,
     budget: &'b mut Budget,
+    /// Numbers and lengths may be any.
+    ignores_bounds: bool,
+    /// An empty text must have the `format` and the `pattern`, which are not looked at elsewhere.
+    asks_forms: bool,
 }
 
 /// The keywords of one schema, as raw texts. A list or an object that is empty is not there.
@@ -112,6 +123,10 @@ struct Keywords<'s> {
     reference: Option<Str<'s>>,
     nullable: bool,
     bounds: Vec<Bound<'s>>,
+    format: Option<Str<'s>>,
+    pattern: Option<Str<'s>>,
+    /// More is said of members, depending on others.
+    is_conditional: bool,
 }
 
 struct Bound<'s> {
@@ -153,6 +168,18 @@ impl<'s> Keywords<'s> {
                 "prefixItems" => keywords.prefixed = true,
                 "nullable" => keywords.nullable = value == "true",
                 "$ref" => keywords.reference = json::string(value),
+                "format" => keywords.format = json::string(value),
+                "pattern" => keywords.pattern = json::string(value),
+                "if"
+                | "not"
+                | "dependentRequired"
+                | "dependentSchemas"
+                | "dependencies"
+                | "propertyNames"
+                | "unevaluatedProperties"
+                | "$dynamicRef" => {
+                    keywords.is_conditional = true;
+                }
                 other => {
                     let bound = BOUNDS.iter().find(|keyword| **keyword == other);
                     // Draft 4 has booleans for `exclusiveMinimum`.
@@ -172,7 +199,11 @@ impl<'s> Keywords<'s> {
     }
 }
 
-impl<'s> Check<'s, '_> {
+impl<'s, 'b> Check<'s, 'b> {
+    fn new(root: &'s str, budget: &'b mut Budget) -> Self {
+        Self { root, budget, ignores_bounds: false, asks_forms: false }
+    }
+
     fn apply(&mut self, schema: &'s str, input: &str, depth: u32) -> bool {
         if depth > DEPTH_MAX || !self.budget.spend(schema, input) {
             return true;
@@ -191,7 +222,10 @@ impl<'s> Check<'s, '_> {
         }
         let fits = fits_type(&keywords, input, kind)
             && self.fits_values(&keywords, input)
-            && self.fits_bounds(&keywords, input, kind)
+            && (self.ignores_bounds || self.fits_bounds(&keywords, input, kind))
+            && !(self.asks_forms
+                && input == "\"\""
+                && mend::forms_refuse_empty(keywords.format, keywords.pattern))
             && match kind {
                 ValueKind::Object => self.fits_members(&keywords, input, deeper),
                 ValueKind::Array => self.fits_elements(&keywords, input, deeper),

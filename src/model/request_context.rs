@@ -3,6 +3,8 @@
 //! An upstream's protocol writes it with the request, and whatever reads the answer reads it. It owns its texts: the
 //! request's body is gone by then.
 
+use std::sync::Arc;
+
 use super::context_management::Cleared;
 use super::request::{Thinking, ThinkingMode};
 use crate::config::Reasoning;
@@ -165,9 +167,9 @@ pub struct Tool {
     pub toolset: Option<&'static str>,
     /// Its position among the client's `tools`, if it is one of them by itself.
     pub place: Option<usize>,
-    /// Its JSON Schema, kept only where the answer needs it: tool calls written as text, checks of
-    /// inputs.
-    pub schema: Option<String>,
+    /// Its JSON Schema, kept only where the answer needs it: tool calls written as text, inputs that are checked or
+    /// mended.
+    pub schema: Option<Arc<str>>,
 }
 
 impl Tools {

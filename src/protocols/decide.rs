@@ -12,7 +12,7 @@ use super::words::SystemPrompt;
 use crate::carry::marks::Marks;
 use crate::carry::signature::is_own;
 use crate::carry::tool_id;
-use crate::config::{Config, Pairing, Protocol, Upstream};
+use crate::config::{Config, Pairing, Protocol, ToolArguments, Upstream};
 use crate::dialect::profile::{
     ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
 };
@@ -364,9 +364,11 @@ fn prefill(
     Ok(texts.collect())
 }
 
-/// Schemas are kept for answers in which calls are written as text or checked.
+/// Schemas are kept for answers in which calls are written as text, checked or mended.
 fn keeps_schemas(config: &Config, profile: &Profile) -> bool {
-    profile.text_tool_calls != TextToolCalls::Off || config.settings.checks_inputs()
+    profile.text_tool_calls != TextToolCalls::Off
+        || config.settings.checks_inputs()
+        || config.settings.tool_arguments == ToolArguments::Mend
 }
 
 fn system_prompt<'a>(

@@ -20,6 +20,7 @@ mod typed;
 mod tests;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 pub(crate) use crate::dialect::schema::mended::plain;
 pub(crate) use crate::dialect::schema::strict::takes_strictly;
@@ -211,7 +212,7 @@ impl<'a> ToolSet<'a> {
             name: function.name.clone().into_owned(),
             toolset: function.toolset,
             place: function.place,
-            schema: keep_schemas.then(|| function.schema.clone().into_owned()),
+            schema: keep_schemas.then(|| Arc::from(function.schema.as_ref())),
         };
         let mut tools = request_context::Tools::default();
         tools.sent.reserve_exact(self.functions.len());

@@ -141,7 +141,7 @@ fn the_inputs_that_thinking_carries_are_those_that_the_client_gets() {
         context.tools.push(Tool {
             outgoing: "todo".into(),
             name: "todo".into(),
-            schema: Some(schema),
+            schema: Some(schema.into()),
             ..Tool::default()
         });
         settings.invalid_tool_call = InvalidToolCall::Repair;

@@ -124,7 +124,7 @@ fn a_call_that_is_not_json_is_visible() {
 fn repair_takes_what_the_schema_wants_out_of_strings() {
     let schema = json!({"properties": {"todos": {"type": "array"}, "note": {"type": "string"}}});
     let repair = case().with(|context, settings| {
-        let schema = Some(schema.to_string());
+        let schema = Some(schema.to_string().into());
         context.tools.push(Tool {
             outgoing: "todo".into(),
             name: "todo".into(),

@@ -15,6 +15,7 @@ mod fragments;
 mod framing;
 mod invariants;
 mod markup;
+mod mended;
 mod reasoning_calls;
 mod reasoning_only;
 mod shapes;
@@ -25,7 +26,7 @@ mod text_inputs;
 mod whole;
 
 use creole::answer::Answer;
-use creole::config::{InvalidToolCall, Protocol, Settings, ToolStream};
+use creole::config::{InvalidToolCall, Protocol, Settings, ToolArguments, ToolStream};
 use creole::dialect::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::error::Error;
 use creole::ids::Ids;

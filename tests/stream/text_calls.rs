@@ -9,7 +9,7 @@ pub(super) fn with(syntax: TextToolCalls) -> Case {
 /// A case of this syntax, with a tool whose schema is known.
 pub(super) fn with_tool(syntax: TextToolCalls, name: &str, schema: &Value) -> Case {
     with(syntax).with(|context, _| {
-        let schema = Some(schema.to_string());
+        let schema = Some(schema.to_string().into());
         context.tools.push(Tool {
             outgoing: name.into(),
             name: name.into(),

@@ -41,6 +41,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("thinking_modified", "the client changed a thinking block; its text was not sent back"),
     ("thinking_without_budget", "thinking without a budget was read as adaptive"),
     ("tool_call_cut_off", "the answer ended inside of a call, which was left out"),
+    ("tool_argument_mended", "an argument that the client would refuse was left out of a call"),
     (
         "tool_call_missing",
         "the upstream announced a call that did not come: look at its tool parser",

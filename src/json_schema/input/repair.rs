@@ -53,7 +53,7 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
 /// `input` with the JSON itself in the place of each string that does not fit its schema, but is the text of JSON that
 /// does. Nothing where there is no such string.
 pub(crate) fn unquoted(schema: &str, input: &str, budget: &mut Budget) -> Option<String> {
-    Check { root: schema, budget }.unquoted(schema, input.trim_ascii(), 0)
+    Check::new(schema, budget).unquoted(schema, input.trim_ascii(), 0)
 }
 
 impl<'s> Check<'s, '_> {
@@ -76,7 +76,7 @@ impl<'s> Check<'s, '_> {
     }
 
     fn of_text(&mut self, schema: &'s str, input: &str, depth: u32) -> Option<String> {
-        if self.apply(schema, input, depth) || self.takes_texts(schema, depth) {
+        if self.apply(schema, input, depth) || self.takes_kind(schema, "\"\"", depth) {
             return None;
         }
         let text = json::string(input)?.decode();
@@ -88,23 +88,25 @@ impl<'s> Check<'s, '_> {
         self.apply(schema, &json, depth).then_some(json)
     }
 
-    /// Whether some texts fit a schema, or it does not say.
-    fn takes_texts(&mut self, schema: &'s str, depth: u32) -> bool {
+    /// Whether some values of the kind of `sample` fit a schema, or it does not say.
+    pub(super) fn takes_kind(&mut self, schema: &'s str, sample: &str, depth: u32) -> bool {
         if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
             return true;
         }
         let Some(keywords) = Keywords::read(schema) else { return true };
         let deeper = depth.saturating_add(1);
         if let Some(reference) = keywords.reference {
-            return self.target(reference).is_none_or(|target| self.takes_texts(target, deeper));
+            let target = self.target(reference);
+            return target.is_none_or(|target| self.takes_kind(target, sample, deeper));
         }
         if keywords.types.is_some() {
-            return fits_type(&keywords, "\"\"", ValueKind::String);
+            return fits_type(&keywords, sample, kind_of(sample));
         }
         let lists = [keywords.any_of, keywords.one_of];
         let list = lists.into_iter().find(|list| !list.is_empty()).unwrap_or_default();
         let mut alternatives = json::elements(list).peekable();
-        alternatives.peek().is_none() || alternatives.any(|schema| self.takes_texts(schema, deeper))
+        alternatives.peek().is_none()
+            || alternatives.any(|schema| self.takes_kind(schema, sample, deeper))
     }
 
     fn of_members(&mut self, keywords: &Keywords<'s>, input: &str, depth: u32) -> Option<String> {

@@ -14,7 +14,7 @@ fn tools() -> request_context::Tools {
     let mut tools = request_context::Tools::default();
     for name in ["w", "t"] {
         let (outgoing, name) = (name.to_owned(), name.to_owned());
-        let schema = Some(SCHEMA.to_owned());
+        let schema = Some(SCHEMA.into());
         tools.push(Tool { outgoing, name, schema, ..Tool::default() });
     }
     tools

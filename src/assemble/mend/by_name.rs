@@ -1,0 +1,66 @@
+//! What Claude Code 2.1 takes by its schema, and what does harm all the same. The members stand for its tools; a tool
+//! of the same name without them is another client's.
+
+use crate::json::{self, Number};
+use crate::json_schema::input::mend::Shape;
+
+/// A value that is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// Zero, where lines are counted from one.
+    Zero,
+    /// A time below one: a negative one ends the command, or sends it to the background.
+    BelowOne,
+    /// A text without letters, where absent is the default.
+    Blank,
+    /// A word that the schema does not know, where absent is the default: `inherit`, the name of a model.
+    UnknownWord,
+}
+
+/// The members of a tool that have a rule.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByName(&'static [(&'static str, Rule)]);
+
+/// Its name, members by which it is known, and the rules.
+type Row = (&'static str, [&'static str; 3], &'static [(&'static str, Rule)]);
+
+const AGENT: &[(&str, Rule)] = &[("subagent_type", Rule::Blank), ("model", Rule::UnknownWord)];
+
+const ROWS: [Row; 4] = [
+    ("Read", ["file_path", "offset", "limit"], &[("offset", Rule::Zero)]),
+    ("Bash", ["command", "timeout", "run_in_background"], &[("timeout", Rule::BelowOne)]),
+    ("Agent", ["prompt", "subagent_type", "model"], AGENT),
+    ("Task", ["prompt", "subagent_type", "model"], AGENT),
+];
+
+impl ByName {
+    pub(super) fn of(tool: &str, shape: &Shape) -> Self {
+        let is_it = |(name, members, _): &&Row| {
+            *name == tool && members.iter().all(|member| shape.member(member).is_some())
+        };
+        Self(ROWS.iter().find(is_it).map_or(&[], |(_, _, rules)| rules))
+    }
+
+    pub(super) fn rule(self, member: &str) -> Option<Rule> {
+        self.0.iter().find(|(name, _)| *name == member).map(|(_, rule)| *rule)
+    }
+}
+
+impl Rule {
+    /// Whether a text is judged when all of it is here.
+    pub(super) fn needs_all(self) -> bool {
+        self == Self::UnknownWord
+    }
+
+    /// Whether a value is left out. `refuses`: what the schema says of it.
+    pub(super) fn drops(self, value: &str, refuses: &mut dyn FnMut(&str) -> bool) -> bool {
+        let text = json::string(value);
+        let number = Number::read(text.map_or(value, |text| text.raw()));
+        match self {
+            Self::Zero => number.is_some() && number == Number::read("0"),
+            Self::BelowOne => number.is_some() && number < Number::read("1"),
+            Self::Blank => text.is_some_and(|text| text.is_blank()),
+            Self::UnknownWord => text.is_some() && refuses(value),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Values of members that may be left out, until it is known whether they are.
+
+use super::by_name::Rule;
+use super::{At, Current, Mender, number_end};
+use crate::json::{Reader, ValueKind};
+use crate::json_schema::input::Budget;
+use crate::json_schema::input::mend::{self as schema, Verdict};
+use crate::text::json_scan::Scanner;
+
+impl Mender {
+    /// A value of a member begins. Says whether its first byte was taken.
+    pub(super) fn begin_value(&mut self, byte: u8, budget: &mut Budget) -> usize {
+        let Current { may_lack, is_extra, schema, .. } = self.member;
+        self.value = self.held.len();
+        let held = match byte {
+            b'n' if may_lack || is_extra => At::HeldNull,
+            b'"' if may_lack || is_extra => {
+                self.at = At::HeldText { escaped: false };
+                return self.hold("\"");
+            }
+            b'-' | b'0'..=b'9' if may_lack => At::HeldNumber,
+            b'{' | b'[' if is_extra => {
+                self.at = At::HeldEmpty { open: byte };
+                return self.hold(if byte == b'{' { "{" } else { "[" });
+            }
+            _ => {
+                self.release();
+                return self.begin_passed(byte, schema, budget);
+            }
+        };
+        self.at = held;
+        0
+    }
+
+    pub(super) fn take_held_null(&mut self, byte: u8, budget: &mut Budget) -> usize {
+        let came = self.held.len().saturating_sub(self.value);
+        if b"null".get(came) != Some(&byte) {
+            return self.give_up();
+        }
+        self.held.push(char::from(byte));
+        if came == 3 {
+            self.decide(budget);
+        }
+        1
+    }
+
+    pub(super) fn take_held_number(&mut self, rest: &str, budget: &mut Budget) -> usize {
+        let end = number_end(rest);
+        let taken = self.hold(rest.get(..end).unwrap_or(rest));
+        if end < rest.len() && self.at == At::HeldNumber {
+            self.decide(budget);
+        }
+        taken
+    }
+
+    /// More of an array or an object that is empty so far.
+    pub(super) fn take_held_empty(&mut self, open: u8, byte: u8) -> usize {
+        if byte == open.saturating_add(2) {
+            self.leave_out();
+            return 1;
+        }
+        self.pass_unread(open);
+        0
+    }
+
+    /// An array or an object passes, of which no more than its first bracket has come.
+    fn pass_unread(&mut self, open: u8) {
+        self.release();
+        self.scan = Scanner::default();
+        self.scan.feed(if open == b'{' { "{" } else { "[" });
+        self.at = At::Other;
+    }
+
+    pub(super) fn take_held_text(
+        &mut self,
+        rest: &str,
+        escaped: bool,
+        budget: &mut Budget,
+    ) -> usize {
+        let Some(first) = rest.chars().next() else { return 0 };
+        let text = rest.get(..first.len_utf8()).unwrap_or(rest);
+        if escaped || first == '\\' {
+            self.at = At::HeldText { escaped: !escaped };
+        } else if first == '"' {
+            self.held.push('"');
+            self.decide(budget);
+            return 1;
+        }
+        if !self.may_be_mended(text, budget) {
+            self.release();
+            self.at = At::Text { escaped };
+            return 0;
+        }
+        self.hold(text)
+    }
+
+    /// Whether a text that begins so and goes on with `more` may be one that does not stay.
+    fn may_be_mended(&self, more: &str, budget: &mut Budget) -> bool {
+        let inside = self.held.get(self.value.saturating_add(1)..).unwrap_or_default();
+        let Current { is_extra, schema, by_name, .. } = self.member;
+        if by_name.is_some_and(Rule::needs_all) {
+            return true;
+        }
+        let Some(part) = schema.filter(|_| !is_extra) else { return false };
+        if more == " " && inside.bytes().all(|byte| byte == b' ') {
+            return true;
+        }
+        let begins =
+            |word: &str| word.strip_prefix(inside).is_some_and(|rest| rest.starts_with(more));
+        let is_numeric = |text: &str| !text.is_empty() && number_end(text) == text.len();
+        let is_scalar = begins("true")
+            || begins("false")
+            || is_numeric(more) && (inside.is_empty() || is_numeric(inside));
+        is_scalar && !(inside.is_empty() && schema::takes_texts(&self.root, part, budget))
+    }
+
+    /// The value of the member has come, and is held.
+    fn decide(&mut self, budget: &mut Budget) {
+        match self.verdict(budget) {
+            Verdict::Drop => self.leave_out(),
+            Verdict::Keep => {
+                self.release();
+                self.at = At::Next;
+            }
+            Verdict::Unquote => {
+                self.held.pop();
+                if self.value < self.held.len() {
+                    self.held.remove(self.value);
+                }
+                self.mended = self.mended.saturating_add(1);
+                self.release();
+                self.at = At::Next;
+            }
+        }
+    }
+
+    fn leave_out(&mut self) {
+        self.forget();
+        self.mended = self.mended.saturating_add(1);
+        self.at = At::Next;
+    }
+
+    fn verdict(&self, budget: &mut Budget) -> Verdict {
+        let value = self.held.get(self.value..).unwrap_or_default();
+        let Current { is_extra, schema, by_name, .. } = self.member;
+        if is_extra {
+            return if matches!(value, "null" | "\"\"") { Verdict::Drop } else { Verdict::Keep };
+        }
+        let Some(part) = schema else { return Verdict::Keep };
+        let is_number =
+            |text: &str| Reader::of(text).kind().is_ok_and(|kind| kind == ValueKind::Number);
+        if is_number(value) && !Reader::of(value).is_whole() {
+            return Verdict::Keep;
+        }
+        let refuses =
+            |value: &str, budget: &mut Budget| schema::refuses(&self.root, part, value, budget);
+        if let Some(rule) = by_name
+            && rule.drops(value, &mut |value| refuses(value, budget))
+        {
+            return Verdict::Drop;
+        }
+        schema::judge(&self.root, part, value, budget)
+    }
+
+    /// So much is held that none of it is left out.
+    pub(super) fn give_way(&mut self) {
+        let at = self.at;
+        if let At::HeldEmpty { open } = at {
+            // It has no more than its bracket and white space.
+            return self.pass_unread(open);
+        }
+        self.release();
+        self.at = match at {
+            At::HeldText { escaped } => At::Text { escaped },
+            At::HeldNumber => At::Number,
+            At::InKey { .. } | At::Key | At::Colon | At::Value => {
+                self.member = Current::default();
+                at
+            }
+            _ => at,
+        };
+    }
+}

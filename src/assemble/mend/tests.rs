@@ -1,0 +1,515 @@
+//! Each rule, and that no split, no comma and no odd input makes anything worse.
+
+mod reference;
+
+use super::*;
+
+fn tool(name: &str, schema: &str) -> Tool {
+    Tool { name: name.to_owned(), schema: Some(schema.into()), ..Tool::default() }
+}
+
+/// What comes out of pieces, and how many members were mended.
+fn in_pieces(tool: &Tool, pieces: &[&str]) -> (Vec<String>, u32) {
+    let mut budget = Budget::default();
+    let Some(mut mender) = Mender::of(tool, &mut budget) else {
+        return (pieces.iter().map(|piece| (*piece).to_owned()).collect(), 0);
+    };
+    let mut sent: Vec<String> = Vec::new();
+    for piece in pieces {
+        sent.push(mender.push(piece, &mut budget).to_owned());
+    }
+    sent.push(mender.rest().to_owned());
+    (sent, mender.take_mended())
+}
+
+/// The input mended as a whole, and the same in two pieces wherever it is cut, and byte by byte.
+#[track_caller]
+fn mended(tool: &Tool, input: &str) -> (String, u32) {
+    let (sent, count) = in_pieces(tool, &[input]);
+    let all = sent.concat();
+    for at in (0..=input.len()).filter(|at| input.is_char_boundary(*at)) {
+        let (one, other) = input.split_at(at);
+        let (sent, again) = in_pieces(tool, &[one, other]);
+        assert_eq!((sent.concat(), again), (all.clone(), count), "{input} cut at {at}");
+    }
+    let letters: Vec<String> = input.chars().map(String::from).collect();
+    let letters: Vec<&str> = letters.iter().map(String::as_str).collect();
+    assert_eq!(in_pieces(tool, &letters).0.concat(), all, "{input} by letters");
+    (all, count)
+}
+
+/// A tool with one optional member `a` of this schema, and a required `z`.
+fn with(schema: &str) -> Tool {
+    let schema =
+        format!(r#"{{"type":"object","properties":{{"a":{schema},"z":{{}}}},"required":["z"]}}"#);
+    tool("t", &schema)
+}
+
+#[track_caller]
+fn drops(schema: &str, values: &[&str]) {
+    for value in values {
+        let input = format!(r#"{{"a":{value},"z":1}}"#);
+        assert_eq!(mended(&with(schema), &input), (r#"{"z":1}"#.to_owned(), 1), "{schema} {value}");
+    }
+}
+
+#[track_caller]
+fn keeps(schema: &str, values: &[&str]) {
+    for value in values {
+        let input = format!(r#"{{"a":{value},"z":1}}"#);
+        assert_eq!(mended(&with(schema), &input), (input, 0), "{schema}");
+    }
+}
+
+#[track_caller]
+fn becomes(schema: &str, value: &str, other: &str) {
+    let input = |value: &str| format!(r#"{{"a":{value},"z":1}}"#);
+    assert_eq!(mended(&with(schema), &input(value)), (input(other), 1), "{schema} {value}");
+}
+
+#[test]
+fn null_is_left_out_where_the_schema_takes_none() {
+    for schema in [
+        r#"{"type":"string"}"#,
+        r#"{"type":["integer","boolean"]}"#,
+        r#"{"enum":["a","b"]}"#,
+        r#"{"const":"a"}"#,
+        r#"{"anyOf":[{"type":"string"},{"type":"array"}]}"#,
+        r#"{"allOf":[{"type":"string"}]}"#,
+        r#"{"type":"object","properties":{"b":{}}}"#,
+    ] {
+        drops(schema, &["null"]);
+    }
+    for schema in [
+        "{}",
+        "true",
+        r#"{"description":"anything"}"#,
+        r#"{"type":["string","null"]}"#,
+        r#"{"type":"string","nullable":true}"#,
+        r#"{"enum":["a",null]}"#,
+        r#"{"anyOf":[{"type":"string"},{"type":"null"}]}"#,
+        r#"{"oneOf":[{"type":"string"},{}]}"#,
+        r##"{"$ref":"https://example.com/x"}"##,
+        r##"{"$ref":"#/$defs/none"}"##,
+        r#"{"type":"any"}"#,
+        r#"{"minimum":3}"#,
+    ] {
+        keeps(schema, &["null"]);
+    }
+}
+
+#[test]
+fn a_blank_text_is_left_out_where_another_value_is_wanted() {
+    for schema in [
+        r#"{"type":"number"}"#,
+        r#"{"type":"integer","minimum":0}"#,
+        r#"{"type":"boolean"}"#,
+        r#"{"type":"array","items":{"type":"string"}}"#,
+        r#"{"type":"object"}"#,
+        r#"{"type":["object","null"]}"#,
+        r#"{"type":"string","enum":["a","b"]}"#,
+        r#"{"type":"string","minLength":3}"#,
+        r#"{"anyOf":[{"type":"integer"},{"type":"null"}]}"#,
+    ] {
+        drops(schema, &[r#""""#, r#""  ""#]);
+    }
+    for schema in [
+        r#"{"type":"string","format":"uri"}"#,
+        r#"{"type":"string","format":"date-time"}"#,
+        r#"{"type":"string","pattern":"^[a-z0-9-]+$"}"#,
+        r#"{"type":"string","pattern":"^[^\\]]{1,64}$"}"#,
+        r#"{"type":"string","pattern":"^x?\\d"}"#,
+        r#"{"anyOf":[{"type":"string","format":"uuid"},{"type":"null"}]}"#,
+    ] {
+        drops(schema, &[r#""""#]);
+    }
+}
+
+#[test]
+fn a_text_that_may_be_meant_stays() {
+    for schema in [
+        r#"{"type":"string"}"#,
+        r#"{"type":"string","maxLength":9}"#,
+        r#"{"enum":["","a"]}"#,
+        r#"{"type":["integer","string"]}"#,
+        r#"{"anyOf":[{"type":"integer"},{"type":"string"}]}"#,
+        r#"{"type":"string","format":"uri-reference"}"#,
+        r#"{"type":"string","format":"something"}"#,
+        r#"{"type":"string","pattern":"^[a-z]*$"}"#,
+        r#"{"type":"string","pattern":"^(a|)$"}"#,
+        r#"{"type":"string","pattern":"a{0,3}"}"#,
+    ] {
+        keeps(schema, &[r#""""#, r#""x""#, r#""true""#, r#""3""#, r#""\n""#]);
+    }
+    keeps(r#"{"type":"integer"}"#, &[r#""x""#, r#""3 ""#, r#""\u0033""#, r#""3.5""#, r#""-""#]);
+    keeps(r#"{"type":"boolean"}"#, &[r#""yes""#, r#""True""#, r#""truely""#, r#""1""#, "1"]);
+    keeps(r#"{"enum":["a","b"]}"#, &[r#""c""#, "3", "[]", "{}"]);
+}
+
+#[test]
+fn a_number_beyond_its_bounds_is_left_out() {
+    drops(r#"{"type":"integer","minimum":1}"#, &["0", "-1", "0.0", "-1e3"]);
+    drops(r#"{"type":"integer","exclusiveMinimum":0}"#, &["0"]);
+    drops(r#"{"type":"number","maximum":9.5}"#, &["9.6", "1e308"]);
+    drops(r#"{"type":"number","exclusiveMaximum":9}"#, &["9"]);
+    drops(
+        r#"{"type":"integer","minimum":-9007199254740991,"maximum":9007199254740991}"#,
+        &["25999999999999999", "-9007199254740992"],
+    );
+    drops(r#"{"type":"integer"}"#, &["9007199254740992", "-9007199254740993", "1e308"]);
+    drops(r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"null"}]}"#, &["0"]);
+    keeps(r#"{"type":"integer","minimum":1,"maximum":9}"#, &["1", "9", "2.0", "1e0", "2.5"]);
+    keeps(r#"{"type":"integer"}"#, &["9007199254740991", "0", "-5", "1.5"]);
+    keeps(r#"{"type":"number"}"#, &["25999999999999999", "1e308"]);
+    keeps(r#"{"type":"integer","format":"int64"}"#, &["1234567890123456789"]);
+    keeps(r#"{"type":"integer","maximum":18446744073709551615}"#, &["1234567890123456789"]);
+    keeps(r#"{"type":"string","minimum":5}"#, &["1", "25999999999999999"]);
+    keeps(r#"{"enum":[1,9007199254740993]}"#, &["9007199254740993", "7"]);
+    keeps("{}", &["25999999999999999"]);
+}
+
+#[test]
+fn a_number_or_a_boolean_in_a_text_comes_out_of_it() {
+    for number in ["3", "-3", "2.0", "1e2", "true", "false"] {
+        becomes(r#"{"type":["integer","boolean"]}"#, &format!("\"{number}\""), number);
+    }
+    becomes(r#"{"type":"number"}"#, r#""0.5""#, "0.5");
+    becomes(r#"{"anyOf":[{"type":"integer","minimum":1},{"type":"null"}]}"#, r#""7""#, "7");
+    // What comes out of it is a number like others.
+    drops(r#"{"type":"integer","minimum":1}"#, &[r#""0""#, r#""25999999999999999""#]);
+    keeps(r#"{"type":"boolean"}"#, &[r#""tru""#, r#""true ""#]);
+    keeps(r#"{"type":"number"}"#, &[r#""007""#, r#""1-2""#, r#""+1""#]);
+}
+
+#[test]
+fn a_member_that_must_be_there_is_never_touched() {
+    let schema = r#"{"type":"object","properties":{
+        "n":{"type":"integer","minimum":1},"e":{"enum":["a"]},"b":{"type":"boolean"},"s":{"type":"string"}},
+        "required":["n","e","b","s"],"additionalProperties":false}"#;
+    for input in [
+        r#"{"n":null,"e":"","b":"true","s":""}"#,
+        r#"{"n":"","e":null,"b":"","s":null}"#,
+        r#"{"n":"3","e":" ","b":null,"s":"x"}"#,
+        r#"{"n":25999999999999999,"e":"b","b":1}"#,
+    ] {
+        assert_eq!(mended(&tool("t", schema), input), (input.to_owned(), 0));
+    }
+}
+
+#[test]
+fn a_member_with_a_default_may_lack_though_it_is_required() {
+    let schema = r#"{"type":"object","properties":{"m":{"type":"boolean","default":false},"q":{"type":"string"}},
+        "required":["m","q"]}"#;
+    for bad in [r#""""#, "null"] {
+        let input = format!(r#"{{"q":"","m":{bad}}}"#);
+        assert_eq!(mended(&tool("t", schema), &input), (r#"{"q":""}"#.to_owned(), 1));
+    }
+}
+
+#[test]
+fn an_empty_member_that_the_schema_forbids_is_left_out_and_another_stays() {
+    let closed = tool("t", r#"{"properties":{"a":{}},"additionalProperties":false}"#);
+    for empty in ["null", r#""""#, "[]", "{}", "[ \n]", "{ }"] {
+        let input = format!(r#"{{"x":{empty},"a":1}}"#);
+        assert_eq!(mended(&closed, &input), (r#"{"a":1}"#.to_owned(), 1), "{empty}");
+    }
+    for full in [r#"" ""#, r#""x""#, "0", "false", "[[]]", r#"{"a":null}"#, "[ 1]", "true"] {
+        let input = format!(r#"{{"x":{full},"a":1}}"#);
+        assert_eq!(mended(&closed, &input), (input, 0));
+    }
+    for open in [
+        r#"{"properties":{"a":{"type":"string"}}}"#,
+        r#"{"properties":{"a":{"type":"string"}},"additionalProperties":{}}"#,
+        r#"{"properties":{"a":{"type":"string"}},"additionalProperties":false,"patternProperties":{"^x":{}}}"#,
+    ] {
+        let input = r#"{"x":null,"y":"","a":"1"}"#;
+        assert_eq!(mended(&tool("t", open), input), (input.to_owned(), 0));
+    }
+}
+
+#[test]
+fn what_stands_in_objects_and_arrays_is_mended_too() {
+    let schema = r##"{"type":"object","properties":{
+        "questions":{"type":"array","items":{"type":"object","properties":{
+            "text":{"type":"string"},"multi":{"type":"boolean","default":false},
+            "options":{"type":"array","items":{"$ref":"#/$defs/option"}}},
+            "required":["text","multi"]}},
+        "filter":{"anyOf":[{"type":"object","properties":{"size":{"type":"integer","minimum":1}}},{"type":"null"}]},
+        "both":{"anyOf":[{"properties":{"n":{"type":"integer"}}},{"properties":{"n":{"type":"string"}}}]},
+        "tree":{"$ref":"#/$defs/node"}},
+        "required":["questions"],
+        "$defs":{"option":{"type":"object","properties":{"label":{"type":"string"},"preview":{"type":"string"}}},
+            "node":{"type":"object","properties":{"child":{"$ref":"#/$defs/node"},"n":{"type":"integer"}}}}}"##;
+    let tool = tool("t", schema);
+    for (input, expected, count) in [
+        (
+            r#"{"questions": [ {"text":"","multi":"","options":[{"preview":null,"label":""}, {}]} , {"multi":null} ]}"#,
+            r#"{"questions": [ {"text":"","options":[{"label":""}, {}]} , {} ]}"#,
+            3,
+        ),
+        (r#"{"filter":{"size":0}}"#, r#"{"filter":{}}"#, 1),
+        (r#"{"filter":null}"#, r#"{"filter":null}"#, 0),
+        (r#"{"both":{"n":null}}"#, r#"{"both":{"n":null}}"#, 0),
+        (
+            r#"{"tree":{"n":"","child":{"child":{"n":"3","child":null}}}}"#,
+            r#"{"tree":{"child":{"child":{"n":3}}}}"#,
+            3,
+        ),
+        (
+            r#"{"questions":[null,"",[{"multi":null}]]}"#,
+            r#"{"questions":[null,"",[{"multi":null}]]}"#,
+            0,
+        ),
+    ] {
+        assert_eq!(mended(&tool, input), (expected.to_owned(), count), "{input}");
+    }
+}
+
+#[test]
+fn where_a_schema_says_it_in_several_places_everything_stays() {
+    for schema in [
+        r#"{"properties":{"a":{"type":"integer"}},"anyOf":[{"required":["a"]},{"required":["b"]}]}"#,
+        r#"{"properties":{"a":{"type":"integer"}},"if":{},"then":{"required":["a"]}}"#,
+        r#"{"properties":{"a":{"type":"integer"}},"dependentRequired":{"b":["a"]}}"#,
+        r#"{"allOf":[{"properties":{"a":{"type":"integer"}}},{"required":["a"]}]}"#,
+        "{}",
+        "true",
+        "[]",
+        "no schema",
+    ] {
+        let input = r#"{"a":null,"b":""}"#;
+        assert_eq!(mended(&tool("t", schema), input), (input.to_owned(), 0), "{schema}");
+    }
+}
+
+#[test]
+fn commas_and_white_space_are_right_whichever_members_are_left_out() {
+    let schema =
+        r#"{"properties":{"a":{"type":"integer"},"b":{"type":"integer"},"c":{"type":"integer"}}}"#;
+    let tool = tool("t", schema);
+    for bits in 0..8 {
+        for form in ["{A,B,C}", "{ A , B , C }", "{\n  A,\n  B,\n  C\n}", "{A\t,B\r\n,\n\nC} "] {
+            let mut input = form.to_owned();
+            let mut left = Vec::new();
+            for (bit, name) in ["a", "b", "c"].into_iter().enumerate() {
+                let is_bad = bits >> bit & 1 == 1;
+                let value = if is_bad { "null" } else { "1" };
+                input = input.replace(&name.to_uppercase(), &format!("\"{name}\" : {value}"));
+                left.extend((!is_bad).then_some(name));
+            }
+            let (out, count) = mended(&tool, &input);
+            let read: serde_json::Value = serde_json::from_str(&out).unwrap();
+            let names: Vec<&String> = read.as_object().unwrap().keys().collect();
+            assert_eq!(names, left, "{input:?} became {out:?}");
+            assert_eq!(count as usize, 3 - left.len());
+            if count == 0 {
+                assert_eq!(out, input);
+            }
+        }
+    }
+}
+
+#[test]
+fn of_two_members_with_one_name_the_second_stays() {
+    let tool = with(r#"{"type":"integer"}"#);
+    for (input, expected) in [
+        (r#"{"a":1,"a":null}"#, r#"{"a":1,"a":null}"#),
+        (r#"{"a":null,"a":1}"#, r#"{"a":1}"#),
+        (r#"{"a":"","\u0061":""}"#, r#"{"\u0061":""}"#),
+    ] {
+        assert_eq!(mended(&tool, input).0, expected);
+    }
+}
+
+#[test]
+fn keys_are_read_as_they_are_meant() {
+    let tool = tool("t", r#"{"properties":{"a\"b":{"type":"integer"},"ä":{"type":"integer"}}}"#);
+    for key in [r#"a\"b"#, r#"\u0061\u0022b"#, "ä", r#"\u00e4"#] {
+        assert_eq!(mended(&tool, &format!(r#"{{"{key}":null}}"#)), ("{}".to_owned(), 1), "{key}");
+    }
+}
+
+#[test]
+fn what_is_no_json_passes_as_it_came() {
+    let tool = with(r#"{"type":"integer"}"#);
+    for input in [
+        "",
+        " ",
+        "null",
+        "[1]",
+        r#"{"a":nul}"#,
+        r#"{"a"null}"#,
+        r#"{a:null}"#,
+        r#"{"a":"#,
+        r#"{"a":nu"#,
+        r#"{"a":"tr"#,
+        r#"{"a":25999999999999999"#,
+        r#"{"a":-}"#,
+        r#"{"z":1,"a"#,
+        r#"{"z":1,,"a":null}"#,
+        r#"{,"a":null}"#,
+        r#"{"z":[},"a":null}"#,
+        r#"{"z":tru,"a":null}"#,
+        r#"{"z":1}{"a":null}"#,
+        "{\"z\":\"\u{e4}",
+        "{\u{e4}}",
+    ] {
+        assert_eq!(mended(&tool, input), (input.to_owned(), 0), "{input}");
+    }
+    // What was left out before the break cannot come back.
+    assert_eq!(mended(&tool, r#"{"a":null,,"z":1}"#).0, r#"{,,"z":1}"#);
+    assert_eq!(mended(&tool, r#"{"a":nulll}"#).0, "{l}");
+}
+
+#[test]
+fn the_first_byte_of_a_value_that_stays_leaves_before_the_last_has_come() {
+    let schema = r#"{"properties":{"path":{"type":"string"},"content":{"type":"string"},
+        "note":{"type":"string"},"n":{"type":"integer"}},"required":["path","content"],"additionalProperties":false}"#;
+    let pieces = [
+        "{\"con",
+        "tent\"",
+        ":",
+        "\"ab",
+        "c",
+        "\\",
+        "n",
+        "d\"",
+        ",\"note\":\"",
+        "s",
+        "o\"",
+        ", \"n\"",
+        ":1",
+        "2",
+        ",\"n2\":\"",
+        "\",\"path\":",
+        "\"/",
+        "x\"}",
+    ];
+    let (sent, mended) = in_pieces(&tool("t", schema), &pieces);
+    assert_eq!(
+        sent,
+        [
+            "{",
+            "\"content\"",
+            ":",
+            "\"ab",
+            "c",
+            "\\",
+            "n",
+            "d\"",
+            "",
+            ",\"note\":\"s",
+            "o\"",
+            "",
+            "",
+            "",
+            ", \"n\":12",
+            ",\"path\":",
+            "\"/",
+            "x\"}",
+            "",
+        ]
+    );
+    assert_eq!(mended, 1);
+}
+
+#[test]
+fn no_more_is_held_than_what_can_be_left_out() {
+    let schema = with(r#"{"type":"integer"}"#);
+    let long = "9".repeat(HELD_BYTES_MAX + 9);
+    for input in [
+        format!(r#"{{"a":{long},"z":1}}"#),
+        format!(r#"{{"a":"{long}","z":1}}"#),
+        format!(r#"{{"a":"{}","z":1}}"#, " ".repeat(HELD_BYTES_MAX)),
+        format!(r#"{{"{long}":null,"a":1}}"#),
+        format!(r#"{{"a":{}null,"z":1}}"#, " ".repeat(HELD_BYTES_MAX)),
+        format!(r#"{{"z":1{},"z":1}}"#, " ".repeat(HELD_BYTES_MAX)),
+        format!(r#"{{"z":1,{}"z":1}}"#, " ".repeat(HELD_BYTES_MAX)),
+    ] {
+        let mut budget = Budget::default();
+        let mut mender = Mender::of(&schema, &mut budget).unwrap();
+        let mut out = String::new();
+        for letter in input.chars() {
+            out.push_str(mender.push(letter.encode_utf8(&mut [0; 4]), &mut budget));
+            assert!(mender.held.len() <= HELD_BYTES_MAX);
+        }
+        assert_eq!(out, input);
+    }
+    // A comma that was due before the white space is not forgotten.
+    let blanks = " ".repeat(HELD_BYTES_MAX);
+    for input in
+        [format!(r#"{{"a":null{blanks},"z":1}}"#), format!(r#"{{"a":null,{blanks}"z":1}}"#)]
+    {
+        let (sent, _) = in_pieces(&schema, &[&input]);
+        assert_eq!(sent.concat().replace(' ', ""), r#"{"z":1}"#);
+    }
+    let closed = tool("t", r#"{"properties":{},"additionalProperties":false}"#);
+    let input = format!(r#"{{"x":[{}],"y":null}}"#, " ".repeat(HELD_BYTES_MAX));
+    let (sent, _) = in_pieces(&closed, &[&input]);
+    assert_eq!(sent.concat().replace(' ', ""), r#"{"x":[]}"#);
+}
+
+#[test]
+fn a_spent_budget_leaves_everything() {
+    let schema = with(r#"{"type":"integer"}"#);
+    let mut budget = Budget::default();
+    let mut mender = Mender::of(&schema, &mut budget).unwrap();
+    let elements = "{\"a\":null},".repeat(200_000);
+    let many = tool(
+        "t",
+        r#"{"properties":{"l":{"type":"array","items":{"properties":{"a":{"type":"integer"}}}}}}"#,
+    );
+    let _ = Mender::whole(&many, &format!("{{\"l\":[{elements}{{}}]}}"), &mut budget);
+    assert_eq!(mender.push(r#"{"a":null,"z":1}"#, &mut budget), r#"{"a":null,"z":1}"#);
+}
+
+const READ: &str = r#"{"type":"object","properties":{"file_path":{"type":"string"},
+    "offset":{"type":"integer","minimum":0,"maximum":9007199254740991},
+    "limit":{"type":"integer","exclusiveMinimum":0,"maximum":9007199254740991},
+    "pages":{"type":"string"}},"required":["file_path"],"additionalProperties":false}"#;
+
+#[test]
+fn claude_codes_own_tools_have_rules_by_name() {
+    let bash = r#"{"properties":{"command":{"type":"string"},"timeout":{"type":"number"},
+        "run_in_background":{"type":"boolean"}},"required":["command"]}"#;
+    let agent = r#"{"properties":{"prompt":{"type":"string"},"subagent_type":{"type":"string"},
+        "model":{"type":"string","enum":["sonnet","opus"]}},"required":["prompt"]}"#;
+    for (name, schema, member, dropped, kept) in [
+        ("Read", READ, "offset", vec!["0", "0.0", "\"0\"", "null"], vec!["1", "200"]),
+        ("Bash", bash, "timeout", vec!["0", "-1", "0.5", "\"-1\""], vec!["1", "5000", "1e308"]),
+        ("Agent", agent, "subagent_type", vec!["\"\"", "\" \""], vec!["\"Explore\""]),
+        ("Task", agent, "model", vec!["\"inherit\"", "\"\"", "\"3\""], vec!["\"opus\"", "3"]),
+    ] {
+        for (values, is_kept) in [(dropped, false), (kept, true)] {
+            for value in values {
+                let input = format!(r#"{{"{member}":{value}}}"#);
+                let expected = if is_kept { input.as_str() } else { "{}" };
+                assert_eq!(mended(&tool(name, schema), &input).0, expected, "{name}");
+            }
+        }
+    }
+    // Another tool of that name, and another tool with such members.
+    let other = r#"{"properties":{"offset":{"type":"integer"},"limit":{"type":"integer"}}}"#;
+    for (name, schema) in [("Read", other), ("read_lines", READ)] {
+        assert_eq!(mended(&tool(name, schema), r#"{"offset":0}"#).0, r#"{"offset":0}"#);
+    }
+}
+
+#[test]
+fn the_call_that_models_make_over_and_over_is_mended() {
+    let input = r#"{"file_path":"/a","offset":0,"limit":25999999999999999,"pages":""}"#;
+    let expected = (r#"{"file_path":"/a","pages":""}"#.to_owned(), 2);
+    assert_eq!(mended(&tool("Read", READ), input), expected);
+}
+
+#[test]
+fn a_tool_that_asks_for_all_it_knows_is_not_looked_at() {
+    let mut budget = Budget::default();
+    for schema in [
+        r#"{"properties":{"a":{"type":"integer"}},"required":["a"]}"#,
+        r#"{"type":"object","properties":{}}"#,
+        "{}",
+    ] {
+        assert!(Mender::of(&tool("t", schema), &mut budget).is_none(), "{schema}");
+    }
+}

@@ -1,0 +1,341 @@
+//! Which values of an input a client refuses for certain, though nothing is lost without them.
+//!
+//! Models fill members that they may leave out with `null`, `""` or a number beyond all bounds. What is found here is
+//! refused by every validator, or by every one that minds `format`. Where a schema says something in a way that is
+//! not known here, the value stays.
+
+use super::{Budget, Check, DEPTH_MAX, Keywords, kind_of};
+use crate::json::{self, Number, Reader, Str, ValueKind};
+use crate::text::names::{NameSet, Names};
+
+/// Members of an object that are looked at; those behind them stay as they are.
+pub(crate) const MEMBERS_MAX: usize = 128;
+
+/// The largest integer that JavaScript holds exactly.
+const INTEGER_MAX: &str = "9007199254740991";
+
+/// An integer that no list of values has by chance.
+const INTEGER: &str = "4503599627370497";
+
+/// Formats that no blank text has. Some others, such as `uri-reference`, allow an empty one.
+const FORMATS: [&str; 13] = [
+    "date",
+    "date-time",
+    "duration",
+    "email",
+    "hostname",
+    "idn-email",
+    "idn-hostname",
+    "ipv4",
+    "ipv6",
+    "iri",
+    "time",
+    "uri",
+    "uuid",
+];
+
+/// What becomes of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// It stays.
+    Keep,
+    /// Its member is left out.
+    Drop,
+    /// It is a text, and its inside is the number or the boolean that is wanted.
+    Unquote,
+}
+
+impl Verdict {
+    fn drop_if(refused: bool) -> Self {
+        if refused { Self::Drop } else { Self::Keep }
+    }
+}
+
+/// The place of a schema within the text of a tool's whole schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Part {
+    start: usize,
+    end: usize,
+}
+
+impl Part {
+    /// All of it.
+    pub(crate) fn whole(root: &str) -> Self {
+        Self { start: 0, end: root.len() }
+    }
+
+    fn of(root: &str, part: &str) -> Option<Self> {
+        let start = json::offset_in(root, part)?;
+        Some(Self { start, end: start.checked_add(part.len())? })
+    }
+
+    fn text(self, root: &str) -> &str {
+        root.get(self.start..self.end).unwrap_or_default()
+    }
+}
+
+/// What a schema says of the members of an object.
+#[derive(Debug, Default)]
+pub(crate) struct Shape {
+    members: Names<'static, Member>,
+    /// It allows no other members.
+    is_closed: bool,
+    /// Something in an object of this shape may be mended.
+    mends: bool,
+}
+
+/// What it says of one member.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    pub(crate) schema: Part,
+    /// Its position, below [`MEMBERS_MAX`].
+    pub(crate) place: usize,
+    /// It is not required, or has a default.
+    pub(crate) may_lack: bool,
+}
+
+impl Shape {
+    /// What the schema at `part` of `root` says of the members of an object. Nothing where it says that in several
+    /// places at once.
+    pub(crate) fn of(root: &str, part: Part, budget: &mut Budget) -> Option<Self> {
+        let keywords = Check::new(root, budget).narrowed(part.text(root), "{}", 0)?;
+        let required: NameSet<'_> = json::elements(keywords.required)
+            .filter_map(json::string)
+            .fold(NameSet::default(), |mut names, name| {
+                names.add(name.decode());
+                names
+            });
+        let mut shape = Self {
+            is_closed: !keywords.patterned
+                && keywords.additional.is_some_and(|additional| additional.trim_ascii() == "false"),
+            ..Self::default()
+        };
+        shape.mends = shape.is_closed;
+        for (place, (name, schema)) in
+            json::members(keywords.properties).take(MEMBERS_MAX).enumerate()
+        {
+            let name = name.decode();
+            let may_lack = !required.contains(&name) || json::member(schema, "default").is_some();
+            let nests = ["\"properties\"", "$ref"].iter().any(|word| schema.contains(word));
+            shape.mends |= may_lack || nests;
+            let schema = Part::of(root, schema)?;
+            shape.members.insert(name.into_owned(), Member { schema, place, may_lack });
+        }
+        Some(shape)
+    }
+
+    /// Whether something in an object of this shape may be mended.
+    pub(crate) fn mends(&self) -> bool {
+        self.mends
+    }
+
+    /// Whether it allows no members but those that it names.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed && self.members.len() < MEMBERS_MAX
+    }
+
+    pub(crate) fn member(&self, name: &str) -> Option<Member> {
+        self.members.get(name).copied()
+    }
+}
+
+/// The schema of all elements of an array.
+pub(crate) fn elements_of(root: &str, part: Part, budget: &mut Budget) -> Option<Part> {
+    let keywords = Check::new(root, budget).narrowed(part.text(root), "[]", 0)?;
+    Part::of(root, keywords.of_elements()?)
+}
+
+/// Whether the schema at `part` of `root` takes some texts, or does not say.
+pub(crate) fn takes_texts(root: &str, part: Part, budget: &mut Budget) -> bool {
+    Check::new(root, budget).takes_kind(part.text(root), "\"\"", 0)
+}
+
+/// Whether the schema at `part` of `root` refuses a value for certain.
+pub(crate) fn refuses(root: &str, part: Part, value: &str, budget: &mut Budget) -> bool {
+    !Check::new(root, budget).apply(part.text(root), value, 0)
+}
+
+/// What becomes of a member with this value that may lack.
+pub(crate) fn judge(root: &str, part: Part, value: &str, budget: &mut Budget) -> Verdict {
+    let mut check = Check { asks_forms: true, ..Check::new(root, budget) };
+    let schema = part.text(root);
+    let verdict = match kind_of(value) {
+        ValueKind::Null => Verdict::drop_if(!check.apply(schema, value, 0)),
+        ValueKind::Number => Verdict::drop_if(check.is_out_of_bounds(schema, value)),
+        ValueKind::String => check.judge_text(schema, value),
+        ValueKind::Bool | ValueKind::Array | ValueKind::Object => Verdict::Keep,
+    };
+    // Without a budget all checks say yes.
+    if check.budget.is_spent() { Verdict::Keep } else { verdict }
+}
+
+impl<'s> Check<'s, '_> {
+    fn judge_text(&mut self, schema: &'s str, value: &str) -> Verdict {
+        let Some(text) = json::string(value) else { return Verdict::Keep };
+        if text.is_blank() {
+            return Verdict::drop_if(!self.apply(schema, value, 0));
+        }
+        let inside = text.raw();
+        let is_whole = Reader::of(inside).is_whole() && inside.trim_ascii() == inside;
+        if !is_whole || self.takes_kind(schema, "\"\"", 0) {
+            return Verdict::Keep;
+        }
+        match kind_of(inside) {
+            ValueKind::Number if self.is_out_of_bounds(schema, inside) => Verdict::Drop,
+            ValueKind::Number | ValueKind::Bool if self.apply(schema, inside, 0) => {
+                Verdict::Unquote
+            }
+            _ => Verdict::Keep,
+        }
+    }
+
+    /// Whether a number would fit but for the bounds, or is too large for an integer of JavaScript and neither a bound nor
+    /// a format of the schema allows that.
+    fn is_out_of_bounds(&mut self, schema: &'s str, value: &str) -> bool {
+        let fits = self.apply(schema, value, 0);
+        let mut fits_unbounded = |value: &str| {
+            self.ignores_bounds = true;
+            let fits = self.apply(schema, value, 0);
+            self.ignores_bounds = false;
+            fits
+        };
+        if !fits {
+            return fits_unbounded(value);
+        }
+        let distance = Number::read(value.trim_start_matches('-'));
+        let is_far =
+            distance.is_some_and(|it| it.is_whole() && Some(it) > Number::read(INTEGER_MAX));
+        is_far
+            && !names_limit(schema, value.starts_with('-'))
+            && fits_unbounded(INTEGER)
+            && !fits_unbounded("0.5")
+    }
+
+    /// The keywords that say all that is said of the members or the elements of a value such as `sample`: `{}` or `[]`.
+    fn narrowed(&mut self, schema: &'s str, sample: &str, depth: u32) -> Option<Keywords<'s>> {
+        if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
+            return None;
+        }
+        let keywords = Keywords::read(schema)?;
+        if keywords.is_conditional {
+            return None;
+        }
+        let deeper = depth.saturating_add(1);
+        let is_own = !(keywords.required.is_empty()
+            && keywords.properties.is_empty()
+            && keywords.additional.is_none()
+            && keywords.items.is_none());
+        let target = match (keywords.reference, keywords.any_of, keywords.one_of, keywords.all_of) {
+            (None, "", "", "") => return Some(keywords),
+            _ if is_own => None,
+            (Some(reference), "", "", "") => self.target(reference),
+            (None, any_of, "", "") => self.only(any_of, sample, deeper),
+            (None, "", one_of, "") => self.only(one_of, sample, deeper),
+            (None, "", "", all_of) => {
+                let mut all = json::elements(all_of);
+                all.next().filter(|_| all.next().is_none())
+            }
+            _ => None,
+        };
+        self.narrowed(target?, sample, deeper)
+    }
+
+    /// The only one of these schemas that may take values such as `sample`.
+    fn only(&mut self, schemas: &'s str, sample: &str, depth: u32) -> Option<&'s str> {
+        let mut taking =
+            json::elements(schemas).filter(|schema| self.takes_kind(schema, sample, depth));
+        taking.next().filter(|_| taking.next().is_none())
+    }
+}
+
+/// Whether the top of a schema says how far an integer may go on that side of zero.
+fn names_limit(schema: &str, negative: bool) -> bool {
+    let side =
+        if negative { ["minimum", "exclusiveMinimum"] } else { ["maximum", "exclusiveMaximum"] };
+    json::members(schema).any(|(key, value)| {
+        let key = key.decode();
+        side.contains(&key.as_ref()) || key == "format" && value.contains("int")
+    })
+}
+
+/// Whether a text with this `format` or this `pattern` is never empty.
+pub(super) fn forms_refuse_empty(format: Option<Str<'_>>, pattern: Option<Str<'_>>) -> bool {
+    format.is_some_and(|format| FORMATS.contains(&format.decode().as_ref()))
+        || pattern.is_some_and(|pattern| needs_a_letter(&pattern.decode()))
+}
+
+/// Whether a regular expression matches no empty text: one of its parts, all of which must be there, needs a letter. Of
+/// one with groups or alternatives nobody knows.
+fn needs_a_letter(pattern: &str) -> bool {
+    if pattern.contains(['(', '|']) {
+        return false;
+    }
+    let mut rest = pattern;
+    while let Some(first) = rest.chars().next() {
+        let (is_letter, behind) = match first {
+            '[' => match end_of_class(rest) {
+                Some(end) => (true, rest.get(end..)),
+                None => return false,
+            },
+            '\\' => {
+                let escaped = rest.chars().nth(1);
+                let is_letter = escaped.is_some_and(|it| {
+                    matches!(it, 'd' | 'D' | 'w' | 'W' | 's' | 'S') || it.is_ascii_punctuation()
+                });
+                let zero = matches!(escaped, Some('b' | 'B'));
+                if !is_letter && !zero {
+                    return false;
+                }
+                (is_letter, rest.get(2..))
+            }
+            '^' | '$' => (false, rest.get(1..)),
+            _ => (true, rest.get(first.len_utf8()..)),
+        };
+        let Some(behind) = behind else { return false };
+        match quantifier(behind) {
+            Some((0, after)) => rest = after,
+            Some(_) if is_letter => return true,
+            Some((_, after)) => rest = after,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Where the class at the beginning of a pattern ends.
+fn end_of_class(pattern: &str) -> Option<usize> {
+    let mut escaped = false;
+    for (at, byte) in pattern.bytes().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b']' if at > 1 => return at.checked_add(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// How often the part before must be there at least, and what stands behind that.
+fn quantifier(text: &str) -> Option<(usize, &str)> {
+    let lazy = |text: &'_ str| -> usize { usize::from(text.starts_with('?')) };
+    match text.bytes().next() {
+        Some(b'*' | b'?') => {
+            let after = text.get(1..)?;
+            Some((0, after.get(lazy(after)..)?))
+        }
+        Some(b'+') => {
+            let after = text.get(1..)?;
+            Some((1, after.get(lazy(after)..)?))
+        }
+        Some(b'{') => {
+            let (inside, after) = text.get(1..)?.split_once('}')?;
+            let least = inside.split(',').next()?.trim().parse().ok()?;
+            Some((least, after.get(lazy(after)..)?))
+        }
+        _ => Some((1, text)),
+    }
+}
+
+#[cfg(test)]
+mod tests;
