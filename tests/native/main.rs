@@ -11,6 +11,7 @@
 
 mod errors;
 mod guards;
+mod mended;
 mod properties;
 mod refused;
 mod request;

@@ -17,7 +17,7 @@ mod history;
 mod without;
 
 use crate::carry::tool_id;
-use crate::config::{Config, Guards, Pairing};
+use crate::config::{Config, Guards, Pairing, ToolArguments};
 use crate::error::Error;
 use crate::history::attached;
 use crate::json::{self, Reader, Str};
@@ -171,10 +171,13 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
         context.input_estimate = context.input_tokens;
         return context;
     };
+    let mends = config.settings.tool_arguments == ToolArguments::Mend;
     for (place, tool) in request.tools.iter().enumerate() {
         if let Some(name) = &tool.name {
             let (outgoing, name) = (name.to_string(), name.to_string());
-            context.tools.push(Tool { outgoing, name, place: Some(place), ..Tool::default() });
+            let schema = tool.input_schema.filter(|_| mends).map(|schema| schema.text().into());
+            let place = Some(place);
+            context.tools.push(Tool { outgoing, name, place, schema, ..Tool::default() });
         }
     }
     context.max_tokens = request.max_tokens.unwrap_or_default();

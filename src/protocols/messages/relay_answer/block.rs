@@ -19,6 +19,7 @@ use super::events::Events;
 use super::member::{count, elements, kind, member, members, quoted, string, text, with};
 use super::start_text::StartText;
 use super::tool::{DELTA_BYTES, Tool};
+use crate::assemble::mend::{Budget, Mender};
 use crate::error::Error;
 use crate::json::ValueKind;
 use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
@@ -241,8 +242,29 @@ impl Block {
         self.waiting_bytes.saturating_add(self.held_bytes())
     }
 
-    /// Sends the start, and the deltas that wait.
-    pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>) {
+    /// Its input, if it is a call, is mended while it is sent.
+    pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
+        if let Content::Tool(tool) = &mut self.content {
+            tool.set_mender(mender);
+        }
+    }
+
+    /// How many members of its input were mended since the last call.
+    pub(super) fn take_mended(&mut self) -> u32 {
+        match &mut self.content {
+            Content::Tool(tool) => tool.take_mended(),
+            _ => 0,
+        }
+    }
+
+    /// The name of the tool that it calls.
+    pub(super) fn tool(&self) -> String {
+        let block = member(&self.start, "content_block").unwrap_or_default();
+        text(block, "name").unwrap_or_default().decode().into_owned()
+    }
+
+    /// Sends the start, and the deltas that wait. `budget`: for mending an input.
+    pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) {
         self.is_open = true;
         out.indexed("content_block_start", &self.start, count(&self.start, "index"), index);
         match &self.content {
@@ -251,7 +273,7 @@ impl Block {
             Content::Tool(_) | Content::Whole | Content::Unknown => {}
         }
         for data in std::mem::take(&mut self.waiting) {
-            self.delta(&data, &Delta::read(&data), index, out);
+            self.delta(&data, &Delta::read(&data), index, out, budget);
         }
     }
 
@@ -262,6 +284,7 @@ impl Block {
         delta: &Delta<'_>,
         index: u64,
         out: &mut Events<'_>,
+        budget: &mut Budget,
     ) {
         self.has_delta = true;
         let raw = |out: &mut Events<'_>| {
@@ -288,7 +311,7 @@ impl Block {
                     Some(text) => out.delta(kind, &text, index),
                 }
             }
-            (Content::Tool(tool), _) => tool.receive(data, delta, index, out),
+            (Content::Tool(tool), _) => tool.receive(data, delta, index, out, budget),
             (Content::Unknown, _) if delta.whole => {
                 out.indexed("content_block_delta", data, delta.index, index);
             }
@@ -298,7 +321,7 @@ impl Block {
     }
 
     /// Sends what was held back, and the stop. Says whether the deltas contradicted each other.
-    pub(super) fn close(&mut self, index: u64, out: &mut Events<'_>) -> bool {
+    pub(super) fn close(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) -> bool {
         let mut conflict = false;
         match &mut self.content {
             Content::Text(said) => out.delta(DeltaKind::Text, &said.finish(), index),
@@ -307,7 +330,7 @@ impl Block {
                 out.delta(DeltaKind::Signature, signature, index);
             }
             Content::Tool(tool) => {
-                conflict = tool.finish(self.has_delta, index, out);
+                conflict = tool.finish(self.has_delta, index, out, budget);
             }
             Content::Whole | Content::Unknown => {}
         }

@@ -10,6 +10,7 @@ use super::fold::Fold;
 use super::member::{count, member, text};
 use crate::answer::output::{BLOCK_BYTES, INVALID_RESPONSE};
 use crate::answer::{Output, Phase};
+use crate::assemble::mend::{Budget, Mender};
 use crate::carry::tool_id;
 use crate::error::Error;
 use crate::model::limits;
@@ -44,6 +45,8 @@ pub(super) struct MessagesStream {
     pieces: u64,
     output_bytes: u64,
     fold: Option<Box<Fold>>,
+    /// For mending inputs.
+    budget: Budget,
 }
 
 impl MessagesStream {
@@ -220,7 +223,7 @@ impl MessagesStream {
             known.add(minted.clone());
             Some(minted)
         };
-        let block = Block::start(data, &mut mint);
+        let mut block = Block::start(data, &mut mint);
         if block.is_call() {
             if text(said, "name").is_none_or(|name| name.is_blank()) {
                 return Err(Error::misbehaved("Upstream sent a tool call without a name"));
@@ -228,6 +231,10 @@ impl MessagesStream {
             let id = text(said, "id").unwrap_or_default();
             self.id_bytes = self.id_bytes.saturating_add(id.raw().len());
             to.report.tool_calls = to.report.tool_calls.saturating_add(1);
+            if to.rules.mends_inputs {
+                let tool = to.context.tools.meant_by(&block.tool());
+                block.set_mender(tool.and_then(|tool| Mender::of(tool, &mut self.budget)));
+            }
         }
         if let Some(index) = block.index() {
             self.closed_early.remove(index);
@@ -305,7 +312,7 @@ impl MessagesStream {
             return;
         }
         let mut events = Events::new(self.fold.as_deref_mut(), to.out);
-        block.delta(data, delta, self.index, &mut events);
+        block.delta(data, delta, self.index, &mut events, &mut self.budget);
         if self.blocks.len() > 1 {
             self.pump(to, false);
         }
@@ -331,8 +338,8 @@ impl MessagesStream {
         while let Some(mut block) = self.blocks.pop_front() {
             if !block.is_open() {
                 self.waiting_bytes = self.waiting_bytes.saturating_sub(block.waiting_bytes());
-                let index = self.index;
-                block.open(index, &mut self.events(to));
+                let mut events = Events::new(self.fold.as_deref_mut(), to.out);
+                block.open(self.index, &mut events, &mut self.budget);
             }
             let early = !block.is_stopped();
             let is_over = match self.blocks.len() {
@@ -352,9 +359,12 @@ impl MessagesStream {
                     self.closed_early.add(index);
                 }
             }
-            let index = self.index;
-            if block.close(index, &mut self.events(to)) {
+            let mut events = Events::new(self.fold.as_deref_mut(), to.out);
+            if block.close(self.index, &mut events, &mut self.budget) {
                 to.warnings.add("tool_input_conflict");
+            }
+            for _ in 0..block.take_mended() {
+                to.warnings.add_named("tool_argument_mended", &block.tool());
             }
             self.index = self.index.saturating_add(1);
         }

@@ -3,6 +3,7 @@
 use super::delta::Delta;
 use super::events::Events;
 use super::member::string;
+use crate::assemble::mend::{Budget, Mender};
 use crate::assemble::tool_input::{Input, ToolInput};
 use crate::json::{self, Reader};
 
@@ -15,6 +16,8 @@ pub(super) struct Tool {
     /// The start's input: JSON, or nothing.
     start: String,
     input: ToolInput,
+    /// Mends the input while it is sent, if there may be something to mend.
+    mender: Option<Mender>,
     held: Vec<String>,
     held_bytes: usize,
     /// What they say together.
@@ -26,6 +29,16 @@ impl Tool {
     /// A call of whose input this stands in its start.
     pub(super) fn new(input: &str) -> Self {
         Self { start: input_of(input), ..Self::default() }
+    }
+
+    /// Its input is mended while it is sent.
+    pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
+        self.mender = mender;
+    }
+
+    /// How many members of its input were mended since the last call.
+    pub(super) fn take_mended(&mut self) -> u32 {
+        self.mender.as_mut().map_or(0, Mender::take_mended)
     }
 
     /// Whether its start has an input.
@@ -50,6 +63,7 @@ impl Tool {
         delta: &Delta<'_>,
         index: u64,
         out: &mut Events<'_>,
+        budget: &mut Budget,
     ) {
         match delta.json {
             Some(json) => self.input.receive_json(json, false),
@@ -71,12 +85,23 @@ impl Tool {
         let held = std::mem::take(&mut self.held);
         self.held_bytes = 0;
         let held_text = std::mem::take(&mut self.held_text);
+        let sent = match &mut self.mender {
+            Some(mender) => mender.push(text, budget),
+            None => text,
+        };
         // The input may go on, so white space at the end counts.
-        out.input(&held, held_text.trim_start() == text.trim_start(), text, index);
+        let is_same = sent == text && held_text.trim_start() == text.trim_start();
+        out.input(&held, is_same, sent, index);
     }
 
     /// Sends what was held back. Says whether the deltas contradicted each other.
-    pub(super) fn finish(&mut self, has_delta: bool, index: u64, out: &mut Events<'_>) -> bool {
+    pub(super) fn finish(
+        &mut self,
+        has_delta: bool,
+        index: u64,
+        out: &mut Events<'_>,
+        budget: &mut Budget,
+    ) -> bool {
         let outcome = self.input.finish(false);
         let text = match outcome {
             _ if self.input.is_sent() => self.input.rest().to_owned(),
@@ -87,6 +112,12 @@ impl Tool {
             Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
             Input::Object(object) => object,
             Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
+        };
+        let text = match &mut self.mender {
+            Some(mender) => {
+                [mender.push(&text, budget).to_owned(), mender.rest().to_owned()].concat()
+            }
+            None => text,
         };
         out.input(&self.held, self.held_text.trim() == text.trim(), &text, index);
         self.input.take_conflicts() > 0

@@ -6,6 +6,7 @@ use super::ending;
 use super::member::{copy, count, elements, has, kind, member, text};
 use super::stream::MessagesStream;
 use crate::answer::{Output, Phase};
+use crate::assemble::mend::{Budget, Mender};
 use crate::error::Error;
 use crate::json::{ValueKind, Writer};
 use crate::text::names::NameSet;
@@ -54,7 +55,7 @@ pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
 /// How many calls are in a message, if it can be passed on as it is.
 fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
     let content = member(body, "content").filter(|it| kind(it) == Some(ValueKind::Array))?;
-    let mut ids = NameSet::default();
+    let (mut ids, mut budget) = (NameSet::default(), Budget::default());
     let right = |block: &str| match text(block, "type").map(|name| name.decode()).as_deref() {
         Some("text") => text(block, "text").is_some(),
         Some("thinking") => {
@@ -63,8 +64,9 @@ fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
         Some("tool_use") => {
             let id = text(block, "id").unwrap_or_default().decode();
             let named = text(block, "name").is_some_and(|name| !name.is_blank());
-            let object = member(block, "input").and_then(kind) == Some(ValueKind::Object);
-            named && object && !id.is_empty() && ids.add(id.into_owned())
+            let input = member(block, "input").filter(|it| kind(it) == Some(ValueKind::Object));
+            let is_right = input.is_some_and(|input| !is_mended(block, input, &mut budget, to));
+            named && is_right && !id.is_empty() && ids.add(id.into_owned())
         }
         named => named.is_some(),
     };
@@ -76,6 +78,13 @@ fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
         && count(usage, "output_tokens").is_some()
         && ending::head(body, to).is_empty();
     is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
+}
+
+/// Whether the input of a call is not one that the client gets as it is.
+fn is_mended(block: &str, input: &str, budget: &mut Budget, to: &Output<'_>) -> bool {
+    let name = text(block, "name").filter(|_| to.rules.mends_inputs);
+    let tool = name.and_then(|name| to.context.tools.meant_by(&name.decode()));
+    tool.is_some_and(|tool| Mender::whole(tool, input, budget).is_some())
 }
 
 /// `message_start` of a message.
