@@ -5,6 +5,7 @@
 //! drives the program headless and prints a line for each check (`harness/clients/harness.py`).
 
 pub(crate) mod accumulators;
+pub(crate) mod arguments;
 pub(crate) mod guards;
 pub(crate) mod install;
 pub(crate) mod launch;

@@ -19,6 +19,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, sglang",
     "real-servers, transformers",
     "launch, Claude Code",
+    "arguments, Claude Code",
     "packages, from nothing",
     "dist",
 ];
@@ -120,6 +121,10 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         (
             "launch, Claude Code",
             Work::Own(|built, each| clients::launch::test(&built.program("creole")?, each)),
+        ),
+        (
+            "arguments, Claude Code",
+            Work::Own(|built, each| clients::arguments::test(&built.program("creole")?, each)),
         ),
         ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
         ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),

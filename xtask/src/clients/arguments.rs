@@ -1,0 +1,17 @@
+//! What a real Claude Code says to bad arguments, without and with mending.
+
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{Client, claude_code, install};
+use crate::catalog;
+
+/// Runs the script with this gateway, by `each`.
+pub(crate) fn test(gateway: &Path, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let client = catalog::read::<Client>("claude-code")?;
+    let program = claude_code()?;
+    let mut command = Command::new(install::program(&client));
+    each(command.arg(client.sources().join("arguments.py")).arg(gateway).arg(program))
+}
