@@ -7,6 +7,7 @@ mod breakpoints;
 pub(crate) mod chat;
 mod clearing;
 mod client;
+mod count;
 mod decide;
 mod effort;
 mod fields;

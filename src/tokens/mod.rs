@@ -119,6 +119,11 @@ impl<'t> Count<'t> {
         }
     }
 
+    /// Counts tokens that the request does not show.
+    pub(crate) fn add_tokens(&mut self, tokens: u64) {
+        self.tokens = self.tokens.saturating_add(tokens);
+    }
+
     pub(crate) fn sum(&self) -> u64 {
         let text_tokens = match self.texts {
             Texts::Bytes(bytes) => tokens_of(bytes),

@@ -10,15 +10,14 @@ use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::dialect::profile::{Profile, Tokenizer};
 use crate::error::Error;
-use crate::history::{History, Recipient};
-use crate::json::{self, Reader, Writer};
+use crate::history::Recipient;
+use crate::json::{self, Writer};
+use crate::model::Request;
 use crate::model::request_context::RequestContext;
-use crate::model::turn::Turn;
-use crate::model::{Block, Request};
 use crate::observe::warning::Warnings;
 use crate::protocols::clearing;
-use crate::protocols::client::{ClientRequest, Purpose, Routed};
-use crate::protocols::decide::schema_in_words;
+use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::count;
 use crate::protocols::upstream::{CountRequest, Translated};
 use crate::text::surrogates;
 use crate::tokens;
@@ -58,15 +57,8 @@ pub(super) fn path(upstream: &Upstream) -> Option<String> {
 
 /// Estimates the input tokens of a request.
 pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> {
-    let mut warnings = Warnings::new(client.config.settings.strict);
-    client.read(Purpose::Count, &mut warnings, |routed, _| {
-        let Routed { mut request, upstream, model, .. } = routed;
-        let marks = Marks::new(client.config, upstream, model);
-        let cleared = clearing::clear(&mut request, &upstream.profile);
-        let mut estimated = tokens::estimate_carefully(&request);
-        estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
-        sent_reasoning(&mut request, &upstream.profile, &marks, |text| estimated.add(text));
-        Ok(TokenCount::new(estimated.sum(), cleared))
+    count::estimate(client, |request, upstream, marks, estimated| {
+        sent_reasoning(request, &upstream.profile, marks, |text| estimated.add(text));
     })
 }
 
@@ -91,10 +83,10 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     match profile.tokenizer {
         Tokenizer::None => return None,
         Tokenizer::Messages | Tokenizer::InputTokens => {
-            copy(translated, &TEMPLATE_MEMBERS, &mut json)?;
+            count::copy(translated, &TEMPLATE_MEMBERS, &mut json)?;
         }
         Tokenizer::Chat => {
-            copy(translated, &CHAT_MEMBERS, &mut json)?;
+            count::copy(translated, &CHAT_MEMBERS, &mut json)?;
             if json::member(translated, CONTINUES) == Some("true") {
                 json.key("add_generation_prompt").bool(true);
             }
@@ -103,7 +95,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
             let (text, estimated) = text_of(&client, profile, &context, &mut warnings)?;
             beside = estimated;
             if profile.tokenizer == Tokenizer::Prompt {
-                copy(translated, &["model"], &mut json)?;
+                count::copy(translated, &["model"], &mut json)?;
                 json.key("prompt").text(&text);
             } else {
                 json.key("content").text(&text);
@@ -135,21 +127,6 @@ fn text_of(
     Some((text, estimated))
 }
 
-/// Copies these members of an object.
-fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
-    // What is nested deeper than a reader can go has no exact count and is estimated.
-    let mut reader = Reader::of(object);
-    reader.begin_object().ok()?;
-    while let Some(key) = reader.next_key().ok()? {
-        let value = reader.skip().ok()?;
-        let key = key.decode();
-        if names.contains(&&*key) {
-            json.key_text(&key).raw(value);
-        }
-    }
-    Some(())
-}
-
 /// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of
 /// the request.
 fn sent_reasoning(
@@ -158,18 +135,8 @@ fn sent_reasoning(
     marks: &Marks,
     mut each: impl FnMut(&str),
 ) {
-    let thinks =
-        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
-    if !request.messages.iter().any(|message| message.content.iter().any(thinks)) {
-        return;
-    }
-    let messages = std::mem::take(&mut request.messages);
-    // What cannot be sent is an error where it is sent.
     let recipient = Recipient { profile, marks, keeps_ids: false, takes_items: false };
-    let history = History::read(messages, recipient, &mut Warnings::new(false));
-    for turn in history.map(|history| history.turns).unwrap_or_default() {
-        if let Turn::Assistant(blocks) = turn {
-            each(&Reasoning::of(&blocks).sent_text(profile));
-        }
-    }
+    count::sent_reasoning(request, recipient, |blocks| {
+        each(&Reasoning::of(blocks).sent_text(profile));
+    });
 }

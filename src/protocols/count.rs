@@ -1,0 +1,69 @@
+//! What requests for counts have in common.
+
+use crate::carry::marks::Marks;
+use crate::config::Upstream;
+use crate::error::Error;
+use crate::history::{History, Recipient};
+use crate::json::{Reader, Writer};
+use crate::model::turn::Turn;
+use crate::model::{Block, Request};
+use crate::observe::warning::Warnings;
+use crate::protocols::clearing;
+use crate::protocols::client::{ClientRequest, Purpose, Routed};
+use crate::protocols::decide::schema_in_words;
+use crate::tokens::counted::TokenCount;
+use crate::tokens::{self, Count};
+
+/// Estimates the input tokens of a request. `add_reasoning` adds those of the reasoning that goes back to the upstream.
+pub(super) fn estimate(
+    client: &ClientRequest<'_>,
+    add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut Count<'static>),
+) -> Result<TokenCount, Error> {
+    let mut warnings = Warnings::new(client.config.settings.strict);
+    client.read(Purpose::Count, &mut warnings, |routed, _| {
+        let Routed { mut request, upstream, model, .. } = routed;
+        let marks = Marks::new(client.config, upstream, model);
+        let cleared = clearing::clear(&mut request, &upstream.profile);
+        let mut estimated = tokens::estimate_carefully(&request);
+        estimated.add(schema_in_words(&request, &upstream.profile).unwrap_or_default());
+        add_reasoning(&mut request, upstream, &marks, &mut estimated);
+        Ok(TokenCount::new(estimated.sum(), cleared))
+    })
+}
+
+/// Copies these members of an object.
+pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
+    // What is nested deeper than a reader can go has no exact count and is estimated.
+    let mut reader = Reader::of(object);
+    reader.begin_object().ok()?;
+    while let Some(key) = reader.next_key().ok()? {
+        let value = reader.skip().ok()?;
+        let key = key.decode();
+        if names.contains(&&*key) {
+            json.key_text(&key).raw(value);
+        }
+    }
+    Some(())
+}
+
+/// Gives the turns of the assistant as the recipient gets them, if a message has reasoning. The messages are taken out
+/// of the request.
+pub(super) fn sent_reasoning(
+    request: &mut Request<'_>,
+    recipient: Recipient<'_>,
+    mut each: impl FnMut(&[Block<'_>]),
+) {
+    let thinks =
+        |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
+    if !request.messages.iter().any(|message| message.content.iter().any(thinks)) {
+        return;
+    }
+    let messages = std::mem::take(&mut request.messages);
+    // What cannot be sent is an error where it is sent.
+    let history = History::read(messages, recipient, &mut Warnings::new(false));
+    for turn in history.map(|history| history.turns).unwrap_or_default() {
+        if let Turn::Assistant(blocks) = turn {
+            each(&blocks);
+        }
+    }
+}
