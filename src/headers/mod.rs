@@ -67,7 +67,8 @@ const OF_MESSAGES: &[&str] =
     &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
 
 /// What is needed of the client's headers beside those and its credentials.
-const NEEDED: &[&str] = &["anthropic-version", "x-claude-code-session-id", HOPS];
+const NEEDED: &[&str] =
+    &["anthropic-version", "x-claude-code-session-id", "x-claude-code-agent-id", HOPS];
 
 /// How many hosts of Creole a request has passed. A header of its own: proxies leave `via` out or act on it.
 pub(crate) const HOPS: &str = "x-creole-hops";

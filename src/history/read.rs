@@ -24,6 +24,8 @@ pub(super) struct Reading<'p, 'w, 'a> {
     pub(super) turns: Turns<'a>,
     /// A message of one of both sides was read.
     pub(super) begun: bool,
+    /// A message of the assistant was read.
+    pub(super) answered: bool,
     pub(super) thought: Thought<'a>,
     /// A message of the assistant comes after the one that is read.
     is_answered: bool,
@@ -48,6 +50,7 @@ pub(super) fn messages<'a>(
         history: History::default(),
         turns: Turns::default(),
         begun: false,
+        answered: false,
         thought: Thought::default(),
         is_answered: false,
     };
@@ -92,6 +95,7 @@ impl<'a> Reading<'_, '_, 'a> {
             taken.map_err(|refused| refused.at(at, number, of_user))?;
         }
         self.begun = true;
+        self.answered |= !of_user;
         Ok(())
     }
 

@@ -41,6 +41,10 @@ impl<'a> Reading<'_, '_, 'a> {
         }
         // Before anything else, it is the system prompt, whatever the client calls it.
         if !self.begun || self.recipient.profile.mid_system == MidSystem::MergeToTop {
+            if self.answered {
+                // The request before this one began without it, so that no cached prompt fits.
+                self.warnings.add("system_moved_to_top");
+            }
             self.history.system.extend(texts);
             return Ok(());
         }

@@ -76,10 +76,12 @@ pub(crate) fn write_identity(
             None => user_id.as_deref().and_then(session::of_user_id),
         };
         if let Some(session) = session {
-            let key = if session.len() > CACHE_KEY_BYTES_MAX {
-                hex_of_hash(session.as_bytes())
-            } else {
-                session
+            // A sub-agent has the session of its parent, and another prompt.
+            let agent = headers.value("x-claude-code-agent-id").filter(|id| !id.is_empty());
+            let key = match agent {
+                Some(agent) => hex_of_hash([&session, "/", agent].concat().as_bytes()),
+                None if session.len() > CACHE_KEY_BYTES_MAX => hex_of_hash(session.as_bytes()),
+                None => session,
             };
             json.key("prompt_cache_key").text(&key);
         }

@@ -38,6 +38,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("signature_too_long", "reasoning was too long for a signature; it will not be sent back"),
     ("stream_options_refused", "the upstream refused stream_options; tokens are estimated"),
     ("text_conflict", "the upstream said a text again, otherwise; what came in pieces counts"),
+    (
+        "system_moved_to_top",
+        "a later system message went into the system prompt; no cached prompt fits",
+    ),
     ("thinking_modified", "the client changed a thinking block; its text was not sent back"),
     ("thinking_without_budget", "thinking without a budget was read as adaptive"),
     ("tool_call_cut_off", "the answer ended inside of a call, which was left out"),
