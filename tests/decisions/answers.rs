@@ -300,6 +300,7 @@ impl Seen {
                 }
                 (_, "stop_details") => "RefusalStopDetails",
                 (_, "output_tokens_details") => "OutputTokensDetails",
+                (_, "cache_creation") => "CacheCreation",
                 (_, "caller") => "DirectCaller",
                 (_, "message") => "Message",
                 ("Message", "content") => {
@@ -404,7 +405,7 @@ fn everything_seen() -> Seen {
         "index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant", "tool_calls": [
             {"id": "call_1", "type": "function", "function": {"name": "computer__screenshot", "arguments": "{}"}},
         ]},
-    }], "usage": {"prompt_tokens": 9, "completion_tokens": NUMBER, "completion_tokens_details": {"reasoning_tokens": 2}}});
+    }], "usage": {"prompt_tokens": 9, "prompt_tokens_details": {"cache_write_tokens": 3}, "completion_tokens": NUMBER, "completion_tokens_details": {"reasoning_tokens": 2}}});
     for stream in [true, false] {
         let mut request = member.clone();
         request["stream"] = stream.into();

@@ -1,4 +1,4 @@
-//! What clients are told of what was cleared of their history.
+//! What clients are told of what was cleared of their history, and of what was written to a cache.
 
 use super::*;
 use support::fold::fold;
@@ -144,4 +144,24 @@ fn an_upstream_of_messages_gets_the_edits_and_nothing_is_cleared_here() {
     let sent: Value = serde_json::from_slice(&call.body).unwrap();
     assert_eq!(sent["context_management"], edited(true)["context_management"]);
     assert!(!sent.to_string().contains("was cleared"), "{sent}");
+}
+
+#[test]
+fn tokens_that_were_written_to_a_cache_are_told_by_how_long_they_stay() {
+    let request = ask(false);
+    for (written, told) in [
+        (8, json!({"ephemeral_5m_input_tokens": 8, "ephemeral_1h_input_tokens": 0})),
+        (0, Value::Null),
+    ] {
+        let (exchange, _) =
+            drive::request(&config("openai"), "/v1/messages", &[], &request).unwrap();
+        let mut upstream = said("openai");
+        upstream["usage"]["prompt_tokens"] = 9.into();
+        upstream["usage"]["prompt_tokens_details"] = json!({"cache_write_tokens": written});
+        let upstream = upstream.to_string();
+        let answer = drive::respond(exchange, 200, &[], [upstream.as_bytes()], End::Complete);
+        let usage = serde_json::from_slice::<Value>(&answer.body).unwrap()["usage"].take();
+        assert_eq!(usage["cache_creation"], told);
+        assert_eq!(usage["cache_creation_input_tokens"], written);
+    }
 }
