@@ -13,6 +13,7 @@
 use std::fmt;
 use std::mem;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -20,11 +21,14 @@ use bytes::Bytes;
 use creole::{Cancel, End, Exchange, Failure};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
+use hyper::Response;
 use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use crate::apart::{APART_BYTES, Apart};
 use crate::budget::Held;
+use crate::call::{Caller, Sent};
+use crate::headers;
 use crate::inflate::{self, Broken};
 use crate::live::{self, Live};
 use crate::page::Events;
@@ -63,7 +67,7 @@ impl Body {
 #[derive(Debug)]
 pub(crate) enum Answered {
     /// The response for the client.
-    Response(hyper::Response<Body>),
+    Response(Response<Body>),
     /// A call is due, with what is held for the exchange.
     Due(Box<Live>, Held),
 }
@@ -91,6 +95,9 @@ pub(crate) struct Answering {
     live: Option<Live>,
     running: Option<Running>,
     apart: Apart,
+    caller: Arc<Caller>,
+    /// A call that follows, until its head has come.
+    sent: Option<Sent>,
     /// `None` once it is over.
     upstream: Option<inflate::Answer>,
     /// What is kept of the answer, and the client's body.
@@ -100,10 +107,15 @@ pub(crate) struct Answering {
 }
 
 impl Answering {
-    pub(crate) fn new(live: Live, apart: Apart, upstream: inflate::Answer, held: Held) -> Self {
+    pub(crate) fn new(
+        live: Live,
+        (apart, caller): (Apart, Arc<Caller>),
+        upstream: inflate::Answer,
+        held: Held,
+    ) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
         let (live, upstream, out) = (Some(live), Some(upstream), Vec::new());
-        Self { live, running: None, apart, upstream, held, timer, out }
+        Self { live, running: None, apart, caller, sent: None, upstream, held, timer, out }
     }
 
     fn is_ended(&self) -> bool {
@@ -115,10 +127,10 @@ impl Answering {
         loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
             let Some(mut live) = self.live.take() else { continue };
-            if live.exchange.is_call_due() {
+            let head = live.exchange.poll_head();
+            if head.is_none() && live.exchange.is_call_due() {
                 return Answered::Due(Box::new(live), self.held.take());
             }
-            let head = live.exchange.poll_head();
             self.live = Some(live);
             let Some(head) = head else { continue };
             let body = if self.is_ended() {
@@ -130,9 +142,22 @@ impl Answering {
         }
     }
 
+    /// Sends the call that follows the answer of which the client has the head.
+    fn call_again(&mut self, mut live: Live) {
+        let now = live.clock.now();
+        let call = live.timed(|exchange| exchange.poll_call(now));
+        self.sent = call.map(|call| self.caller.start(call));
+        self.live = Some(live);
+    }
+
     /// One thing happens: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
+            if let Some(live) = self.live.take_if(|live| live.exchange.is_call_due()) {
+                self.call_again(live);
+                self.settle();
+                return Poll::Ready(());
+            }
             if let Some(running) = &mut self.running {
                 let done = ready!(running.as_mut().poll(context));
                 self.running = None;
@@ -158,7 +183,25 @@ impl Answering {
         }
     }
 
+    /// The head of the answer to a call that followed has come.
+    fn begin_answer(&mut self, response: Response<Incoming>) {
+        let Some(live) = &mut self.live else { return };
+        let (head, upstream) = response.into_parts();
+        let mut list = headers::list(&head.headers);
+        self.upstream = Some(inflate::Answer::new(upstream, &mut list));
+        live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
+    }
+
     fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        if let Some(sent) = &mut self.sent
+            && let Poll::Ready(answered) = sent.as_mut().poll(context)
+        {
+            self.sent = None;
+            match answered {
+                Ok(response) => self.begin_answer(response),
+                Err(failure) => return Poll::Ready(Event::Failed(failure)),
+            }
+        }
         let Some(live) = &mut self.live else { return Poll::Pending };
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
@@ -295,10 +338,10 @@ impl http_body::Body for Body {
                     return Poll::Ready(Some(Ok(Frame::data(answering.give()))));
                 }
                 if answering.is_ended() {
-                    answering.upstream = None;
+                    (answering.upstream, answering.sent) = (None, None);
                     return Poll::Ready(None);
                 }
-                // The head is out: neither another nor one more call comes any more.
+                // The head is out: no other comes any more.
                 ready!(answering.poll_step(context));
             },
         }

@@ -14,6 +14,7 @@
 mod answer;
 mod apart;
 mod budget;
+mod call;
 mod callers;
 mod check;
 mod cli;

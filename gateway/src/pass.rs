@@ -41,9 +41,9 @@ pub(crate) async fn pass(
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
     let answered = if may_repeat {
-        gateway.client.send(request.map(|()| Full::<Bytes>::default())).await
+        gateway.caller.client.send(request.map(|()| Full::<Bytes>::default())).await
     } else {
-        gateway.client.pass(request.map(|()| body)).await
+        gateway.caller.client.pass(request.map(|()| body)).await
     };
     match answered {
         Ok(response) => {

@@ -23,6 +23,7 @@ use crate::Failed;
 use crate::answer::Body;
 use crate::apart::{Apart, Translations};
 use crate::budget::Budget;
+use crate::call::Caller;
 use crate::callers::Callers;
 use crate::check::at_start;
 use crate::cli::serve::{Door, Serve};
@@ -120,7 +121,7 @@ fn serve(
     let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
     let gateway = |load| Gateway {
         config: Arc::clone(&config),
-        client: reach::Client::new(&connector),
+        caller: Arc::new(Caller::new(&config, &connector)),
         budget: Arc::clone(&budget),
         translations: Translations::new(translations.clone()),
         seeds: Arc::clone(&seeds),

@@ -10,14 +10,15 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use creole::{Call, Config, Failure, Refusals, RequestHead};
-use http_body_util::{BodyExt as _, Full};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::EXPECT;
-use hyper::{HeaderMap, Method, Request, Response, Uri};
+use hyper::{HeaderMap, Method, Request, Response};
 
 use crate::answer::{Answered, Answering, Body};
 use crate::apart::Translations;
 use crate::budget::{Budget, Held};
+use crate::call::Caller;
 use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
@@ -28,7 +29,6 @@ use crate::load::Load;
 use crate::metrics;
 use crate::page;
 use crate::pass;
-use crate::reach::{self, Client};
 use crate::records::Records;
 
 /// How long a refused body is still read.
@@ -38,7 +38,7 @@ const DISCARD_TIME: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
-    pub(crate) client: Client,
+    pub(crate) caller: Arc<Caller>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) translations: Translations,
     pub(crate) seeds: Arc<Seeds>,
@@ -167,11 +167,7 @@ impl Gateway {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
-        let upstream = call.upstream.clone();
-        let Some(request) = self.upstream_request(call) else {
-            return Answered::Response(live.fail(Failure::NoRoute));
-        };
-        let mut sent = pin!(self.client.send(request));
+        let mut sent = pin!(self.caller.send(call));
         let answered = loop {
             tokio::select! {
                 biased;
@@ -186,9 +182,7 @@ impl Gateway {
         };
         let response = match answered {
             Ok(response) => response,
-            Err(error) => {
-                return Answered::Response(live.fail(reach::unreachable(&upstream, &error)));
-            }
+            Err(failure) => return Answered::Response(live.fail(failure)),
         };
         let (head, upstream) = response.into_parts();
         let mut list = headers::list(&head.headers);
@@ -196,8 +190,8 @@ impl Gateway {
         live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
         // The request is sent; what may be needed again is held on.
         let _ = held.set(live.exchange.held_bytes());
-        let apart = self.translations.apart().clone();
-        Answering::new(live, apart, upstream, held).respond().await
+        let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
+        Answering::new(live, (apart, caller), upstream, held).respond().await
     }
 
     /// A client that waits for `100 Continue` sends nothing once it is refused.
@@ -222,17 +216,6 @@ impl Gateway {
         };
         let _ = tokio::time::timeout(DISCARD_TIME, read).await;
     }
-
-    fn upstream_request(&self, call: Call) -> Option<Request<Full<Bytes>>> {
-        let upstream = self.config.upstreams.get(&call.upstream)?;
-        let uri: Uri = format!("{}{}", upstream.url, call.path).parse().ok()?;
-        let method = Method::from_bytes(call.method().as_bytes()).ok()?;
-        let mut sent = Request::new(Full::new(Bytes::from(call.body)));
-        *sent.method_mut() = method;
-        *sent.uri_mut() = uri;
-        *sent.headers_mut() = headers::map(call.headers);
-        Some(sent)
-    }
 }
 
 #[cfg(test)]
@@ -245,11 +228,15 @@ pub(crate) mod tests {
     use crate::apart::Apart;
     use crate::connections::Connections;
     use crate::log::Format;
+    use crate::reach;
 
     pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
             config: Arc::new(Config::default()),
-            client: Client::new(&reach::connector(&Connections::new(9, 9)).unwrap()),
+            caller: Arc::new(Caller::new(
+                &Arc::default(),
+                &reach::connector(&Connections::new(9, 9)).unwrap(),
+            )),
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             seeds: Arc::new(Seeds::Fixed(1)),

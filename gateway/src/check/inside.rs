@@ -25,6 +25,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use super::look::PLACEHOLDER;
 use crate::apart::{Apart, Translations};
 use crate::budget::Budget;
+use crate::call::Caller;
 use crate::callers::Callers;
 use crate::connections::Connections;
 use crate::load::Load;
@@ -84,12 +85,14 @@ impl Inside {
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut seed = [0; 16];
         getrandom::fill(&mut seed).map_err(|error| format!("cannot get random bytes: {error}"))?;
-        let client = reach::Client::new(&connector);
+        let config = Arc::new(config);
+        let caller = Arc::new(Caller::new(&config, &connector));
+        let client = caller.client.clone();
         let own = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         let gateway = Gateway {
             budget: Budget::new(config.settings.buffered_bytes_max),
-            config: Arc::new(config),
-            client: client.clone(),
+            caller,
+            config,
             translations: Translations::new(apart),
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),

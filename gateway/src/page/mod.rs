@@ -73,7 +73,7 @@ pub(crate) fn respond(gateway: &Gateway, head: &Parts, list: &[Header]) -> Optio
     let source = events::Source {
         records: Arc::clone(&gateway.records),
         config: Arc::clone(&gateway.config),
-        client: gateway.client.clone(),
+        client: gateway.caller.client.clone(),
     };
     source.look();
     if wanted == Wanted::Events {
