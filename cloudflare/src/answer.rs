@@ -3,6 +3,7 @@
 //! The client's side pulls: when it can take more, the next piece of the upstream is read, translated
 //! and given away as one write (the runtime's cost is per write). There is no queue between the two
 //! sides, so a slow client slows its upstream, and dropping the answer aborts the upstream's request.
+//! Behind the answer of one upstream may come a call of another, the judge's.
 
 use std::mem;
 use std::pin::Pin;
@@ -14,6 +15,7 @@ use worker::web_sys::{ReadableStream, Response};
 use worker::{AbortController, ByteStream};
 
 use crate::budget::Held;
+use crate::call::Sent;
 use crate::environment::now;
 use crate::http;
 use crate::live::{self, Live};
@@ -27,6 +29,8 @@ const ENDING_MS: Millis = 100;
 pub(crate) struct Answering {
     live: Live,
     upstream: UpstreamBody,
+    /// A call that follows, until its head has come.
+    sent: Option<Sent>,
     timer: Timer,
     /// What it holds while it collects.
     held: Held,
@@ -86,6 +90,7 @@ impl Answering {
         Self {
             live,
             upstream,
+            sent: None,
             timer: Timer::default(),
             held,
             collects: true,
@@ -98,11 +103,11 @@ impl Answering {
     pub(crate) async fn respond(mut self) -> Answered {
         let head = loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
-            if self.live.exchange.is_call_due() {
-                return Answered::Due(Box::new(self.live), self.held);
-            }
             if let Some(head) = self.live.exchange.poll_head() {
                 break head;
+            }
+            if self.live.exchange.is_call_due() {
+                return Answered::Due(Box::new(self.live), self.held);
             }
         };
         self.collects = false;
@@ -113,12 +118,48 @@ impl Answering {
         Answered::Response(http::stream(&head, &source::stream(self)))
     }
 
+    /// Sends the call that follows the answer of which the client has the head, if one is due.
+    fn call_again(&mut self) {
+        let exchange = &mut self.live.exchange;
+        if !exchange.is_call_due() {
+            return;
+        }
+        self.upstream.cut();
+        let Some(call) = exchange.poll_call(now()) else { return };
+        self.sent = Sent::new(exchange.config(), call);
+        if self.sent.is_none() {
+            exchange.handle_failure(Failure::NoRoute, now());
+        }
+    }
+
+    /// Whether there is no call of which the head has not come.
+    fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(mut sent) = self.sent.take() else { return Poll::Ready(()) };
+        let exchange = &mut self.live.exchange;
+        match sent.poll(exchange.config(), context) {
+            Poll::Pending => {
+                self.sent = Some(sent);
+                return Poll::Pending;
+            }
+            Poll::Ready(Ok(response)) => self.upstream = sent.answered(&response, exchange),
+            Poll::Ready(Err(failure)) => exchange.handle_failure(failure, now()),
+        }
+        Poll::Ready(())
+    }
+
     /// One thing happens: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.call_again();
+        let is_answering = self.poll_sent(context).is_ready();
         let exchange = &mut self.live.exchange;
+        if exchange.is_ended() {
+            exchange.poll_body(&mut self.out);
+            return Poll::Ready(());
+        }
         // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
         // timer would call it stalled.
-        match self.upstream.poll(context) {
+        let polled = if is_answering { self.upstream.poll(context) } else { Poll::Pending };
+        match polled {
             Poll::Ready(Some(Ok(piece))) => {
                 let now = now();
                 let max = exchange.config().settings.buffered_bytes_max;
@@ -156,7 +197,7 @@ impl Answering {
                 ready!(self.poll_ending(context));
                 return Poll::Ready(None);
             }
-            // The head is out: neither another nor one more call comes any more.
+            // The head is out: no other comes any more.
             ready!(self.poll_step(context));
         }
     }

@@ -16,6 +16,7 @@
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 
 mod budget;
+mod call;
 mod configure;
 
 #[cfg(target_arch = "wasm32")]

@@ -1,22 +1,22 @@
 //! One request: collected, translated, sent on, and its answer translated on the way back.
 
-use std::future::{Future as _, poll_fn};
-use std::pin::pin;
+use std::future::poll_fn;
 use std::task::Poll;
 
 use creole::{Call, Failure, Reply, RequestHead};
 use futures_util::StreamExt as _;
 use wasm_bindgen::prelude::*;
+use worker::ByteStream;
 use worker::js_sys::{ArrayBuffer, Promise, Uint8Array};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{Request, Response};
-use worker::{AbortController, ByteStream};
 
-use crate::answer::{Answered, Answering, UpstreamBody};
+use crate::answer::{Answered, Answering};
 use crate::budget::Held;
+use crate::call::Sent;
 use crate::environment::{Isolate, now, seed};
 use crate::http;
-use crate::live::{self, Live};
+use crate::live::Live;
 use crate::pass;
 use crate::timer::Timer;
 
@@ -77,15 +77,12 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
 
 /// One call of an upstream, up to the head for the client.
 async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) -> Answered {
-    let name = call.upstream.clone();
-    let abort = AbortController::default();
-    let Some(sent) = send(isolate, call, &abort) else {
+    let Some(mut sent) = Sent::new(&isolate.config, call) else {
         return Answered::Response(live.fail(Failure::NoRoute));
     };
-    let mut sent = pin!(sent);
     let mut timer = Timer::default();
     let answered = loop {
-        let next = poll_fn(|context| match sent.as_mut().poll(context) {
+        let next = poll_fn(|context| match sent.poll(&isolate.config, context) {
             Poll::Ready(answered) => Poll::Ready(Some(answered)),
             Poll::Pending => timer.poll(live.exchange.poll_timeout(), context).map(|()| None),
         });
@@ -94,41 +91,17 @@ async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) ->
         }
         live.exchange.handle_timeout(now());
         if live.exchange.is_ended() {
-            abort.abort();
             return Answered::Response(live.reply());
         }
     };
     let response = match answered {
         Ok(response) => response,
-        Err(error) => {
-            live::warn(live.exchange.config(), || {
-                format!("upstream {name}: {}", http::describe(&error))
-            });
-            let failure = Failure::Unreachable(http::reason(&error));
-            return Answered::Response(live.fail(failure));
-        }
+        Err(failure) => return Answered::Response(live.fail(failure)),
     };
-    let mut headers = http::list(response.headers());
-    // The runtime gives the body as it was before it was compressed, and leaves this header.
-    headers.retain(|(name, value)| {
-        name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
-    });
-    live.exchange.handle_call_head(response.status(), &headers, now());
+    let upstream = sent.answered(&response, &mut live.exchange);
     // The request is sent; what may be needed again is held on.
     live.hold(&held);
-    let upstream = UpstreamBody::new(response.body(), abort);
     Answering::new(live, upstream, held).respond().await
-}
-
-fn send(isolate: &Isolate, call: Call, abort: &AbortController) -> Option<JsFuture<Response>> {
-    let upstream = isolate.config.upstreams.get(&call.upstream)?;
-    let url = format!("{}{}", upstream.url, call.path);
-    let headers = http::headers(&call.headers);
-    let body = match call.body.as_slice() {
-        [] => JsValue::NULL,
-        body => Uint8Array::from(body).into(),
-    };
-    http::send(call.method(), &url, &headers, &body, &abort.signal()).ok()
 }
 
 async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Vec<u8>, Failure> {

@@ -1,0 +1,72 @@
+//! Calls of upstreams: the first of a request, and those that follow it.
+
+use std::future::Future as _;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use creole::{Call, Config, Exchange, Failure};
+use wasm_bindgen::prelude::*;
+use worker::AbortController;
+use worker::js_sys::Uint8Array;
+use worker::wasm_bindgen_futures::JsFuture;
+use worker::web_sys::Response;
+
+use crate::answer::UpstreamBody;
+use crate::environment::now;
+use crate::http;
+use crate::live;
+
+/// A call on its way, until the head of its answer has come. Dropped before that, it is aborted.
+pub(crate) struct Sent {
+    upstream: String,
+    fetch: JsFuture<Response>,
+    abort: Option<AbortController>,
+}
+
+impl Sent {
+    /// Nothing where there is no such upstream.
+    pub(crate) fn new(config: &Config, call: Call) -> Option<Self> {
+        let upstream = config.upstreams.get(&call.upstream)?;
+        let url = format!("{}{}", upstream.url, call.path);
+        let headers = http::headers(&call.headers);
+        let body = match call.body.as_slice() {
+            [] => JsValue::NULL,
+            body => Uint8Array::from(body).into(),
+        };
+        let abort = AbortController::default();
+        let fetch = http::send(call.method(), &url, &headers, &body, &abort.signal()).ok()?;
+        Some(Self { upstream: call.upstream, fetch, abort: Some(abort) })
+    }
+
+    pub(crate) fn poll(
+        &mut self,
+        config: &Config,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Response, Failure>> {
+        let answered = ready!(Pin::new(&mut self.fetch).poll(context));
+        Poll::Ready(answered.map_err(|error| {
+            let name = &self.upstream;
+            live::warn(config, || format!("upstream {name}: {}", http::describe(&error)));
+            Failure::Unreachable(http::reason(&error))
+        }))
+    }
+
+    /// Tells the exchange of the head, and gives the body.
+    pub(crate) fn answered(mut self, response: &Response, exchange: &mut Exchange) -> UpstreamBody {
+        let mut headers = http::list(response.headers());
+        // The runtime gives the body as it was before it was compressed, and leaves this header.
+        headers.retain(|(name, value)| {
+            name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
+        });
+        exchange.handle_call_head(response.status(), &headers, now());
+        UpstreamBody::new(response.body(), self.abort.take().unwrap_or_default())
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if let Some(abort) = self.abort.take() {
+            abort.abort();
+        }
+    }
+}
