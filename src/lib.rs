@@ -30,6 +30,7 @@ pub mod fuzz;
 pub mod ids;
 pub mod json;
 mod json_schema;
+mod judge;
 mod setting;
 
 pub use config::Config;

@@ -33,8 +33,14 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+impl ConfigError {
+    pub(super) fn new(path: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self { path: path.into(), reason: reason.into() }
+    }
+}
+
 fn refuse<T>(path: impl Into<String>, reason: impl Into<String>) -> Result<T, ConfigError> {
-    Err(ConfigError { path: path.into(), reason: reason.into() })
+    Err(ConfigError::new(path, reason))
 }
 
 impl From<Error> for ConfigError {
@@ -187,6 +193,7 @@ impl Config {
         }
         config.set_models(document.models)?;
         config.settings.check()?;
+        config.check_safeguards()?;
         Ok(config)
     }
 

@@ -8,6 +8,7 @@ mod clients;
 mod credentials;
 mod document;
 mod route;
+mod safeguards;
 pub mod schema;
 mod session;
 mod variables;
@@ -20,6 +21,7 @@ pub use address::Address;
 pub use clients::ClientKeys;
 pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader, is_variable};
 pub use document::ConfigError;
+pub use safeguards::Safeguards;
 pub use session::{SessionHeaders, SessionId};
 
 pub use crate::observe::log::Log;
@@ -86,6 +88,8 @@ keys! {
         ping_interval_ms: u64 = 15_000, MILLISECONDS;
         /// What keeps agents out of loops.
         guards: Guards = Guards::default();
+        /// Who judges tool calls for clients that ask for verdicts.
+        safeguards: Safeguards = Safeguards::default();
         /// Envoy: hold the head of a request until its body is translated. `false` where
         /// `allow_on_headers_stop_iteration` cannot be set.
         pause_headers: bool = true;

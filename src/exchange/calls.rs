@@ -15,8 +15,11 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 
 impl Exchange {
-    /// A request for an upstream that is due: the first, or another one without what the upstream refused.
+    /// A request for an upstream that is due: the first, another one without what the upstream refused, or the judge's.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
+        if self.state.take_judge_due() {
+            return self.judge_call(now);
+        }
         let refusal = self.state.take_due()?;
         let body = std::mem::take(&mut self.client.body);
         let call = match refusal {
@@ -56,23 +59,25 @@ impl Exchange {
                 let request = RoundRequest { upstream, body, context };
                 let request = self.without_remembered(text, request, now);
                 self.note(&request.context);
+                self.begin_judging(text, &request.context);
                 self.report.upstream.clone_from(&request.upstream);
                 self.call(request, None, now).map(Some)
             }
-            Ok(Translated::Answer { context, text, stop_reason }) => {
+            Ok(Translated::Answer { context, text: own, stop_reason }) => {
                 self.note(&context);
                 self.note_upstream(&context.model);
+                self.begin_judging(text, &context);
                 let mut answer =
                     protocols::answer(Protocol::Openai, context, &self.config.settings, self.ids);
-                let mut body = Vec::new();
-                answer.write_own(&text, stop_reason, &mut body);
+                answer.write_own(&own, stop_reason, &mut self.output.body);
+                self.hold_end(0);
                 if answer.is_stream() {
                     self.begin_stream()
                 } else {
                     self.begin_message(None)
                 }
                 self.report.answer = answer.report().clone();
-                self.answer_json(&body);
+                self.count_bytes(self.output.body.len());
                 self.end(Outcome::Answered, 200);
                 Ok(None)
             }
@@ -124,7 +129,13 @@ impl Exchange {
         Ok(Call { upstream, path, headers, body })
     }
 
-    fn begin_round(&mut self, protocol: Protocol, purpose: Purpose, timeout_ms: u64, now: Millis) {
+    pub(super) fn begin_round(
+        &mut self,
+        protocol: Protocol,
+        purpose: Purpose,
+        timeout_ms: u64,
+        now: Millis,
+    ) {
         self.watchdog.start(timeout_ms, now);
         let round = Round::new(self.config.clone(), protocol, self.ids, self.can.ping, purpose);
         self.state.call(round);

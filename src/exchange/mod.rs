@@ -4,9 +4,11 @@
 //! from the seed. The same arguments give the same bytes on every host.
 
 mod base;
+mod body;
 mod calls;
 mod count;
 mod door;
+mod judging;
 mod memory;
 mod models;
 mod output;
@@ -29,6 +31,7 @@ pub use pass::{PassedHead, passed};
 pub use seam::{Call, Cancel, End, Failure, Head, HostCan, Pings, Reply, RequestHead};
 pub use unreachable::Unreachable;
 
+use judging::Judging;
 use output::{Body, Output};
 use state::State;
 use watchdog::Watchdog;
@@ -54,7 +57,9 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// | [`handle_call_head`](Self::handle_call_head) | [`poll_timeout`](Self::poll_timeout) |
 /// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again); [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
 ///
-/// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed.
+/// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed. A
+/// host that can ask again asks for it also when the client has some of the answer: behind that comes the judge's
+/// ([`Config::judge`]).
 /// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first
 /// event still becomes an HTTP error. Once [`is_ended`](Self::is_ended) is true, the client has everything as soon as
 /// the host has polled it.
@@ -105,6 +110,8 @@ pub struct Exchange {
     remembered: Vec<Refused>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
+    /// The client asks for verdicts on tool calls.
+    judging: Option<Box<Judging>>,
 }
 
 // Prompts, answers and credentials are left out: whoever logs an exchange must not log them.
@@ -161,6 +168,7 @@ impl Exchange {
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),
+            judging: None,
         }
     }
 
@@ -270,7 +278,7 @@ impl Exchange {
     pub fn poll_cancel(&self) -> Option<Cancel> {
         if self.state.is_cut() {
             Some(Cancel::Cut)
-        } else if self.state.is_ended() || self.state.is_refused() {
+        } else if self.state.is_ended() || self.state.is_refused() || self.state.is_judge_due() {
             Some(Cancel::ReadOut)
         } else {
             None
@@ -295,7 +303,8 @@ impl Exchange {
     /// complete, and blocks and calls that wait for their turn. A host counts them towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.answer_bytes().saturating_add(self.client.body.len())
+        let judging = self.judging.as_ref().map_or(0, |judging| judging.held_bytes());
+        self.answer_bytes().saturating_add(self.client.body.len()).saturating_add(judging)
     }
 
     /// Bytes of the upstream's answer that are kept in memory, and of which the next call may translate all at once.
@@ -308,6 +317,9 @@ impl Exchange {
     /// one: while the upstream only keeps its connection alive, Creole must keep the client's alive too.
     fn may_ping(&self) -> bool {
         let Some(round) = self.state.round() else { return false };
+        if round.is_judge() {
+            return self.output.promised() == Some(Body::Events);
+        }
         match (self.output.promised(), round.answer()) {
             (_, None) => false,
             (None, Some(answer)) => {

@@ -142,6 +142,9 @@ impl Exchange {
         if headers::is_value(model) {
             head.add("x-creole-model", model.to_owned());
         }
+        if let Some(judge) = self.report.judge.as_ref().filter(|it| headers::is_value(&it.model)) {
+            head.add("x-creole-judge", judge.model.clone());
+        }
         let warnings = self.warnings();
         if let Some(codes) = warnings.header() {
             head.add("x-creole-warnings", codes);
@@ -180,8 +183,11 @@ impl Exchange {
     /// into what the client can still be told.
     pub(super) fn settle(&mut self, result: Result<(), Error>, before: usize, now: Millis) {
         match result {
-            Ok(()) if self.output.body.len() == before => return,
             Ok(()) => {
+                self.hold_end(before);
+                if self.output.body.len() == before {
+                    return;
+                }
                 if self.output.is_held()
                     && let Some(answer) = self.state.round().and_then(|round| round.events())
                 {
@@ -266,6 +272,9 @@ impl Exchange {
     }
 
     pub(super) fn ping(&mut self, now: Millis) {
+        if self.is_judging() {
+            return self.ping_for_judge(now);
+        }
         let before = self.output.body.len();
         let round = self.state.round_mut();
         if self.output.is_held()
@@ -299,7 +308,7 @@ impl Exchange {
     }
 
     /// So many bytes more go to the client.
-    fn count_bytes(&mut self, bytes: usize) {
+    pub(super) fn count_bytes(&mut self, bytes: usize) {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }
 }

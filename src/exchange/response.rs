@@ -9,6 +9,7 @@ use crate::answer::Ending;
 use crate::error::{self, Error, ErrorKind, Fault};
 use crate::headers::{self, Header};
 use crate::observe::report::{Cause, Outcome};
+use crate::observe::warning::Warnings;
 
 impl Exchange {
     /// The head of the upstream's answer has come.
@@ -17,6 +18,10 @@ impl Exchange {
         let Some(round) = self.state.round_mut().filter(|round| round.awaits_head()) else {
             return;
         };
+        if round.is_judge() {
+            // Nothing of it is the client's, and its time goes on.
+            return round.handle_head(status, headers, &mut Warnings::new(false));
+        }
         round.handle_head(status, headers, &mut self.report.warnings);
         self.report.head_at = Some(now);
         self.report.upstream_status = Some(status);
@@ -53,9 +58,11 @@ impl Exchange {
 
     /// A piece of the upstream's body has come, cut anywhere.
     pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
-        let received = &mut self.report.upstream_response_bytes;
-        *received = received.saturating_add(piece.len());
         let Some(round) = self.state.round_mut().filter(|_| !piece.is_empty()) else { return };
+        if !round.is_judge() {
+            let received = &mut self.report.upstream_response_bytes;
+            *received = received.saturating_add(piece.len());
+        }
         self.watchdog.byte(now);
         let before = self.output.body.len();
         // Cut the piece at the limit, so that the same bytes are read however the body was split.
@@ -74,7 +81,7 @@ impl Exchange {
         let Some(answer) = self.state.round().map(super::round::Round::events) else { return };
         if answer.is_some_and(|answer| answer.is_done()) {
             // `[DONE]`: a server that keeps the connection open must not keep the client waiting.
-            self.finish(Outcome::Answered, 200, now);
+            self.end_answer(false, now);
         } else if answer.is_some() && self.watchdog.is_cut_over(now) {
             self.end_early(now);
         } else if self.output.body.len() == before
@@ -100,10 +107,18 @@ impl Exchange {
 
     /// The upstream's body is over.
     pub fn handle_call_end(&mut self, end: End, now: Millis) {
+        self.end_call(end, false, now);
+    }
+
+    /// `is_cut`: the upstream goes on with what nobody reads.
+    fn end_call(&mut self, end: End, is_cut: bool, now: Millis) {
         let before = self.output.body.len();
         let Some(round) = self.state.round_mut() else { return };
         let (result, cause) = match round.handle_end(end, &mut self.output.body) {
             Ended::Json { body, is_estimate } => return self.end_json(&body, is_estimate, now),
+            Ended::Verdicts { status, body, context } => {
+                return self.judged(status, &body, context, now);
+            }
             Ended::Answer { result, cause } => (result, cause),
         };
         let Some(result) = self.conclude(result) else { return };
@@ -115,7 +130,7 @@ impl Exchange {
         }
         self.settle(result, before, now);
         // If there was an error, that is how it ended.
-        self.finish(Outcome::Answered, 200, now);
+        self.end_answer(is_cut, now);
     }
 
     /// What the client is told, or nothing if the upstream is called again for what its error asks for. That comes even
@@ -161,10 +176,7 @@ impl Exchange {
     /// Ends an answer of which nothing is missing but the end of the upstream's body.
     fn end_early(&mut self, now: Millis) {
         let is_cut = self.answer().is_some_and(|answer| answer.ending() == Ending::Cut);
-        self.handle_call_end(End::Complete, now);
-        if is_cut {
-            self.state.cut();
-        }
+        self.end_call(End::Complete, is_cut, now);
     }
 
     fn end_json(&mut self, body: &[u8], is_estimate: bool, now: Millis) {
@@ -185,6 +197,9 @@ impl Exchange {
 
     /// A failure that no upstream answered for.
     pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
+        if self.is_judging() {
+            return self.tell_no_verdicts(failure == Failure::Timeout, now);
+        }
         if failure.is_of_upstream() {
             self.end_without_upstream(now);
         }
@@ -230,6 +245,9 @@ impl Exchange {
 
     /// The upstream has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
+        if self.is_judging() {
+            return self.tell_no_verdicts(true, now);
+        }
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()
         {

@@ -3,6 +3,7 @@
 use std::mem;
 use std::sync::Arc;
 
+use super::body::{ending_of, first_of, first_of_body, has_plain_body, is_whole};
 use super::count::{self, Count};
 use super::models::{self, LIST_BYTES_MAX};
 use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
@@ -11,7 +12,7 @@ use super::{End, Pings};
 use crate::answer::{Answer, Ending};
 use crate::config::{Config, Protocol};
 use crate::error::Error;
-use crate::headers::{Header, Headers};
+use crate::headers::Header;
 use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Cause;
@@ -23,6 +24,9 @@ use crate::upstream_error;
 
 /// An upstream's error body is read up to here; the rest would not be shown anyway.
 const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
+
+/// Most of a judge's answer. It has few words, but a stream has much around each.
+const VERDICTS_BYTES_MAX: usize = 4 << 20;
 
 /// A request for an upstream.
 #[derive(Debug)]
@@ -51,6 +55,8 @@ pub(super) enum Purpose {
     Count(Count, Box<RequestContext>),
     /// The names of its models.
     Models(ListFor),
+    /// Verdicts on the calls of an answer.
+    Verdicts(Box<RequestContext>),
 }
 
 /// One request for an upstream, and its answer.
@@ -87,12 +93,15 @@ enum Collected {
     Refusal(Box<RequestContext>),
     Count(Count),
     Models(ListFor),
+    Verdicts(Box<RequestContext>),
 }
 
 /// What a round gave in the end.
 pub(super) enum Ended {
     /// A count or a list. `is_estimate`: a count that is not exact.
     Json { body: Vec<u8>, is_estimate: bool },
+    /// What the judge answered.
+    Verdicts { status: u16, body: Vec<u8>, context: Box<RequestContext> },
     /// An answer. `cause`: what ended it, if it failed.
     Answer { result: Result<(), Error>, cause: Option<Cause> },
 }
@@ -130,6 +139,15 @@ impl Round {
             self.progress,
             Progress::Sent(Purpose::Models(_))
                 | Progress::Collecting { what: Collected::Models(_), .. }
+        )
+    }
+
+    /// Whether the judge was called.
+    pub(super) fn is_judge(&self) -> bool {
+        matches!(
+            self.progress,
+            Progress::Sent(Purpose::Verdicts(_))
+                | Progress::Collecting { what: Collected::Verdicts(_), .. }
         )
     }
 
@@ -225,6 +243,7 @@ impl Round {
         let collect = |what| Progress::Collecting { what, status, body: Vec::new() };
         self.progress = match purpose {
             Purpose::Models(list_for) => collect(Collected::Models(list_for)),
+            Purpose::Verdicts(context) => collect(Collected::Verdicts(context)),
             Purpose::Count(count, _) if count.takes(status) => collect(Collected::Count(count)),
             Purpose::Answer(context) | Purpose::Count(_, context) => {
                 if !has_plain_body(headers) {
@@ -288,7 +307,7 @@ impl Round {
         else {
             return Ok(());
         };
-        if matches!(first, b'{' | b'[' | b'<' | b'"') {
+        if is_whole(first) {
             let size = seen.len();
             let ending = ending_of(&seen).unwrap_or(Ending::Open);
             self.progress = Progress::Whole { answer, body: seen, ending };
@@ -307,6 +326,7 @@ impl Round {
             Collected::Refusal(_) => ERROR_BODY_BYTES_MAX,
             Collected::Count(_) => self.config.settings.response_bytes_max,
             Collected::Models(_) => LIST_BYTES_MAX,
+            Collected::Verdicts(_) => VERDICTS_BYTES_MAX,
         };
         max.saturating_sub(body.len())
     }
@@ -342,6 +362,9 @@ impl Round {
             return ended;
         }
         let (result, cause) = match mem::replace(&mut self.progress, Progress::Over) {
+            Progress::Sent(Purpose::Verdicts(context)) => {
+                return Ended::Verdicts { status: 502, body: Vec::new(), context };
+            }
             Progress::Sent(_) => {
                 (Err(unreachable_upstream(&Unreachable::Closed)), Some(Cause::Unreachable))
             }
@@ -355,6 +378,7 @@ impl Round {
                     None => return Ended::count(count, count::readable(status, &body)),
                 },
                 Collected::Models(list_for) => return self.list(list_for, status, &body),
+                Collected::Verdicts(context) => return Ended::Verdicts { status, body, context },
             },
             Progress::Undecided { mut answer, seen } => {
                 let result = match end {
@@ -406,35 +430,4 @@ impl Round {
         self.progress = Progress::Events { answer };
         Ok(())
     }
-}
-
-/// Whether a body is not compressed. Some of the words for no encoding at all: `none` is set on purpose against
-/// compression (Next.js).
-fn has_plain_body(headers: &[Header]) -> bool {
-    let encoding = headers.value("content-encoding").unwrap_or_default().trim();
-    ["", "identity", "none", "utf-8", "utf8"].iter().any(|it| encoding.eq_ignore_ascii_case(it))
-}
-
-/// A bracket may be the end of a whole answer. Only a timeout reads the body to be sure, so that an
-/// answer that ends by itself is read once. A piece of white space says nothing.
-fn ending_of(piece: &[u8]) -> Option<Ending> {
-    match piece.trim_ascii_end().last()? {
-        b'}' | b']' | b'"' => Some(Ending::Sure),
-        _ => Some(Ending::Open),
-    }
-}
-
-/// The first byte of a body that says something: after a byte order mark and white space. `None`
-/// while that is not known.
-fn first_of_body(seen: &[u8]) -> Option<u8> {
-    let rest = match seen.strip_prefix(BYTE_ORDER_MARK) {
-        Some(rest) => rest,
-        None if BYTE_ORDER_MARK.starts_with(seen) => return None,
-        None => seen,
-    };
-    first_of(rest)
-}
-
-fn first_of(text: &[u8]) -> Option<u8> {
-    text.iter().copied().find(|byte| !byte.is_ascii_whitespace())
 }

@@ -209,8 +209,9 @@ impl Failure {
 pub struct HostCan {
     /// Write to the client while the upstream is silent.
     pub ping: Pings,
-    /// Send another request to an upstream that refused the first, so that
-    /// [`Exchange::poll_call`](super::Exchange::poll_call) gives one. The exchange keeps the client's body for it.
+    /// Send another request after the first, so that [`Exchange::poll_call`](super::Exchange::poll_call) gives one: to
+    /// an upstream that refused the first, for which the exchange keeps the client's body, or to the judge of an answer
+    /// of which the client has all but the end.
     pub ask_again: bool,
     /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where the configuration
     /// names none.

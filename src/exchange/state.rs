@@ -13,6 +13,9 @@ enum Phase {
     Requested,
     /// The upstream is to be called: for the first time, or without what it refused. The client has nothing.
     Due(Option<Box<Refusal>>),
+    /// The judge is to be called. The client has all of the answer but its end. `cut`: the upstream goes on with what
+    /// nobody reads.
+    JudgeDue { cut: bool },
     /// The upstream has a request. The client has what came of its answer so far.
     Called(Round),
     /// The client has everything. `cut`: the upstream goes on with what nobody reads.
@@ -45,6 +48,24 @@ impl State {
     /// The upstream refused, and is called again.
     pub(super) fn retry(&mut self, refusal: Refusal) {
         self.0 = Phase::Due(Some(Box::new(refusal)));
+    }
+
+    /// The answer is complete, and the judge is to be called.
+    pub(super) fn judge(&mut self, cut: bool) {
+        self.0 = Phase::JudgeDue { cut };
+    }
+
+    /// Whether the judge is to be called. It is no longer due then.
+    pub(super) fn take_judge_due(&mut self) -> bool {
+        let is_due = self.is_judge_due();
+        if is_due {
+            self.0 = Phase::Requested;
+        }
+        is_due
+    }
+
+    pub(super) fn is_judge_due(&self) -> bool {
+        matches!(self.0, Phase::JudgeDue { .. })
     }
 
     pub(super) fn end(&mut self) {
@@ -97,7 +118,7 @@ impl State {
     }
 
     pub(super) fn is_due(&self) -> bool {
-        matches!(self.0, Phase::Due(_))
+        matches!(self.0, Phase::Due(_) | Phase::JudgeDue { .. })
     }
 
     /// Whether the upstream refused, and is to be called again.
@@ -110,7 +131,7 @@ impl State {
     }
 
     pub(super) fn is_cut(&self) -> bool {
-        matches!(self.0, Phase::Ended { cut: true })
+        matches!(self.0, Phase::Ended { cut: true } | Phase::JudgeDue { cut: true })
     }
 
     pub(super) fn is_passed(&self) -> bool {

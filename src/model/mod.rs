@@ -14,6 +14,7 @@ pub mod search;
 pub(crate) mod block;
 pub(crate) mod reasoning;
 pub(crate) mod request;
+pub(crate) mod safeguards;
 mod source;
 pub(crate) mod stop_reason;
 pub(crate) mod tool;

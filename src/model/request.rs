@@ -67,6 +67,8 @@ pub(crate) struct Request<'a> {
     pub fallback_credit_token: bool,
     /// Whether `billing_policy.bill_to` is the user's own profile.
     pub bill_to_user: bool,
+    /// `safeguards`, as it was written.
+    pub safeguards: Option<&'a str>,
     /// Whether there is a `thread`.
     pub thread: bool,
     /// How many of its tools and blocks have a `cache_control`.
@@ -233,11 +235,7 @@ impl<'a> Request<'a> {
                 }
                 _ => Ok(false),
             })?,
-            "safeguards" => {
-                source.skip()?;
-                // Clients that ask for verdicts do without where an answer has none, so strict mode need not refuse.
-                source.warnings.add_named("dropped", key);
-            }
+            "safeguards" => self.safeguards = Some(source.reader.skip()?),
             "thread" => self.thread = source.ignore(ValueKind::Object)?,
             "cache_control" => return source.ephemeral(),
             "diagnostics" => return source.ignore(ValueKind::Object),

@@ -8,7 +8,7 @@ use crate::Millis;
 use crate::error::Fault;
 use crate::json::Writer;
 use crate::observe::metrics;
-use crate::observe::report::{Outcome, Report, RequestCounts};
+use crate::observe::report::{JudgeReport, Outcome, Report, RequestCounts};
 use crate::setting::word_enum;
 use crate::text::words;
 
@@ -102,6 +102,9 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     write_request(request, report, &mut json);
     write_numbers(request, report, now, &mut json);
     write_warnings(report, &mut json);
+    if let Some(judge) = &report.judge {
+        write_judge(judge, &mut json);
+    }
     // A request that was refused early was not read that far.
     if log == Log::Debug && report.counts.messages > 0 {
         write_shape(&report.counts, &mut json);
@@ -206,6 +209,27 @@ fn write_warnings(report: &Report, json: &mut Writer<'_>) {
     if !warnings.guards().is_empty() {
         json.key("guards").text(&warnings.guards().join(","));
     }
+}
+
+fn write_judge(judge: &JudgeReport, json: &mut Writer<'_>) {
+    json.key("judge").begin_object();
+    json.key("model").text(short(&judge.model)).key("upstream").text(short(&judge.upstream));
+    if !judge.result.is_empty() {
+        json.key("result").text(judge.result);
+    }
+    for (key, count) in [
+        ("flagged", judge.flagged.into()),
+        ("not_flagged", judge.not_flagged.into()),
+        ("unjudged", judge.unjudged.into()),
+        ("input_tokens", judge.input_tokens),
+        ("output_tokens", judge.output_tokens),
+        ("duration_ms", judge.duration_ms.unwrap_or_default()),
+    ] {
+        if count > 0 {
+            json.key(key).u64(count);
+        }
+    }
+    json.end_object();
 }
 
 fn write_shape(counts: &RequestCounts, json: &mut Writer<'_>) {

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Millis;
 use crate::error::Fault;
-use crate::observe::report::{Outcome, Report};
+use crate::observe::report::{JudgeReport, Outcome, Report};
 
 /// Most names of models that are not in the model map and still have a label of their own.
 pub const MODELS_MAX: usize = 32;
@@ -90,6 +90,12 @@ metrics! {
         "Tool results that clients sent, new ones";
     TOOL_IDS = Counter "creole_tool_ids_total" ["kind"]
         "Tool ids in requests: decoded (plain), tagged, foreign";
+    JUDGE_ANSWERS = Counter "creole_judge_answers_total" ["result", "upstream"]
+        "Answers to clients that asked for verdicts on tool calls, by what came of asking the judge, and its upstream";
+    VERDICTS = Counter "creole_verdicts_total" ["verdict"]
+        "Verdicts on tool calls: flagged, not_flagged, none";
+    JUDGE_TOKENS = Counter "creole_judge_tokens_total" ["kind", "upstream"]
+        "Tokens of the judge, as its upstream counted them: input, output";
     WARNINGS = Counter "creole_warnings_total" ["code"]
         "What was changed or left out on the way";
     GUARDS = Counter "creole_guards_total" ["guard"]
@@ -171,6 +177,9 @@ impl Counters {
             count_tokens(report, &model, &upstream, client_key.as_deref(), &mut add);
         }
         count_contents(report, &upstream, &mut add);
+        if let Some(judge) = report.judge.as_ref().filter(|judge| !judge.result.is_empty()) {
+            count_verdicts(judge, &mut add);
+        }
     }
 
     /// The label for the model that the client named.
@@ -246,6 +255,18 @@ fn count_times(report: &Report, upstream: &str, now: Millis, add: &mut Add<'_>) 
             add(metric, &[upstream], value);
         }
     }
+}
+
+fn count_verdicts(judge: &JudgeReport, add: &mut Add<'_>) {
+    let upstream = word(&judge.upstream);
+    add(&JUDGE_ANSWERS, &[judge.result, &upstream], 1);
+    for (verdict, count) in
+        [("flagged", judge.flagged), ("not_flagged", judge.not_flagged), ("none", judge.unjudged)]
+    {
+        add(&VERDICTS, &[verdict], count.into());
+    }
+    add(&JUDGE_TOKENS, &["input", &upstream], judge.input_tokens);
+    add(&JUDGE_TOKENS, &["output", &upstream], judge.output_tokens);
 }
 
 fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {

@@ -30,6 +30,8 @@ pub struct Report {
     pub warnings: Warnings,
     /// Counts of the answer.
     pub answer: AnswerReport,
+    /// The judge of its tool calls, where the client asked for one and there is one.
+    pub judge: Option<Box<JudgeReport>>,
     /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
     /// The name of the key that the client has, where clients have keys of Creole's.
@@ -210,6 +212,29 @@ impl AnswerReport {
             self.model = Some(model.decode().into_owned());
         }
     }
+}
+
+/// What a judge did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JudgeReport {
+    /// The model, as its upstream knows it.
+    pub model: String,
+    /// The upstream's name in the configuration.
+    pub upstream: String,
+    /// How it went, in one word of a small set; empty while the end of the answer has not come.
+    pub result: &'static str,
+    /// Calls that it flagged.
+    pub flagged: u32,
+    /// Calls that it did not flag.
+    pub not_flagged: u32,
+    /// Calls without a verdict.
+    pub unjudged: u32,
+    /// The tokens that it read.
+    pub input_tokens: u64,
+    /// The tokens that it wrote.
+    pub output_tokens: u64,
+    /// How long the client waited for it, if it was asked.
+    pub duration_ms: Option<u64>,
 }
 
 /// Counts of a request.

@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::headers::Header;
 use crate::json;
 use crate::model::Request;
+use crate::model::safeguards::dangerous_tool_use;
 use crate::observe::warning::Warnings;
 use crate::text::surrogates;
 
@@ -17,6 +18,8 @@ pub(crate) struct ClientRequest<'c> {
     pub(crate) config: &'c Config,
     /// The client's headers that are kept.
     pub(crate) headers: &'c [Header],
+    /// Where the request goes, whatever the model map says: the upstream, and the name of the model there.
+    pub(crate) target: Option<(&'c Upstream, &'c str)>,
 }
 
 /// Why a request is written.
@@ -39,10 +42,23 @@ pub(crate) struct Routed<'a> {
 }
 
 impl<'c> ClientRequest<'c> {
-    /// The upstream of the model that the body names, and the upstream's name for the model.
+    /// The upstream of the model that the body names.
     pub(crate) fn route(&self) -> Option<&'c Upstream> {
         let model = json::member(self.body, "model").and_then(json::string)?;
-        self.config.route(&model.decode()).map(|(upstream, _)| upstream)
+        self.route_of(&model.decode()).map(|(upstream, _)| upstream)
+    }
+
+    /// The upstream of a model, and the upstream's name for it.
+    pub(crate) fn route_of<'m>(&self, model: &'m str) -> Option<(&'c Upstream, &'m str)>
+    where
+        'c: 'm,
+    {
+        self.target.or_else(|| self.config.route(model))
+    }
+
+    /// Whether the client asks for verdicts on tool calls, and there is a judge.
+    pub(crate) fn is_judged(&self, safeguards: Option<&str>) -> bool {
+        self.config.judge().is_some() && safeguards.and_then(dangerous_tool_use).is_some()
     }
 
     /// Reads and checks the request, and gives it to `write`.
@@ -65,8 +81,12 @@ impl<'c> ClientRequest<'c> {
             request = self.read_body(body, purpose, warnings)?;
         }
         let name = request.model.decode();
-        let (upstream, model) =
-            check::request(&request, &name, self.config, self.headers, warnings)?;
+        if request.safeguards.is_some() && !self.is_judged(request.safeguards) {
+            // Clients that ask for verdicts do without where an answer has none, so strict mode need not refuse.
+            warnings.add_named("dropped", "safeguards");
+        }
+        let route = self.route_of(&name);
+        let (upstream, model) = check::request(&request, &name, route, self.headers, warnings)?;
         write(Routed { request, body, upstream, model }, warnings)
     }
 

@@ -231,6 +231,7 @@ impl Target<'_> {
             counts,
             cleared,
             searches: tools.searches(),
+            is_judged: client.is_judged(request.safeguards),
             profile: for_answer(profile, &tools),
         });
         Ok(Plan { history, tools, effective, notes, end, context })

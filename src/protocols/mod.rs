@@ -83,8 +83,24 @@ pub fn request_without(
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let client = ClientRequest { body, config, headers };
+    let client = ClientRequest { body, config, headers, target: None };
     for_request(&client).write_request(&client, refused, warnings)
+}
+
+/// Writes a request of Creole's own for this model of an upstream, without what that refused. `body` is one of the
+/// Messages API.
+///
+/// # Errors
+/// The request cannot be served.
+pub(crate) fn own_request(
+    refused: &[Refused],
+    body: &str,
+    config: &Config,
+    target: (&Upstream, &str),
+) -> Result<Translated, Error> {
+    let client = ClientRequest { body, config, headers: &[], target: Some(target) };
+    // Nobody reads the warnings of a request that no client sent.
+    of(target.0.protocol).write_request(&client, refused, &mut Warnings::new(false))
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.
@@ -96,7 +112,7 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
         let message = "count_tokens: this is switched off in this gateway";
         return Err(Error::new(Fault::Client, ErrorKind::NotFound, message));
     }
-    let client = ClientRequest { body, config, headers: &[] };
+    let client = ClientRequest { body, config, headers: &[], target: None };
     for_request(&client).estimate(&client)
 }
 
@@ -114,7 +130,7 @@ pub(crate) fn count_request(
     config: &Config,
     headers: &[Header],
 ) -> Option<CountRequest> {
-    let client = ClientRequest { body, config, headers };
+    let client = ClientRequest { body, config, headers, target: None };
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
 }

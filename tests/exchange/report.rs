@@ -284,6 +284,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
             tool_calls: 1,
             progress: 2,
         },
+        judge: None,
         failed_by: None,
         client_key: None,
         trace_id: None,

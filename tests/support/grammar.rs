@@ -304,7 +304,7 @@ impl Checker {
             self.rules.keys(
                 delta,
                 &["stop_reason", "stop_sequence", "stop_details", "container"],
-                &[],
+                &["safeguard_results"],
             )?;
             ending(delta, &self.kinds)?;
             usage(
@@ -416,7 +416,7 @@ pub fn check_message(message: &Value) -> Result<(), String> {
             "container",
             "usage",
         ],
-        &["diagnostics"],
+        &["diagnostics", "safeguard_results"],
     )?;
     constants(message)?;
     let Some(content) = message["content"].as_array() else { return Err("no content".into()) };

@@ -14,6 +14,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("finish_reason_unknown", "an unknown finish reason became end_turn"),
     ("guards_skipped", "a request too new to be read was sent without a check of its turns"),
     ("images_refused", "the upstream refused images; it was asked again without them"),
+    ("judge_failed", "the judge of tool calls gave no verdict"),
     ("late_tool_fragment", "a piece of a call came after the call was complete"),
     ("max_tokens_lowered", "the model gives fewer tokens; the upstream was asked for fewer"),
     ("max_tokens_refused", "the upstream gives fewer tokens; it was asked again for fewer"),

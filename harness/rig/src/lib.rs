@@ -13,6 +13,7 @@
 
 pub mod body;
 mod got;
+mod judge;
 pub mod load;
 mod upstream;
 
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 pub use got::{Got, read, read_until};
+pub use judge::{JUDGE, judged, judged_messages, verdict};
 pub use upstream::{Out, RequestContext, Upstream, nobody};
 
 /// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.

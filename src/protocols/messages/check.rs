@@ -1,7 +1,7 @@
 //! Whether a request can be served: what no upstream can do, and in strict mode the real API's rules for a
 //! conversation, beside those for tool calls (`history::pairs`). Otherwise a request is made to fit.
 
-use crate::config::{Config, Upstream};
+use crate::config::Upstream;
 use crate::dialect::profile::{InferenceGeo, ResponseFormat};
 use crate::error::Error;
 use crate::headers::{Header, Headers};
@@ -22,7 +22,7 @@ const BREAKPOINTS_MAX: usize = 4;
 pub(crate) fn request<'c>(
     request: &Request<'_>,
     model: &'c str,
-    config: &'c Config,
+    route: Option<(&'c Upstream, &'c str)>,
     headers: &[Header],
     warnings: &mut Warnings,
 ) -> Result<(&'c Upstream, &'c str), Error> {
@@ -59,7 +59,7 @@ pub(crate) fn request<'c>(
             warnings.dropped(name)?;
         }
     }
-    let Some((upstream, outgoing)) = config.route(model) else {
+    let Some((upstream, outgoing)) = route else {
         return Err(models::not_found(model));
     };
     if request.inference_geo {

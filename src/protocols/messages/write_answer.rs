@@ -13,7 +13,7 @@ use crate::model::event::{CallStart, Event, Stop};
 use crate::model::search::{Citation, Search};
 
 /// A sign of life.
-const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
+pub(crate) const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
 /// Writes one answer.
 #[derive(Debug)]

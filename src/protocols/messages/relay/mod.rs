@@ -57,13 +57,12 @@ fn relay(
     body: &str,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let config = client.config;
-    let depth_max = config.settings.depth_max;
+    let (config, depth_max) = (client.config, client.config.settings.depth_max);
     let Ok(envelope) = Envelope::read(body, depth_max) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
     let model = envelope.model.text.decode();
-    let Some((upstream, outgoing)) = config.route(&model) else {
+    let Some((upstream, outgoing)) = client.route_of(&model) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
     if let Some(name) = envelope.twice {
@@ -94,6 +93,7 @@ fn relay(
         upstream_model: outgoing.to_string(),
         stream: envelope.stream,
         edge_key: upstream.key.is_own(),
+        is_judged: client.is_judged(envelope.safeguards),
         profile: upstream.profile.clone(),
         ..context(typed.as_ref(), body, config)
     });
@@ -205,6 +205,7 @@ struct Envelope<'a> {
     model: Member<Str<'a>>,
     messages: Option<Member<&'a str>>,
     stream: bool,
+    safeguards: Option<&'a str>,
     /// The server keeps the conversation, and the request has only what is new in it.
     thread: bool,
     /// A member of the API that the body has more than once.
@@ -250,7 +251,7 @@ impl<'a> Envelope<'a> {
     fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
         let mut reader = Reader::new(body, depth_max);
         let (mut model, mut messages, mut stream, mut thread) = (None, None, false, false);
-        let (mut given, mut twice) = (0_u32, None);
+        let (mut given, mut twice, mut safeguards) = (0_u32, None, None);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             reader.kind()?;
@@ -271,6 +272,7 @@ impl<'a> Envelope<'a> {
                     messages = Some(Member { text, start, end: reader.offset() });
                 }
                 "stream" => stream = reader.skip()? == "true",
+                "safeguards" => safeguards = Some(reader.skip()?),
                 "thread" => thread = reader.skip()? != "null",
                 _ => {
                     reader.skip()?;
@@ -279,7 +281,7 @@ impl<'a> Envelope<'a> {
         }
         reader.end()?;
         let model = model.ok_or_else(|| json::Error::value("Field required"))?;
-        Ok(Self { model, messages, stream, thread, twice })
+        Ok(Self { model, messages, stream, safeguards, thread, twice })
     }
 }
 

@@ -1,0 +1,105 @@
+//! The call of the judge behind an answer, over real sockets.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod rig;
+
+use rig::{
+    Gateway, JUDGE, Upstream, client, judged, judged_messages, nobody, read, read_until, request,
+    send, soon, until, verdict,
+};
+use serde_json::json;
+
+fn flagged() -> serde_json::Value {
+    json!({"type": "evaluated", "outcome": "flagged", "explanation": "I say so"})
+}
+
+#[tokio::test]
+async fn a_stream_flows_and_pings_and_its_end_waits_for_the_judge() {
+    let (upstream, mut judges) = Upstream::judged().await;
+    let gateway = Gateway::start(&upstream.url(), JUDGE);
+    let sent = request("POST", &gateway.url("/v1/messages"), judged_messages(true));
+    let mut response = soon("the head", client(false).request(sent)).await.unwrap();
+    assert_eq!(response.headers()["x-creole-judge"], "guard");
+    let mut seen = String::new();
+    read_until(&mut response, &mut seen, "content_block_stop\",\"index\":1").await;
+    let mut judge = soon("the judge's call", judges.recv()).await.unwrap();
+    for _ in 0..2 {
+        let mut more = String::new();
+        read_until(&mut response, &mut more, "event: ping").await;
+        seen.push_str(&more);
+    }
+    assert!(!seen.contains("message_delta"), "{seen}");
+    judge.send_data(verdict("flagged")).await.unwrap();
+    drop(judge);
+    let rest = read(response).await;
+    assert!(
+        rest.complete
+            && rest.body.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n")
+    );
+    assert_eq!(judged(&(seen + &rest.body)), flagged());
+    until("the log line", || !gateway.lines(r#""result":"judged","flagged":1"#).is_empty()).await;
+    until("both upstreams", || upstream.is_idle()).await;
+}
+
+#[tokio::test]
+async fn a_whole_answer_comes_with_its_verdicts() {
+    let (upstream, mut judges) = Upstream::judged().await;
+    let gateway = Gateway::start(&upstream.url(), JUDGE);
+    tokio::spawn(async move {
+        while let Some(mut judge) = judges.recv().await {
+            judge.send_data(verdict("not_flagged")).await.unwrap();
+        }
+    });
+    let got =
+        send(&client(false), request("POST", &gateway.url("/v1/messages"), judged_messages(false)))
+            .await;
+    assert_eq!((got.status.as_u16(), got.header("content-type")), (200, "application/json"));
+    assert_eq!(judged(&got.body), json!({"type": "evaluated", "outcome": "not_flagged"}));
+    assert_eq!(got.json()["content"][1]["name"], "Bash");
+}
+
+#[tokio::test]
+async fn a_judge_that_is_down_or_slow_lets_nothing_pass() {
+    let (upstream, judges) = Upstream::judged().await;
+    let down = format!(
+        r#"{{"upstreams": {{"main": {{"url": "{}"}}, "guard": {{"url": "{}", "key": "none"}}}},
+        "models": {{"*": {{"upstream": "main"}}}}, "safeguards": {{"model": "guard", "upstream": "guard"}}}}"#,
+        upstream.url(),
+        nobody().await,
+    );
+    let slow = format!(
+        r#"{{"upstreams": {{"main": {{"url": "{}"}}}}, "safeguards": {{"model": "guard", "timeout_ms": 200}}}}"#,
+        upstream.url()
+    );
+    for (config, reason) in [(down, "error"), (slow, "timeout")] {
+        let gateway = Gateway::start_with(&[], &config, &[]);
+        for stream in [true, false] {
+            let sent = request("POST", &gateway.url("/v1/messages"), judged_messages(stream));
+            let got = send(&client(false), sent).await;
+            assert!(got.complete && got.status == 200, "{got:?}");
+            assert_eq!(judged(&got.body), json!({"type": "unavailable", "reason": reason}));
+        }
+        until("the log", || gateway.lines(&format!("judge_failed:{reason}")).len() == 2).await;
+    }
+    drop(judges);
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_ends_the_judges_call() {
+    let (upstream, mut judges) = Upstream::judged().await;
+    let gateway = Gateway::start(&upstream.url(), JUDGE);
+    let sent = request("POST", &gateway.url("/v1/messages"), judged_messages(true));
+    let mut response = soon("the head", client(false).request(sent)).await.unwrap();
+    read_until(&mut response, &mut String::new(), "event: content_block_stop").await;
+    let judge = soon("the judge's call", judges.recv()).await.unwrap();
+    drop(response);
+    until("the judge's connection", || upstream.is_idle()).await;
+    until("the log line", || !gateway.lines(r#""outcome":"abandoned""#).is_empty()).await;
+    drop(judge);
+}

@@ -1,0 +1,80 @@
+//! An upstream with two models: one answers with a tool call, the other judges it.
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::{EVENT_STREAM, Out, Upstream};
+
+/// The configuration in which the model `guard` judges.
+pub const JUDGE: &str =
+    r#"{"safeguards": {"model": "guard", "timeout_ms": 20000}, "ping_interval_ms": 100}"#;
+
+/// A request of the Messages API that asks for verdicts.
+#[must_use]
+pub fn judged_messages(stream: bool) -> String {
+    json!({
+        "model": "claude-x", "max_tokens": 100, "stream": stream,
+        "tools": [{"name": "Bash", "input_schema": {"type": "object"}}],
+        "safeguards": [{"type": "dangerous_tool_use", "classifier_context": {}}],
+        "messages": [{"role": "user", "content": "Hello"}],
+    })
+    .to_string()
+}
+
+/// What `guard` answers: a verdict on the call.
+#[must_use]
+pub fn verdict(outcome: &str) -> Bytes {
+    let said = json!({"verdicts": [{"id": "1", "explanation": "I say so", "rule": "", "verdict": outcome}]});
+    let message = json!({"role": "assistant", "content": said.to_string()});
+    Bytes::from(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+}
+
+/// The value of `safeguard_results` that a client got, for its one call.
+#[must_use]
+pub fn judged(body: &str) -> Value {
+    let message = match body.split("event: message_delta\ndata: ").nth(1) {
+        Some(event) => {
+            serde_json::from_str::<Value>(event.lines().next().unwrap()).unwrap()["delta"].take()
+        }
+        None => serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {body}")),
+    };
+    let status = &message["safeguard_results"][0]["status"];
+    match status["tool_uses"].as_object() {
+        Some(calls) => calls.values().next().cloned().unwrap_or_default(),
+        None => status.clone(),
+    }
+}
+
+impl Upstream {
+    /// One whose models are those of this file. The test writes what `guard` answers.
+    pub async fn judged() -> (Self, UnboundedReceiver<Out>) {
+        let (outs, received) = tokio::sync::mpsc::unbounded_channel();
+        let upstream = Self::start(move |asked, mut out| {
+            let asked: Value = serde_json::from_str(&asked.body).unwrap();
+            if asked["model"] == "guard" {
+                outs.send(out).unwrap();
+                return (200, "application/json");
+            }
+            let is_stream = asked["stream"] == true;
+            tokio::spawn(async move { out.send_data(answer(is_stream)).await });
+            (200, if is_stream { EVENT_STREAM } else { "application/json" })
+        })
+        .await;
+        (upstream, received)
+    }
+}
+
+fn answer(is_stream: bool) -> Bytes {
+    let call = json!({"index": 0, "id": "call_1", "type": "function",
+        "function": {"name": "Bash", "arguments": "{\"command\":\"ls\"}"}});
+    let said = json!({"role": "assistant", "content": "I look.", "tool_calls": [call]});
+    Bytes::from(match is_stream {
+        true => format!(
+            "data: {}\n\ndata: {}\n\ndata: [DONE]\n\n",
+            json!({"choices": [{"index": 0, "delta": said}]}),
+            json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
+        ),
+        false => json!({"choices": [{"message": said, "finish_reason": "tool_calls"}]}).to_string(),
+    })
+}

@@ -1,0 +1,359 @@
+//! The judge's part of an exchange: one more call, behind the answer of which the client waits for the end.
+//!
+//! Blocks reach the client as they come. Only the end of the answer is held, until the judge has spoken or failed.
+
+use super::Exchange;
+use super::body::{first_of_body, is_whole};
+use super::round::{Purpose, Round};
+use super::seam::Call;
+use crate::Millis;
+use crate::config::{Key, Upstream};
+use crate::error::{Error, ErrorKind, Reason, Rejection};
+use crate::headers::{self, Header};
+use crate::json;
+use crate::judge;
+use crate::judge::brief::Brief;
+use crate::judge::gate::Gate;
+use crate::judge::question;
+use crate::judge::verdicts::{Judged, Verdict, Verdicts};
+use crate::model::request_context::RequestContext;
+use crate::observe::report::{JudgeReport, Outcome};
+use crate::protocols::messages::write_answer::PING;
+use crate::protocols::{self, Refused, Translated};
+use crate::text::words;
+use crate::upstream_error;
+
+/// Most requests for one answer's verdicts: a server may refuse a parameter, and then a second one.
+const REQUESTS_MAX: usize = 3;
+
+/// What is kept for the verdicts on one answer.
+#[derive(Debug)]
+pub(super) struct Judging {
+    gate: Gate,
+    /// Whether the client gets events.
+    is_stream: bool,
+    asks: Asks,
+    /// What the judge's upstream refused of the request for it.
+    refused: Vec<Refused>,
+    /// When the judge was first asked.
+    asked_at: Option<Millis>,
+}
+
+/// Who is asked.
+#[derive(Debug)]
+enum Asks {
+    /// The judge, who is shown this.
+    Judge(Brief),
+    /// Nobody: there is more to be shown than a judge reads.
+    TooLong,
+    /// Nobody: the host cannot send a second request behind an answer.
+    Unsupported,
+}
+
+impl Judging {
+    /// Whether the end of the answer waits for the judge.
+    fn is_waiting(&self) -> bool {
+        self.gate.is_holding()
+    }
+
+    fn needs_judge(&self) -> bool {
+        matches!(self.asks, Asks::Judge(_)) && self.gate.needs_judge() && !self.gate.has_verdicts()
+    }
+
+    /// Bytes that are kept in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let brief = match &self.asks {
+            Asks::Judge(brief) => brief.held_bytes(),
+            Asks::TooLong | Asks::Unsupported => 0,
+        };
+        self.gate.held_bytes().saturating_add(brief)
+    }
+
+    fn verdicts(&self, judged: Judged) -> Verdicts {
+        let calls = self.gate.calls();
+        match &self.asks {
+            Asks::Unsupported => Verdicts::Unsupported,
+            Asks::Judge(brief) => Verdicts::new(calls, brief, judged),
+            Asks::TooLong if self.gate.needs_judge() => Verdicts::Unavailable("input_too_long"),
+            Asks::TooLong => Verdicts::new(calls, &Brief::default(), judged),
+        }
+    }
+}
+
+impl Exchange {
+    /// The client asks for verdicts. `body` is its request.
+    pub(super) fn begin_judging(&mut self, body: &str, context: &RequestContext) {
+        let Some((upstream, model)) = self.config.judge().filter(|_| context.is_judged) else {
+            return;
+        };
+        let asks = match Brief::read(body) {
+            _ if !self.can.ask_again => Asks::Unsupported,
+            Some(brief) => Asks::Judge(brief),
+            None => Asks::TooLong,
+        };
+        let (model, upstream) = (model.to_owned(), upstream.name.clone());
+        self.report.judge =
+            Some(Box::new(JudgeReport { model, upstream, ..JudgeReport::default() }));
+        if matches!(asks, Asks::Unsupported) {
+            self.report.warnings.add_named("dropped", "safeguards");
+        }
+        self.judging = Some(Box::new(Judging {
+            gate: Gate::new(context.stream),
+            is_stream: context.stream,
+            asks,
+            refused: Vec::new(),
+            asked_at: None,
+        }));
+    }
+
+    /// Holds the end of the answer, if it is in what was written behind `from` and waits for the judge.
+    pub(super) fn hold_end(&mut self, from: usize) {
+        let Some(judging) = &mut self.judging else { return };
+        if judging.gate.take(&mut self.output.body, from) && !judging.needs_judge() {
+            self.release(Judged::None("error"));
+        }
+    }
+
+    /// The answer is complete: the judge is asked, or it is over. `is_cut`: the upstream goes on.
+    pub(super) fn end_answer(&mut self, is_cut: bool, now: Millis) {
+        let waits = self.judging.as_ref().is_some_and(|judging| judging.is_waiting());
+        if waits && !self.is_ended() {
+            self.report = self.report();
+            self.state.judge(is_cut);
+            return;
+        }
+        self.finish(Outcome::Answered, 200, now);
+        if is_cut {
+            self.state.cut();
+        }
+    }
+
+    /// Whether the upstream's answer is complete, and the judge has not spoken.
+    pub(super) fn is_judging(&self) -> bool {
+        self.state.is_judge_due() || self.state.round().is_some_and(Round::is_judge)
+    }
+
+    /// The request for the judge; nothing if there can be none.
+    pub(super) fn judge_call(&mut self, now: Millis) -> Option<Call> {
+        let call = self.write_judge_call(now);
+        if call.is_none() {
+            self.tell_verdicts(Judged::Unavailable("error"), now);
+        }
+        call
+    }
+
+    fn write_judge_call(&mut self, now: Millis) -> Option<Call> {
+        let (upstream, model) = self.config.judge()?;
+        let judging = self.judging.as_deref_mut()?;
+        let Asks::Judge(brief) = &judging.asks else { return None };
+        let calls = judging.gate.calls();
+        let body = question::body(model, brief, calls, upstream.takes_schema());
+        let written =
+            protocols::own_request(&judging.refused, &body, &self.config, (upstream, model));
+        let Translated::Send { body, context, .. } = written.ok()? else { return None };
+        let protocol = upstream.protocol;
+        let path = format!("{}/{}", upstream.base_path, protocols::of(protocol).endpoint());
+        let headers = judge_headers(&self.client.headers, upstream).ok()?;
+        let asked_at = *judging.asked_at.get_or_insert(now);
+        let until = asked_at.saturating_add(self.config.settings.safeguards.timeout_ms);
+        let upstream = upstream.name.clone();
+        self.begin_round(protocol, Purpose::Verdicts(context), until.saturating_sub(now), now);
+        Some(Call { upstream, path, headers, body })
+    }
+
+    /// What the judge answered.
+    pub(super) fn judged(
+        &mut self,
+        status: u16,
+        body: &[u8],
+        context: Box<RequestContext>,
+        now: Millis,
+    ) {
+        let judged = match self.read_judge(status, body, &context) {
+            Ok(judged) => judged,
+            Err(error) => {
+                if self.can_ask_judge_again(&error, &context) {
+                    self.state.judge(false);
+                    return;
+                }
+                failed(&error)
+            }
+        };
+        self.tell_verdicts(judged, now);
+    }
+
+    fn read_judge(
+        &mut self,
+        status: u16,
+        body: &[u8],
+        context: &RequestContext,
+    ) -> Result<Judged, Error> {
+        if !(200..300).contains(&status) {
+            return Err(upstream_error::from_upstream(status, body, context));
+        }
+        let Some((upstream, _)) = self.config.judge() else { return Ok(Judged::None("error")) };
+        let (context, settings) = (Box::new(context.clone()), &self.config.settings);
+        let mut answer = protocols::answer(upstream.protocol, context, settings, self.ids);
+        let mut message = Vec::new();
+        // Some servers send a stream, whatever they are asked for.
+        if first_of_body(body).is_some_and(is_whole) {
+            answer.handle_whole(body, &mut message)?;
+        } else {
+            answer.handle_piece(body, &mut message)?;
+            answer.handle_end(&mut message)?;
+        }
+        let report = answer.report();
+        if let Some(judge) = &mut self.report.judge {
+            judge.input_tokens = report.input_tokens;
+            judge.output_tokens = report.output_tokens;
+        }
+        Ok(match report.stop_reason {
+            Some("refusal") => Judged::None("refused"),
+            // What is missing could be the verdict.
+            Some("max_tokens" | "model_context_window_exceeded") => Judged::None("error"),
+            _ => Judged::Text(text_of(&message)),
+        })
+    }
+
+    /// Whether the judge's upstream refused what can be left out; then it is.
+    fn can_ask_judge_again(&mut self, error: &Error, context: &RequestContext) -> bool {
+        let (Some((upstream, _)), Some(judging)) = (self.config.judge(), &mut self.judging) else {
+            return false;
+        };
+        let protocol = protocols::of(upstream.protocol);
+        let Some(rejection) = error.rejection() else { return false };
+        let refused = rejection.reasons.iter().find_map(|reason| {
+            Refused::of(reason, &rejection.message, context).filter(|refused| {
+                protocol.may_refuse(refused, context) && !judging.refused.contains(refused)
+            })
+        });
+        let is_new = refused.is_some() && judging.refused.len().saturating_add(1) < REQUESTS_MAX;
+        judging.refused.extend(refused.filter(|_| is_new));
+        is_new
+    }
+
+    /// Gives the end of the answer to the client, with what came of asking the judge.
+    pub(super) fn tell_verdicts(&mut self, judged: Judged, now: Millis) {
+        let before = self.output.body.len();
+        let asked_at = self.judging.as_ref().and_then(|judging| judging.asked_at);
+        if let Some(judge) = &mut self.report.judge {
+            judge.duration_ms = asked_at.map(|at| now.saturating_sub(at));
+        }
+        self.release(judged);
+        if self.output.is_held() {
+            let is_stream = self.judging.as_ref().is_some_and(|judging| judging.is_stream);
+            let id = self.report.answer.upstream_id.clone();
+            if is_stream { self.begin_stream() } else { self.begin_message(id) }
+        }
+        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.watchdog.sent(now);
+        self.finish(Outcome::Answered, 200, now);
+    }
+
+    /// The judge was not reached, or is given up.
+    pub(super) fn tell_no_verdicts(&mut self, is_timeout: bool, now: Millis) {
+        let reason =
+            if is_timeout { Judged::None("timeout") } else { Judged::Unavailable("error") };
+        self.tell_verdicts(reason, now);
+    }
+
+    fn release(&mut self, judged: Judged) {
+        let Some(judging) = &mut self.judging else { return };
+        let is_needed = judging.gate.needs_judge() && !judging.gate.has_verdicts();
+        let failure = match judged {
+            Judged::None(reason) | Judged::Unavailable(reason) => Some(reason),
+            Judged::Text(_) => None,
+        };
+        let verdicts = judging.verdicts(judged);
+        let has_own = judging.gate.has_verdicts();
+        let results = verdicts.written(judging.gate.calls());
+        judging.gate.release(Some(&*results).filter(|_| !has_own), &mut self.output.body);
+        let Some(judge) = &mut self.report.judge else { return };
+        let missing = note(&verdicts, judging.gate.calls(), judge);
+        let (result, is_failure) = match (&judging.asks, failure) {
+            _ if has_own => ("upstream", false),
+            (Asks::Unsupported, _) => ("unsupported", false),
+            _ if !is_needed => ("not_needed", false),
+            (Asks::TooLong, _) => ("input_too_long", true),
+            (Asks::Judge(_), Some(reason)) => (reason, true),
+            (Asks::Judge(_), None) if missing > 0 => ("incomplete", true),
+            (Asks::Judge(_), None) => ("judged", false),
+        };
+        judge.result = result;
+        if is_failure {
+            self.report.warnings.add_named("judge_failed", result);
+        }
+    }
+
+    /// A sign of life while the judge thinks.
+    pub(super) fn ping_for_judge(&mut self, now: Millis) {
+        self.output.body.extend_from_slice(PING);
+        self.count_bytes(PING.len());
+        self.watchdog.sent(now);
+    }
+}
+
+/// Counts the verdicts. Gives how many the judge owes.
+fn note(verdicts: &Verdicts, calls: &[judge::Call], report: &mut JudgeReport) -> usize {
+    let Verdicts::Of(verdicts) = verdicts else {
+        report.unjudged = u32::try_from(calls.len()).unwrap_or(u32::MAX);
+        return 0;
+    };
+    let mut missing = 0_usize;
+    for (call, verdict) in calls.iter().zip(verdicts) {
+        let count = match verdict {
+            Verdict::NotFlagged => &mut report.not_flagged,
+            Verdict::Flagged { .. } => &mut report.flagged,
+            Verdict::Unavailable(_) => &mut report.unjudged,
+        };
+        *count = count.saturating_add(1);
+        let is_owed = call.unjudged.is_none() && matches!(verdict, Verdict::Unavailable(_));
+        missing = missing.saturating_add(usize::from(is_owed));
+    }
+    missing
+}
+
+/// What an error of the judge's upstream means for the verdicts.
+fn failed(error: &Error) -> Judged {
+    let rejection = error.rejection();
+    if rejection.and_then(Rejection::stop_reason) == Some("refusal") {
+        return Judged::None("refused");
+    }
+    let is_too_long = |reason: &Reason| matches!(reason, Reason::ContextTooLong(_));
+    if rejection.is_some_and(|rejection| rejection.reasons.iter().any(is_too_long)) {
+        return Judged::Unavailable("input_too_long");
+    }
+    match error.kind {
+        ErrorKind::RequestTooLarge => Judged::Unavailable("input_too_long"),
+        ErrorKind::RateLimit | ErrorKind::Overloaded => Judged::Unavailable("rate_limited"),
+        ErrorKind::Timeout => Judged::None("timeout"),
+        _ => Judged::Unavailable("error"),
+    }
+}
+
+/// The headers of the request for the judge. It is no request of the client's: of that only the trace goes along, and
+/// its credential where there is no other upstream that it could be for.
+fn judge_headers(client: &[Header], upstream: &Upstream) -> Result<Vec<Header>, Error> {
+    let is_own = |name: &str| {
+        name.starts_with("anthropic-")
+            || upstream.key != Key::Client && headers::CREDENTIALS.contains(&name)
+    };
+    let client: Vec<_> = client.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
+    let protocol = protocols::of(upstream.protocol);
+    let mut headers = protocol.headers(&client, &upstream.key, false)?;
+    headers::set_own(&upstream.headers, &mut headers);
+    Ok(headers)
+}
+
+/// The texts of a message.
+fn text_of(message: &[u8]) -> String {
+    let message = words::lossy(message);
+    let mut said = String::new();
+    for block in json::elements(json::member(&message, "content").unwrap_or("[]")) {
+        let is_text = json::member(block, "type").is_some_and(|kind| kind == "\"text\"");
+        if let Some(text) = json::member(block, "text").and_then(json::string).filter(|_| is_text) {
+            said.push_str(&text.decode());
+        }
+    }
+    said
+}

@@ -1,0 +1,234 @@
+//! What the judge is shown of a request: what the user said and allowed, and what the assistant did so far.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use crate::json::{self, Writer};
+use crate::model::safeguards::dangerous_tool_use;
+use crate::text::words;
+
+/// Most bytes of what the client says of its rules and folders. A rule that is left out could allow what it forbids.
+const CONTEXT_BYTES_MAX: usize = 64 << 10;
+
+/// Most bytes of the conversation. The user's first words and the newest lines are kept.
+const TRANSCRIPT_BYTES_MAX: usize = 24_000;
+
+/// Longest text or input in the transcript, in bytes.
+const LINE_BYTES_MAX: usize = 2_000;
+
+/// The members of `classifier_context` that matter, as they come.
+const CONTEXT: [&str; 6] =
+    ["permission_mode", "platform", "live_cwd", "home_dir", "trusted_directories", "rules"];
+
+/// The members of its `git_state`.
+const GIT: [&str; 5] = ["cwd", "branch", "default_branch", "status", "visibility"];
+
+/// The lists of the user's own sentences.
+const SENTENCES: [&str; 4] = ["allow", "soft_deny", "hard_deny", "environment"];
+
+/// What Claude Code writes into a user's words by itself.
+const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
+
+/// What the judge is shown of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Brief {
+    /// Folders, rules and the user's sentences: a JSON object a line.
+    pub(crate) context: String,
+    /// The user's words and the assistant's calls: a JSON object a line.
+    pub(crate) transcript: String,
+    /// How many sentences each list has.
+    sentences: [usize; SENTENCES.len()],
+}
+
+impl Brief {
+    /// Reads it from a body of the Messages API; nothing if the judge could not be shown all that it must see.
+    pub(crate) fn read(body: &str) -> Option<Self> {
+        let asked = json::member(body, "safeguards").and_then(dangerous_tool_use)?;
+        let context = json::member(asked, "classifier_context").unwrap_or("{}");
+        let mut brief = Self::default();
+        brief.write_context(context);
+        let messages = json::member(body, "messages").unwrap_or("[]");
+        brief.transcript = transcript(messages);
+        (brief.context.len() <= CONTEXT_BYTES_MAX).then_some(brief)
+    }
+
+    /// Bytes that are kept in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.context.len().saturating_add(self.transcript.len())
+    }
+
+    /// Whether `path` leads to one of the user's sentences: `auto_mode.soft_deny.0`.
+    pub(crate) fn has_rule(&self, path: &str) -> bool {
+        let Some((list, number)) =
+            path.strip_prefix("auto_mode.").and_then(|it| it.split_once('.'))
+        else {
+            return false;
+        };
+        let known = SENTENCES.iter().zip(self.sentences).find(|(name, _)| **name == list);
+        let number = number.parse::<usize>().ok().filter(|at| at.to_string() == number);
+        known.zip(number).is_some_and(|((_, count), at)| at < count)
+    }
+
+    fn write_context(&mut self, context: &str) {
+        let facts = json::written(|json| {
+            json.begin_object();
+            for name in CONTEXT {
+                if let Some(value) = json::member(context, name) {
+                    json.key(name).value();
+                    json::compact(json.out(), value);
+                }
+            }
+            let git = json::member(context, "git_state").unwrap_or("{}");
+            json.key("git_state").begin_object();
+            for name in GIT {
+                if let Some(value) = json::member(git, name) {
+                    json.key(name).value();
+                    json::compact(json.out(), value);
+                }
+            }
+            json.end_object().end_object();
+        });
+        push_line(&mut self.context, &facts);
+        let own = json::member(context, "auto_mode").unwrap_or("{}");
+        for (name, count) in SENTENCES.iter().zip(&mut self.sentences) {
+            for (at, sentence) in
+                json::elements(json::member(own, name).unwrap_or("[]")).enumerate()
+            {
+                *count = at.saturating_add(1);
+                let line = json::written(|json| {
+                    json.begin_object().key_text(&format!("auto_mode.{name}.{at}")).value();
+                    json::compact(json.out(), sentence);
+                    json.end_object();
+                });
+                push_line(&mut self.context, &line);
+            }
+        }
+    }
+}
+
+/// Appends a line in which no tag can stand: `<` is only in strings.
+pub(super) fn push_line(to: &mut String, json: &str) {
+    to.push_str(&json.replace('<', "\\u003c"));
+    to.push('\n');
+}
+
+/// The user's words and the assistant's calls, as many as there is room for.
+fn transcript(messages: &str) -> String {
+    let mut lines = Lines::default();
+    for message in json::elements(messages) {
+        let role = json::member(message, "role").and_then(json::string).unwrap_or_default();
+        let content = json::member(message, "content").unwrap_or("[]");
+        match role.decode().as_ref() {
+            "user" => {
+                if let Some(text) = json::string(content) {
+                    lines.say(&text.decode());
+                }
+                for block in json::elements(content).filter(|block| is_of(block, "text")) {
+                    let text = json::member(block, "text").and_then(json::string);
+                    lines.say(&text.unwrap_or_default().decode());
+                }
+            }
+            "assistant" => {
+                for block in json::elements(content).filter(|block| is_of(block, "tool_use")) {
+                    lines.call(block);
+                }
+            }
+            _ => {}
+        }
+    }
+    lines.into_text()
+}
+
+fn is_of(block: &str, kind: &str) -> bool {
+    json::member(block, "type").and_then(json::string).is_some_and(|it| it == kind)
+}
+
+/// The first line of the user, and the newest of all others.
+#[derive(Default)]
+struct Lines {
+    first: Option<String>,
+    newest: VecDeque<String>,
+    bytes: usize,
+    left_out: bool,
+}
+
+impl Lines {
+    fn say(&mut self, text: &str) {
+        let own = without_reminders(text);
+        let own = own.trim();
+        if own.is_empty() {
+            return;
+        }
+        let line = json::written(|json| {
+            json.begin_object().key("user").text(&shortened(own)).end_object();
+        });
+        if self.first.is_none() && self.newest.is_empty() {
+            self.bytes = self.bytes.saturating_add(line.len());
+            self.first = Some(line);
+        } else {
+            self.push(line);
+        }
+    }
+
+    fn call(&mut self, block: &str) {
+        let name = json::member(block, "name").and_then(json::string).unwrap_or_default();
+        let input = json::member(block, "input").unwrap_or("{}");
+        let line = json::written(|json| {
+            json.begin_object().key_text(&shortened(&name.decode())).value();
+            if input.len() > LINE_BYTES_MAX {
+                json::quote(json.out(), &shortened(input));
+            } else {
+                json::compact(json.out(), input);
+            }
+            json.end_object();
+        });
+        self.push(line);
+    }
+
+    fn push(&mut self, line: String) {
+        self.bytes = self.bytes.saturating_add(line.len());
+        self.newest.push_back(line);
+        while self.bytes > TRANSCRIPT_BYTES_MAX {
+            let Some(oldest) = self.newest.pop_front() else { return };
+            self.bytes = self.bytes.saturating_sub(oldest.len());
+            self.left_out = true;
+        }
+    }
+
+    fn into_text(self) -> String {
+        let mut text = String::new();
+        self.first.iter().for_each(|line| push_line(&mut text, line));
+        if self.left_out {
+            push_line(&mut text, "{\"note\":\"older lines are left out\"}");
+        }
+        self.newest.iter().for_each(|line| push_line(&mut text, line));
+        text
+    }
+}
+
+/// The beginning of a long text.
+fn shortened(text: &str) -> Cow<'_, str> {
+    if text.len() <= LINE_BYTES_MAX {
+        return text.into();
+    }
+    format!("{} […]", words::beginning(text, LINE_BYTES_MAX)).into()
+}
+
+/// A text without what Claude Code puts into it. What is never closed may be the user's own.
+fn without_reminders(text: &str) -> String {
+    let (open, close) = REMINDER;
+    let (mut own, mut rest) = (String::new(), text);
+    while let Some((before, after)) = words::split_once(rest, open) {
+        let Some((_, behind)) = words::split_once(after, close) else { break };
+        own.push_str(before);
+        rest = behind;
+    }
+    own.push_str(rest);
+    own
+}
+
+/// Writes a value without the white space in it, or `{}` for nothing.
+pub(super) fn write_input(json: &mut Writer<'_>, input: &str) {
+    json.value();
+    json::compact(json.out(), if input.trim().is_empty() { "{}" } else { input });
+}

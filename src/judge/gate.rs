@@ -1,0 +1,217 @@
+//! The calls of an answer as its client gets them, and the end of the answer, which waits for the verdicts.
+//!
+//! It reads what was written for the client, so it sees what the client sees, whoever wrote it: each event of a stream
+//! is one frame, and a whole message one object.
+
+use super::Call;
+use crate::json::{self, Reader, Str, ValueKind};
+use crate::model::safeguards::dangerous_tool_use;
+
+/// Most bytes of a call that is judged. A shorter one could hide in the rest what it does.
+const INPUT_BYTES_MAX: usize = 64 << 10;
+
+/// Most bytes of all calls that are judged.
+const INPUTS_BYTES_MAX: usize = 96 << 10;
+
+/// The member that has the verdicts.
+const RESULTS: &str = "safeguard_results";
+
+/// Reads an answer on its way to the client.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    is_stream: bool,
+    calls: Vec<Call>,
+    input_bytes: usize,
+    /// The last block is a call.
+    ends_with_call: bool,
+    /// The end of the answer.
+    held: Option<String>,
+}
+
+impl Gate {
+    /// `is_stream`: the client gets events.
+    pub(crate) fn new(is_stream: bool) -> Self {
+        Self { is_stream, calls: Vec::new(), input_bytes: 0, ends_with_call: false, held: None }
+    }
+
+    /// Reads what was written behind `from`, and takes the end of the answer out of it. Says whether it is there.
+    pub(crate) fn take(&mut self, out: &mut Vec<u8>, from: usize) -> bool {
+        if self.held.is_some() || out.len() <= from {
+            return false;
+        }
+        let new = out.get(from..).and_then(|new| std::str::from_utf8(new).ok());
+        debug_assert!(new.is_some(), "only text is written");
+        let new = new.unwrap_or_default();
+        let held_from = if self.is_stream { self.read_events(new) } else { self.read_message(new) };
+        let Some(at) = held_from else { return false };
+        let held = out.split_off(from.saturating_add(at));
+        self.held = Some(String::from_utf8(held).unwrap_or_default());
+        self.note_unjudged();
+        true
+    }
+
+    /// Whether the end of the answer is held.
+    pub(crate) fn is_holding(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// The calls so far.
+    pub(crate) fn calls(&self) -> &[Call] {
+        &self.calls
+    }
+
+    /// Whether there is a call to be judged.
+    pub(crate) fn needs_judge(&self) -> bool {
+        self.calls.iter().any(|call| call.unjudged.is_none())
+    }
+
+    /// Whether the upstream has given verdicts by itself.
+    pub(crate) fn has_verdicts(&self) -> bool {
+        let results = self.ending().and_then(|ending| json::member(ending, RESULTS));
+        let Some(result) = results.and_then(dangerous_tool_use) else { return false };
+        let status = json::member(result, "status").and_then(|status| json::member(status, "type"));
+        status.and_then(json::string).is_some_and(|status| status == "available")
+    }
+
+    /// Bytes that are kept in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held.as_ref().map_or(0, String::len).saturating_add(self.input_bytes)
+    }
+
+    /// Gives the end of the answer, with these verdicts or with those that it has.
+    pub(crate) fn release(&mut self, results: Option<&str>, out: &mut Vec<u8>) {
+        let Some(held) = self.held.take() else { return };
+        let Some(results) = results else { return out.extend_from_slice(held.as_bytes()) };
+        if !self.is_stream {
+            out.extend_from_slice(with(&held, RESULTS, results).as_bytes());
+            return;
+        }
+        let Some(data) = delta_data(&held) else { return out.extend_from_slice(held.as_bytes()) };
+        let delta = with(json::member(data, "delta").unwrap_or("{}"), RESULTS, results);
+        let begin = json::offset_in(&held, data).unwrap_or(0);
+        let end = begin.saturating_add(data.len());
+        out.extend_from_slice(held.get(..begin).unwrap_or_default().as_bytes());
+        out.extend_from_slice(with(data, "delta", &delta).as_bytes());
+        out.extend_from_slice(held.get(end..).unwrap_or_default().as_bytes());
+    }
+
+    /// Gives the place of `message_delta`, if it is there.
+    fn read_events(&mut self, new: &str) -> Option<usize> {
+        let mut at = 0_usize;
+        for frame in new.split_inclusive("\n\n") {
+            let data = |name| {
+                let rest = frame.strip_prefix("event: ")?.strip_prefix(name)?;
+                rest.strip_prefix("\ndata: ").map(str::trim_end)
+            };
+            if data("message_delta").is_some() {
+                return Some(at);
+            }
+            if let Some(data) = data("content_block_start") {
+                self.begin_block(json::member(data, "content_block").unwrap_or("{}"));
+            } else if let Some(data) = data("content_block_delta").filter(|_| self.ends_with_call) {
+                let delta = json::member(data, "delta").unwrap_or("{}");
+                self.add_input(text(delta, "partial_json"));
+            }
+            at = at.saturating_add(frame.len());
+        }
+        None
+    }
+
+    /// Reads a whole message, all of which is held.
+    fn read_message(&mut self, message: &str) -> Option<usize> {
+        for block in json::elements(json::member(message, "content").unwrap_or("[]")) {
+            self.begin_block(block);
+        }
+        Some(0)
+    }
+
+    fn begin_block(&mut self, block: &str) {
+        self.ends_with_call = text(block, "type") == "tool_use";
+        if !self.ends_with_call {
+            return;
+        }
+        let [id, name] = ["id", "name"].map(|key| text(block, key).decode().into_owned());
+        self.calls.push(Call { id, name, input: String::new(), unjudged: None });
+        let input = json::member(block, "input").unwrap_or("{}");
+        // In a stream it comes in pieces.
+        if !self.is_stream {
+            self.push_input(input);
+        }
+    }
+
+    fn add_input(&mut self, piece: Str<'_>) {
+        self.push_input(&piece.decode());
+    }
+
+    fn push_input(&mut self, piece: &str) {
+        let Some(call) = self.calls.last_mut().filter(|call| call.unjudged.is_none()) else {
+            return;
+        };
+        let size = call.input.len().saturating_add(piece.len());
+        let sum = self.input_bytes.saturating_add(piece.len());
+        if size > INPUT_BYTES_MAX || sum > INPUTS_BYTES_MAX {
+            self.input_bytes = self.input_bytes.saturating_sub(call.input.len());
+            call.input = String::new();
+            // Not `input_too_long`: for that Claude Code compacts the conversation, which changes nothing.
+            call.unjudged = Some("error");
+            return;
+        }
+        self.input_bytes = sum;
+        call.input.push_str(piece);
+    }
+
+    /// Notes the calls that are not complete.
+    fn note_unjudged(&mut self) {
+        let reason = self.ending().map(|ending| text(ending, "stop_reason").decode().into_owned());
+        let is_cut =
+            matches!(reason.as_deref(), Some("max_tokens" | "model_context_window_exceeded"));
+        if let Some(last) = self.calls.last_mut().filter(|_| is_cut && self.ends_with_call) {
+            last.unjudged = Some("truncated");
+        }
+        for call in self.calls.iter_mut().filter(|call| call.unjudged.is_none()) {
+            let input = call.input.trim();
+            let is_object = input.is_empty()
+                || Reader::of(input).is_whole()
+                    && Reader::of(input).kind().is_ok_and(|kind| kind == ValueKind::Object);
+            if !is_object || json::member(input, "INVALID_JSON").is_some() {
+                call.unjudged = Some("input_unparsed");
+            }
+        }
+    }
+
+    /// The object that says why the answer stopped.
+    fn ending(&self) -> Option<&str> {
+        let held = self.held.as_deref()?;
+        if self.is_stream { json::member(delta_data(held)?, "delta") } else { Some(held) }
+    }
+}
+
+/// The data of `message_delta`, which is the first event.
+fn delta_data(held: &str) -> Option<&str> {
+    let first = held.split("\n\n").next()?;
+    first.split_once("\ndata: ").map(|(_, data)| data)
+}
+
+fn text<'a>(object: &'a str, name: &str) -> Str<'a> {
+    json::member(object, name).and_then(json::string).unwrap_or_default()
+}
+
+/// The object with another value for one member, in its old place, or as the last.
+fn with(object: &str, name: &str, value: &str) -> String {
+    json::written(|json| {
+        let mut is_written = false;
+        json.begin_object();
+        for (key, old) in json::members(object) {
+            let is_it = key == *name;
+            if is_it && is_written {
+                continue;
+            }
+            is_written |= is_it;
+            json.key_str(key).raw(if is_it { value } else { old });
+        }
+        if !is_written {
+            json.key_text(name).raw(value);
+        }
+        json.end_object();
+    })
+}

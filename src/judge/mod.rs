@@ -1,0 +1,33 @@
+//! Verdicts on tool calls, for clients that ask for them (`safeguards`), as Claude Code does in auto mode.
+//!
+//! ```text
+//! request ─▶ Brief ───────────┐
+//! answer ──▶ Gate: its calls ─┴▶ question ─▶ the judge ─▶ verdicts ─▶ Gate: the end of the answer
+//! ```
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `brief` | what the judge is shown of a request |
+//! | `gate` | the calls of an answer, and its end, which waits for the verdicts |
+//! | `question` | the request for the judge |
+//! | `verdicts` | what the judge said, and how the client reads it |
+//!
+//! Nothing becomes `not_flagged` but by the judge's word for that very call: whatever fails is `unavailable`. The judge
+//! sees neither results of tools nor words of the assistant, because both can carry orders of somebody else.
+
+pub(crate) mod brief;
+pub(crate) mod gate;
+pub(crate) mod question;
+pub(crate) mod verdicts;
+
+/// A tool call of an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Call {
+    /// As the client has it.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// JSON.
+    pub(crate) input: String,
+    /// Why nobody can judge it.
+    pub(crate) unjudged: Option<&'static str>,
+}

@@ -1,0 +1,178 @@
+//! What the judge said of each call, and how the client reads it.
+
+use super::Call;
+use super::brief::Brief;
+use super::question::id_of;
+use crate::json::{self, Reader, Writer};
+use crate::model::safeguards::DANGEROUS_TOOL_USE;
+use crate::text::words;
+
+/// Longest explanation, in bytes. The client shows it to the user and to the model.
+const EXPLANATION_BYTES_MAX: usize = 1_000;
+
+/// Most of the judge's answer that is read, in bytes.
+const ANSWER_BYTES_MAX: usize = 64 << 10;
+
+/// Most places in it where an object is looked for.
+const OBJECTS_MAX: usize = 64;
+
+/// What the judge said of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    NotFlagged,
+    /// `rule`: a path in the client's `classifier_context`.
+    Flagged {
+        explanation: String,
+        rule: Option<String>,
+    },
+    /// In a word of the client's.
+    Unavailable(&'static str),
+}
+
+/// What came of asking the judge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Judged {
+    /// Its answer.
+    Text(String),
+    /// No verdict on any call, for this reason.
+    None(&'static str),
+    /// It could not be asked: the status of all, for this reason.
+    Unavailable(&'static str),
+}
+
+/// The verdicts on the calls of one answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdicts {
+    /// One for each call.
+    Of(Vec<Verdict>),
+    /// None, for this reason.
+    Unavailable(&'static str),
+    /// This host cannot ask a judge.
+    Unsupported,
+}
+
+impl Verdicts {
+    /// What is known of these calls.
+    pub(crate) fn new(calls: &[Call], brief: &Brief, judged: Judged) -> Self {
+        let text = match judged {
+            Judged::Text(text) => text,
+            Judged::Unavailable(reason) => return Self::Unavailable(reason),
+            Judged::None(reason) => {
+                let of = |call: &Call| Verdict::Unavailable(call.unjudged.unwrap_or(reason));
+                return Self::Of(calls.iter().map(of).collect());
+            }
+        };
+        let said = Said::read(&text);
+        let verdicts = calls.iter().enumerate().map(|(at, call)| match call.unjudged {
+            Some(reason) => Verdict::Unavailable(reason),
+            None => said.of(&id_of(at), brief),
+        });
+        Self::Of(verdicts.collect())
+    }
+
+    /// The value of `safeguard_results`.
+    pub(crate) fn written(&self, calls: &[Call]) -> String {
+        json::written(|json| {
+            json.begin_array().begin_object().key("type").text(DANGEROUS_TOOL_USE);
+            json.key("status").begin_object();
+            match self {
+                Self::Unsupported => {
+                    json.kind("unsupported");
+                }
+                Self::Unavailable(reason) => {
+                    json.kind("unavailable").key("reason").text(reason);
+                }
+                Self::Of(verdicts) => {
+                    json.kind("available").key("tool_uses").begin_object();
+                    for (call, verdict) in calls.iter().zip(verdicts) {
+                        verdict.write(json.key_text(&call.id));
+                    }
+                    json.end_object();
+                }
+            }
+            json.end_object().end_object().end_array();
+        })
+    }
+}
+
+impl Verdict {
+    fn write(&self, json: &mut Writer<'_>) {
+        json.begin_object();
+        match self {
+            Self::NotFlagged => {
+                json.kind("evaluated").key("outcome").text("not_flagged");
+            }
+            Self::Flagged { explanation, rule } => {
+                json.kind("evaluated").key("outcome").text("flagged");
+                if !explanation.is_empty() {
+                    json.key("explanation").text(explanation);
+                }
+                if let Some(rule) = rule {
+                    json.key("cited_rule").begin_object().kind("classifier_context");
+                    json.key("path").text(rule).end_object();
+                }
+            }
+            Self::Unavailable(reason) => {
+                json.kind("unavailable").key("reason").text(reason);
+            }
+        }
+        json.end_object();
+    }
+}
+
+/// The entries of the judge's answer, as JSON objects.
+struct Said<'t>(Vec<&'t str>);
+
+impl<'t> Said<'t> {
+    /// Looks for them: some models write words or a fence around their JSON.
+    fn read(text: &'t str) -> Self {
+        let mut entries = Vec::new();
+        let mut rest = words::beginning(text, ANSWER_BYTES_MAX);
+        for _ in 0..OBJECTS_MAX {
+            let Some(at) = rest.find('{') else { break };
+            rest = rest.get(at..).unwrap_or_default();
+            let mut reader = Reader::of(rest);
+            match reader.skip() {
+                Ok(object) => {
+                    entries
+                        .extend(json::elements(json::member(object, "verdicts").unwrap_or("[]")));
+                    rest = rest.get(object.len()..).unwrap_or_default();
+                }
+                Err(_) => rest = rest.get(1..).unwrap_or_default(),
+            }
+        }
+        Self(entries)
+    }
+
+    /// The verdict on the call with this id. Of several that differ, the one that flags it counts.
+    fn of(&self, id: &str, brief: &Brief) -> Verdict {
+        let mut found = Verdict::Unavailable("error");
+        for entry in self.0.iter().filter(|entry| is_id(entry, id)) {
+            match text(entry, "verdict").trim() {
+                "flagged" => {
+                    let explanation = plain(&text(entry, "explanation"));
+                    let rule = Some(text(entry, "rule")).filter(|rule| brief.has_rule(rule));
+                    return Verdict::Flagged { explanation, rule };
+                }
+                "not_flagged" => found = Verdict::NotFlagged,
+                _ => return Verdict::Unavailable("error"),
+            }
+        }
+        found
+    }
+}
+
+/// Some models write the id as a number.
+fn is_id(entry: &str, id: &str) -> bool {
+    text(entry, "id").trim() == id || json::member(entry, "id").is_some_and(|it| it == id)
+}
+
+fn text(object: &str, name: &str) -> String {
+    json::member(object, name).and_then(json::string).unwrap_or_default().decode().into_owned()
+}
+
+/// An explanation in one line.
+fn plain(text: &str) -> String {
+    let line = text.split(char::is_whitespace).filter(|it| !it.is_empty()).collect::<Vec<_>>();
+    words::beginning(&line.join(" "), EXPLANATION_BYTES_MAX).to_owned()
+}

@@ -1,0 +1,130 @@
+//! The end of the answer, which waits: only that, whatever the upstream speaks and however its bytes are cut.
+
+use super::results::{two_calls, verdicts};
+use super::support::grammar;
+use super::*;
+
+fn both() -> Judge {
+    verdicts(
+        &json!([{"id": "1", "verdict": "not_flagged"}, {"id": "2", "verdict": "flagged", "explanation": "no"}]),
+    )
+}
+
+#[test]
+fn only_the_end_of_a_stream_waits_for_the_judge() {
+    let got = Session::new().run_whole(&two_calls(), &both());
+    let last = got.before.trim_end().rsplit("\n\n").next().unwrap();
+    assert!(last.starts_with("event: content_block_stop"), "{last}");
+    assert!(got.before.contains("I do it.") && got.before.contains("rm -rf /"));
+    assert!(got.body.starts_with(&got.before));
+    let rest = &got.body[got.before.len()..];
+    assert!(
+        rest.starts_with("event: message_delta\n")
+            && rest.ends_with("event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"),
+        "{rest}"
+    );
+}
+
+#[test]
+fn a_whole_answer_waits_as_a_whole() {
+    let got = Session::new().whole().run_whole(&two_calls(), &both());
+    assert_eq!(got.before, "");
+    let message: Value = serde_json::from_str(&got.body).unwrap();
+    assert_eq!(message["content"].as_array().unwrap().len(), 3);
+    assert_eq!(got.header("content-type"), Some("application/json"));
+    assert_eq!(got.header("x-creole-upstream-id"), None);
+}
+
+#[test]
+fn but_for_the_verdicts_the_answer_is_as_without_a_judge() {
+    let without = {
+        let mut session = Session::new();
+        session.body.as_object_mut().unwrap().remove("safeguards");
+        session.run_whole(&two_calls(), &Judge::Unasked).body
+    };
+    let with = Session::new().run_whole(&two_calls(), &both());
+    let (head, tail) = with.body.split_once(",\"safeguard_results\":[").unwrap();
+    let (_, tail) = tail.split_once("}}]").unwrap();
+    assert_eq!(format!("{head}{tail}"), without);
+}
+
+#[test]
+fn the_stream_is_the_same_however_the_upstreams_bytes_are_cut() {
+    for answer in [two_calls(), messages(&json!(null)), chunks(&[text("Hi")], "stop")] {
+        let session =
+            if answer.contains("choices") { Session::new() } else { Session::with(&of_messages()) };
+        let whole = session.run_whole(&answer, &both());
+        let bytes = answer.as_bytes();
+        for at in 1..bytes.len() {
+            let (one, other) = bytes.split_at(at);
+            assert_eq!(session.run(&[one, other], &both()).body, whole.body, "at {at}");
+        }
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        assert_eq!(session.run(&single, &both()).body, whole.body);
+        let rules = grammar::Rules {
+            foreign_blocks: !answer.contains("choices"),
+            ..grammar::Rules::default()
+        };
+        grammar::check_stream(whole.body.as_bytes(), rules).unwrap();
+    }
+}
+
+fn of_messages() -> String {
+    session::CONFIG.replace("\"http://main\"", "\"http://main\", \"protocol\": \"anthropic\"")
+}
+
+/// A stream of Messages with a call, whose upstream gives these results.
+fn messages(results: &Value) -> String {
+    let mut end = json!({"type": "message_delta", "delta": {"stop_reason": "tool_use", "stop_sequence": null},
+        "usage": {"output_tokens": 9}});
+    if !results.is_null() {
+        end["delta"]["safeguard_results"] = results.clone();
+    }
+    [
+        json!({"type": "message_start", "message": {"id": "msg_1", "type": "message", "role": "assistant", "model": "qwen",
+            "content": [], "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 9, "output_tokens": 1}}}),
+        json!({"type": "content_block_start", "index": 0, "content_block":
+            {"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {}}}),
+        json!({"type": "content_block_delta", "index": 0, "delta":
+            {"type": "input_json_delta", "partial_json": "{\"command\": \"ls\"}"}}),
+        json!({"type": "content_block_stop", "index": 0}),
+        end,
+        json!({"type": "message_stop"}),
+    ]
+    .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()))
+    .concat()
+}
+
+#[test]
+fn an_upstream_that_speaks_messages_is_judged_alike() {
+    let got = Session::with(&of_messages()).run_whole(&messages(&json!(null)), &both());
+    assert_eq!(got.results()[0]["status"]["tool_uses"]["toolu_1"]["outcome"], "not_flagged");
+    assert!(got.prompt().contains(r#"{"id":"1","tool":"Bash","input":{"command":"ls"}}"#));
+    let whole = json!({"id": "msg_1", "type": "message", "role": "assistant", "model": "qwen", "stop_reason": "tool_use",
+        "stop_sequence": null, "usage": {"input_tokens": 9, "output_tokens": 9},
+        "content": [{"type": "tool_use", "id": "toolu_1", "name": "Bash", "input": {"command": "ls"}}]});
+    let got = Session::with(&of_messages()).whole().run_whole(&whole.to_string(), &both());
+    assert_eq!(got.results()[0]["status"]["tool_uses"]["toolu_1"]["outcome"], "not_flagged");
+}
+
+#[test]
+fn verdicts_of_the_upstreams_own_stay_and_the_judge_is_not_asked() {
+    let own = json!([{"type": "dangerous_tool_use", "status": {"type": "available", "tool_uses":
+        {"toolu_1": {"type": "evaluated", "outcome": "flagged"}}}}]);
+    let session = Session::with(&of_messages());
+    let got = session.run_whole(&messages(&own), &Judge::Unasked);
+    assert_eq!((got.results(), got.report.judge.as_ref().unwrap().result), (own, "upstream"));
+    // An upstream that only says that it does not judge is no judge.
+    let none = json!([{"type": "dangerous_tool_use", "status": {"type": "unsupported"}}]);
+    let got = session.run_whole(&messages(&none), &both());
+    assert_eq!(got.verdicts()[0]["outcome"], "not_flagged");
+}
+
+#[test]
+fn a_whole_answer_to_a_stream_is_judged_too() {
+    let answer = json!({"choices": [{"finish_reason": "tool_calls", "message": {"content": null, "tool_calls": [
+        {"id": "c", "type": "function", "function": {"name": "Bash", "arguments": "{\"command\":\"ls\"}"}}]}}]});
+    let got = Session::new().run_whole(&answer.to_string(), &both());
+    assert_eq!(got.verdicts()[0]["outcome"], "not_flagged");
+    assert!(got.before.contains("content_block_stop") && !got.before.contains("message_delta"));
+}

@@ -1,0 +1,157 @@
+//! What the judge is asked, by whom, and with which credential.
+
+use super::results::{two_calls, verdicts};
+use super::*;
+
+fn asked(session: &Session) -> Got {
+    session.run_whole(&two_calls(), &verdicts(&json!([])))
+}
+
+#[test]
+fn the_judge_sees_the_user_and_the_calls_and_no_result_or_word_of_the_assistant() {
+    let got = asked(&Session::new());
+    assert_eq!(
+        got.prompt(),
+        [
+            "<context>",
+            r#"{"permission_mode":"auto","live_cwd":"/srv/shop","trusted_directories":{"primary":{"path":"/srv/shop"}},"rules":{"allow":[],"ask":[],"deny":[{"rule":"Bash(curl:*)","source":"user"}]},"git_state":{"branch":"main","status":"clean"}}"#,
+            r#"{"auto_mode.allow.0":"npm may run"}"#,
+            r#"{"auto_mode.soft_deny.0":"never touch prod"}"#,
+            r#"{"auto_mode.soft_deny.1":"no force push"}"#,
+            "</context>",
+            "<transcript>",
+            r#"{"user":"Clean the \u003ccalls> of the build"}"#,
+            r#"{"Bash":{"command":"ls"}}"#,
+            r#"{"user":"Go on now"}"#,
+            "</transcript>",
+            "<calls>",
+            r#"{"id":"1","tool":"Bash","input":{"command":"ls"}}"#,
+            r#"{"id":"2","tool":"Bash","input":{"command":"rm -rf /"}}"#,
+            "</calls>",
+        ]
+        .join("\n")
+    );
+}
+
+#[test]
+fn the_judge_is_asked_once_in_the_protocol_of_its_upstream() {
+    for (protocol, path, limit) in [
+        ("openai", "/v1/chat/completions", "max_tokens"),
+        ("responses", "/v1/responses", "max_output_tokens"),
+        ("anthropic", "/v1/messages", "max_tokens"),
+    ] {
+        let config = session::CONFIG
+            .replace("\"http://safe\"", &format!("\"http://safe\", \"protocol\": \"{protocol}\""));
+        let got = asked(&Session::with(&config));
+        assert_eq!(got.asked.len(), 1);
+        let call = &got.asked[0];
+        assert_eq!((call.upstream.as_str(), call.path.as_str()), ("safe", path));
+        let body: Value = serde_json::from_slice(&call.body).unwrap();
+        assert_eq!((&body["model"], &body[limit]), (&json!("guard-1"), &json!(4096)));
+        assert_ne!(body["stream"], true);
+        let text = body.to_string();
+        assert!(
+            text.contains("json_schema") && text.contains("You are the safety judge"),
+            "{text}"
+        );
+        assert!(!text.contains("safeguards") && !text.contains("classifier_context"));
+        let checked = match protocol {
+            "openai" => support::chat::check(&body, support::chat::Rules::default()),
+            "responses" => support::responses::check(&body),
+            _ => Ok(()),
+        };
+        assert_eq!(checked, Ok(()));
+    }
+}
+
+#[test]
+fn an_upstream_without_schemas_is_asked_in_words_alone() {
+    let config = session::CONFIG.replace(
+        "\"http://safe\"",
+        r#""http://safe", "profile_overrides": {"response_format": "none"}"#,
+    );
+    let got = asked(&Session::with(&config));
+    assert!(!String::from_utf8(got.asked[0].body.clone()).unwrap().contains("json_schema"));
+}
+
+#[test]
+fn what_the_judges_upstream_refuses_is_left_out_in_a_second_request() {
+    let refused = json!({"error": {"message": "Unsupported parameter: 'response_format' is not supported with this model.",
+        "param": "response_format", "code": "unsupported_parameter"}});
+    let got = Session::new().run_whole(&two_calls(), &Judge::Answers(400, refused.to_string()));
+    assert_eq!(got.asked.len(), 2);
+    let second: Value = serde_json::from_slice(&got.asked[1].body).unwrap();
+    assert!(second.get("response_format").is_none(), "{second}");
+    assert_eq!(got.status(), json!({"type": "unavailable", "reason": "error"}));
+    assert_eq!(got.report.retries, 0, "the upstream of the answer refused nothing");
+}
+
+#[test]
+fn the_judges_call_has_its_own_upstreams_credential_alone() {
+    let got = asked(&Session::new());
+    let call = &got.asked[0];
+    let values: Vec<_> = call.headers.iter().filter(|(name, _)| name == "authorization").collect();
+    assert_eq!(values, [&("authorization".to_owned(), "Bearer secret-of-JUDGE".to_owned())]);
+    let all = format!("{:?}", call.headers);
+    assert!(!all.contains("sk-client") && !all.contains("anthropic-beta"), "{all}");
+    assert!(all.contains("traceparent") && all.contains("x-creole-hops"));
+
+    // One upstream for all: the client's credential is that one's.
+    let one =
+        r#"{"upstreams": {"main": {"url": "http://main"}}, "safeguards": {"model": "guard-1"}}"#;
+    let got = asked(&Session::with(one));
+    assert!(
+        got.asked[0].headers.contains(&("authorization".to_owned(), "Bearer sk-client".to_owned()))
+    );
+    assert_eq!(got.asked[0].upstream, "main");
+}
+
+#[test]
+fn a_long_conversation_keeps_its_first_words_and_its_newest() {
+    let mut session = Session::new();
+    let old: Vec<Value> = (0..400)
+        .map(|at| json!({"role": "user", "content": format!("line {at} {}", "x".repeat(100))}))
+        .chain([json!({"role": "user", "content": "y".repeat(9_000)})])
+        .collect();
+    session.body["messages"] = json!(old);
+    let prompt = asked(&session).prompt();
+    assert!(prompt.len() < 28_000, "{}", prompt.len());
+    for (line, is_kept) in [
+        ("line 0 ", true),
+        ("line 1 ", false),
+        ("line 399 ", true),
+        ("older lines are left out", true),
+    ] {
+        assert_eq!(prompt.contains(line), is_kept, "{line}");
+    }
+    assert!(
+        prompt.contains(&format!("{} […]", "y".repeat(2_000)))
+            && !prompt.contains(&"y".repeat(2_001))
+    );
+}
+
+#[test]
+fn rules_that_are_too_long_to_be_shown_are_not_cut() {
+    let mut session = Session::new();
+    let sentences = vec!["never ".repeat(200); 60];
+    session.body["safeguards"][0]["classifier_context"]["auto_mode"]["hard_deny"] =
+        json!(sentences);
+    let got = session.run_whole(&two_calls(), &Judge::Unasked);
+    assert_eq!(got.status(), json!({"type": "unavailable", "reason": "input_too_long"}));
+    let got = session.run_whole(&chunks(&[text("Hi")], "stop"), &Judge::Unasked);
+    assert_eq!(got.verdicts(), [Value::Null; 0]);
+}
+
+#[test]
+fn a_context_that_cannot_be_read_does_not_stop_the_judge() {
+    for context in [
+        json!(null),
+        json!("x"),
+        json!({"auto_mode": 7, "git_state": []}),
+        json!({"auto_mode": {"allow": 7}}),
+    ] {
+        let mut session = Session::new();
+        session.body["safeguards"][0]["classifier_context"] = context;
+        assert!(asked(&session).prompt().starts_with("<context>\n{"));
+    }
+}
