@@ -235,7 +235,6 @@ word_enum! {
 
 impl Settings {
     /// Whether inputs of calls are checked against the schemas of their tools.
-    #[must_use]
     pub(crate) fn checks_inputs(&self) -> bool {
         self.invalid_tool_call != InvalidToolCall::Pass || self.tool_stream == ToolStream::Buffered
     }
@@ -388,7 +387,6 @@ impl Config {
 
 impl ModelMap {
     /// Whether the configuration has no `models`: then every name passes through.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty() && self.any.is_none()
     }

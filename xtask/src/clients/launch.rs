@@ -1,26 +1,30 @@
-//! `creole launch` with a real Claude Code and a scripted Ollama at its usual port.
+//! A gateway's program with a real Claude Code: `creole launch`, and auto mode with a judge.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::Result;
 
-use super::{Client, install};
+use super::{Client, claude_code, install};
 use crate::catalog;
 
-/// The client that is launched.
-const CLIENT: &str = "claude-code";
-
-/// Runs the script with this gateway, by `each`.
+/// Runs the script of `creole launch` with this gateway, by `each`.
 pub(crate) fn test(gateway: &Path, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
-    let client = catalog::read::<Client>(CLIENT)?;
-    install::install(&client)?;
-    let packages = client.installed().join("node_modules/@anthropic-ai");
-    let platform = match std::env::consts::ARCH {
-        "aarch64" => "claude-code-linux-arm64",
-        _ => "claude-code-linux-x64",
-    };
+    run("launch.py", gateway, each)
+}
+
+/// Runs the script of auto mode.
+pub(crate) fn auto_mode(
+    gateway: &Path,
+    each: impl FnOnce(&mut Command) -> Result<()>,
+) -> Result<()> {
+    run("auto_mode.py", gateway, each)
+}
+
+fn run(script: &str, gateway: &Path, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
+    let program = claude_code()?;
+    let client = catalog::read::<Client>("claude-code")?;
     let mut command = Command::new(install::program(&client));
-    command.arg(client.sources().join("launch.py")).arg(gateway);
-    each(command.arg(packages.join(platform).join("claude")))
+    command.arg(client.sources().join(script)).arg(gateway);
+    each(command.arg(program))
 }

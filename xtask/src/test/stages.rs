@@ -20,6 +20,7 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, transformers",
     "launch, Claude Code",
     "arguments, Claude Code",
+    "auto-mode, Claude Code",
     "packages, from nothing",
     "dist",
 ];
@@ -125,6 +126,10 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         (
             "arguments, Claude Code",
             Work::Own(|built, each| clients::arguments::test(&built.program("creole")?, each)),
+        ),
+        (
+            "auto-mode, Claude Code",
+            Work::Own(|built, each| clients::launch::auto_mode(&built.program("creole")?, each)),
         ),
         ("guards, envoy", Work::Own(|_, each| clients::guards::test(Host::Envoy, each))),
         ("guards, gateway", Work::Own(|_, each| clients::guards::test(Host::Gateway, each))),

@@ -1,0 +1,166 @@
+"""A real Claude Code in auto mode, with a judge of its tool calls and without one.
+
+auto_mode.py CREOLE CLAUDE
+
+Starts the demo model and gateways in front of it. A command that begins with `python3` is one that Claude Code does not
+run unasked.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness  # noqa: E402
+from harness import call, check, say, script, step  # noqa: E402
+
+CREOLE, CLAUDE = (os.path.abspath(path) for path in sys.argv[1:3])
+ROOM = tempfile.TemporaryDirectory()
+JUDGE = {"safeguards": {"model": "guard", "timeout_ms": 5000}}
+# With it Claude Code asks no model by itself.
+OFF = {"DISABLE_TELEMETRY": "1"}
+
+# The model that Claude Code asks by itself, where no variable names another one.
+CLASSIFIER = "claude-sonnet-5"
+# Words that only one kind of request has.
+OF_JUDGE = "You are the safety judge"
+OF_CLASSIFIER = '"</block>"'
+OF_SEVERITY = "<severity>"
+
+
+class Gateway:
+    """A gateway in front of the demo model."""
+
+    def __init__(self, config):
+        self.log = os.path.join(ROOM.name, f"{len(os.listdir(ROOM.name))}.log")
+        with open(self.log, "w", encoding="utf-8") as log, open(self.log + ".json", "w", encoding="utf-8") as file:
+            json.dump(config, file)
+            file.flush()
+            self.process = subprocess.Popen(
+                [CREOLE, "serve", "--config", file.name, "--listen", "127.0.0.1:0", "--no-check",
+                 "--upstream", harness.DEMO + "/v1"],
+                stdout=subprocess.PIPE, stderr=log, text=True)
+        self.base = self.process.stdout.readline().split()[-1]
+
+    def lines(self):
+        """What it logged of requests of the conversation."""
+        with open(self.log, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file if line.startswith("{")]
+        return [line for line in lines if line.get("path", "").startswith("/v1/messages")]
+
+
+class Run:
+    """One session with one command of the model's."""
+
+    def __init__(self, name, config, judge=(), **environment):
+        home = os.path.join(ROOM.name, name)
+        work = os.path.join(home, "project")
+        os.makedirs(work)
+        self.made = os.path.join(home, "made.txt")
+        command = f"python3 -c \"open('{self.made}', 'w').write('{name}')\""
+        script(*judge, step(call("Bash", command=command, description="Make a file")), step(say("Done."), times=0))
+        gateway = Gateway(config)
+        try:
+            done = harness.run(
+                [CLAUDE, "-p", "Make the file.", "--model", "demo", "--output-format", "stream-json", "--verbose",
+                 "--max-turns", "6", "--permission-mode", "auto"],
+                home, work,
+                ANTHROPIC_BASE_URL=gateway.base, ANTHROPIC_API_KEY="dummy", DISABLE_AUTOUPDATER="1",
+                DISABLE_ERROR_REPORTING="1", CLAUDE_CODE_MAX_RETRIES="1", **environment)
+        finally:
+            gateway.process.terminate()
+            gateway.process.wait()
+        self.shown = done.stdout + done.stderr
+        self.ran = os.path.exists(self.made)
+        self.logged = gateway.lines()
+        assert all(line["status"] == 200 for line in self.logged), self.logged
+
+    def verdicts(self):
+        """What came of asking the judge, answer by answer."""
+        return [line["judge"]["result"] for line in self.logged if "judge" in line]
+
+    def asks_itself(self):
+        """Claude Code asked a model whether a command is safe."""
+        return any(line["model"] == CLASSIFIER for line in self.logged)
+
+    def sends_safeguards(self):
+        return any("dropped:safeguards" in line.get("warnings", "") or "judge" in line for line in self.logged)
+
+    def is_told_of_the_gateway(self):
+        """Claude Code shows a notice that the gateway does not check."""
+        return "your requests go through 127.0.0.1" in self.shown
+
+    def show(self):
+        return f"ran: {self.ran}\n{self.shown[-6000:]}\n{self.logged}"
+
+
+def verdict(outcome, **more):
+    said = {"verdicts": [{"id": "1", "explanation": "It is a test.", "rule": "", "verdict": outcome, **more}]}
+    return step(say(json.dumps(said)), when=OF_JUDGE, times=0)
+
+
+@check
+def a_harmless_command_runs_without_a_notice():
+    for name, environment in (("harmless", {}), ("harmless-off", OFF)):
+        it = Run(name, JUDGE, [verdict("not_flagged")], **environment)
+        assert it.ran and not it.is_told_of_the_gateway(), it.show()
+        assert it.verdicts() == ["judged", "not_needed"] and not it.asks_itself(), it.show()
+
+
+@check
+def a_flagged_command_is_blocked_with_its_reason():
+    for name, environment in (("flagged", {}), ("flagged-off", OFF)):
+        it = Run(name, JUDGE, [verdict("flagged")], **environment)
+        assert not it.ran and "It is a test." in it.shown, it.show()
+        assert it.verdicts()[0] == "judged" and not it.asks_itself(), it.show()
+
+
+@check
+def a_judge_that_is_down_or_unclear_lets_nothing_run_unasked():
+    down = {"when": OF_JUDGE, "times": 0, "status": 500,
+            "headers": [["content-type", "application/json"]], "pieces": [{"data": "{}"}]}
+    unclear = step(say("It looks fine to me."), when=OF_JUDGE, times=0)
+    for name, judge, result in (("down", down, "error"), ("unclear", unclear, "incomplete")):
+        it = Run(name, JUDGE, [judge], **OFF)
+        assert not it.ran and it.verdicts()[0] == result and not it.asks_itself(), it.show()
+
+
+@check
+def without_a_judge_claude_code_asks_a_model_and_names_the_gateway():
+    for answer, ran in (("<block>no", True), ("<block>yes", False)):
+        it = Run(f"own-{ran}", {}, [step(say(answer), when=OF_CLASSIFIER, times=0)])
+        assert it.ran == ran and it.asks_itself() and it.is_told_of_the_gateway(), it.show()
+        assert it.sends_safeguards(), it.show()
+
+
+@check
+def without_a_judge_and_telemetry_nothing_runs():
+    it = Run("none", {}, [step(say("<block>no"), when=OF_CLASSIFIER, times=0)], **OFF)
+    assert not it.ran and not it.asks_itself() and it.sends_safeguards(), it.show()
+
+
+@check
+def with_its_server_check_switched_off_claude_code_never_asks_the_gateway():
+    it = Run("local", {}, [step(say("<severity>0</severity>"), when=OF_SEVERITY, times=0)],
+             CLAUDE_CODE_AUTO_MODE_SERVER="0", **OFF)
+    assert it.ran and it.asks_itself() and not it.sends_safeguards(), it.show()
+
+
+def main():
+    demo = subprocess.Popen([CREOLE, "demo", "--listen", "127.0.0.1:0"], stdout=subprocess.PIPE,
+                            stderr=subprocess.DEVNULL, text=True)
+    try:
+        for line in demo.stdout:
+            if "the demo model at " in line:
+                harness.DEMO = line.split("the demo model at ")[1].split("/v1.")[0]
+                break
+        harness.main()
+    finally:
+        demo.kill()
+        ROOM.cleanup()
+
+
+if __name__ == "__main__":
+    harness.version("Claude Code", subprocess.check_output([CLAUDE, "--version"], text=True).split()[0])
+    main()
