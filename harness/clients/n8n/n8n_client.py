@@ -128,31 +128,41 @@ def chain(more="", calls=call, final=None):
     """A model that looks at the history and takes the next step of the chain."""
     def turn(when, name, text):
         made = calls(name, prompt(text))
-        if isinstance(made, dict):
-            return {**made, "when": when, "times": 0}
-        return step(made, more, when=when, times=0)
+        made = made if isinstance(made, list) else [step(made, more)]
+        return [{**one, "when": when, "times": 0} for one in made]
 
     return agents() + [
         {**(final or step(say(FINAL))), "when": "WRITTEN POST", "times": 0},
-        turn("STRATEGY RESULT", "Writing_Agent", "Write the post"),
-        turn("RESEARCH RESULT", "Strategy_Agent", "Make a strategy: latency is 5ms"),
-        turn("", "Research_Agent", "Find facts about edge computing"),
+        *turn("STRATEGY RESULT", "Writing_Agent", "Write the post"),
+        *turn("RESEARCH RESULT", "Strategy_Agent", "Make a strategy: latency is 5ms"),
+        *turn("", "Research_Agent", "Find facts about edge computing"),
     ]
 
 
 def whole(name, arguments):
-    """A call as one JSON answer, whatever its name."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    calls = [{"id": f"call_{name}", "type": "function", "function": function}]
-    return unchecked({"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls")
+    """A call as one JSON answer, whatever its name, in each protocol that hosts speak with the demo model."""
+    said = {"name": name, "arguments": json.dumps(arguments)}
+    calls = [{"id": f"call_{name}", "type": "function", "function": said}]
+    item = {"type": "function_call", "id": f"fc_{name}", "call_id": f"call_{name}", "status": "completed", **said}
+    response = {"id": "resp_1", "object": "response", "created_at": 1, "status": "completed", "model": "demo",
+                "output": [item], "usage": {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}
+    return [
+        completion({"role": "assistant", "content": None, "tool_calls": calls}, "tool_calls"),
+        unchecked("/v1/responses", response),
+    ]
 
 
-def unchecked(message, finish):
+def completion(message, finish):
+    return unchecked("/v1/chat/completions", {
+        "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "demo",
+        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    })
+
+
+def unchecked(path, body):
     """An answer as it is, to a request that the demo model does not check."""
-    body = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "demo",
-            "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-            "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}
-    return {"headers": [["content-type", "application/json"]], "pieces": [{"data": json.dumps(body)}]}
+    return {"path": path, "headers": [["content-type", "application/json"]], "pieces": [{"data": json.dumps(body)}]}
 
 
 def ends(name, *steps, unique=True):
@@ -212,7 +222,7 @@ def the_calls_of_a_model_that_thinks_keep_their_inputs():
 @check
 def an_openai_node_orchestrates_anthropic_nodes_through_the_same_listener():
     # Unchecked, since n8n's own OpenAI node sends `"content": []` along with tool calls.
-    final = unchecked({"role": "assistant", "content": FINAL}, "stop")
+    final = completion({"role": "assistant", "content": FINAL}, "stop")
     bodies = ends("mixed", *chain(calls=whole, final=final))
     empty = [message for body in bodies for message in body["messages"] if message["content"] == []]
     assert empty, "the OpenAI node's requests pass as they are"
