@@ -24,8 +24,11 @@ impl Profile {
     /// The flags of the preset with this name for an upstream that speaks Responses, out of those for Chat Completions.
     #[must_use]
     pub(crate) fn for_responses(self, name: &str) -> Self {
-        let thinking_switch = match self.thinking_switch {
-            ThinkingSwitch::EffortNone => ThinkingSwitch::EffortNone,
+        let thinking_switch = match (self.thinking_switch, name) {
+            // The effort `none` is told to the chat template.
+            (ThinkingSwitch::EffortNone, _) | (_, "llama.cpp" | "vllm") => {
+                ThinkingSwitch::EffortNone
+            }
             // The others are members of Chat Completions.
             _ => ThinkingSwitch::None,
         };
@@ -72,7 +75,6 @@ impl Profile {
                 mid_system: MidSystem::AsUser,
                 reasoning_summary: ReasoningSummary::None,
                 strip_prefill_echo: true,
-                thinking_switch: ThinkingSwitch::EffortNone,
                 tokenizer: Tokenizer::InputTokens,
                 tool_output_parts: ToolOutputParts::Text,
                 ..common

@@ -157,6 +157,11 @@ fn the_efforts_that_are_taken_are_read() {
             vec![Minimal, Low, Medium, High],
         ),
         ("`reasoning_effort` must be one of `low`, `medium`, or `high`", vec![Low, Medium, High]),
+        // vLLM, of gpt-oss
+        (
+            "reasoning_effort='none' is not supported by Harmony. Supported values are: high, medium, low.",
+            vec![Low, Medium, High],
+        ),
         ("`reasoning_effort` must be one of `none` or `default`", vec![]),
         (
             "reasoning_effort: unknown variant `minimal`, expected one of `low`, `high`",
