@@ -45,7 +45,7 @@ pub(crate) struct Options {
     /// Where the translator runs; several times for several hosts.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value = "envoy")]
     host: Vec<Host>,
-    /// What the demo model speaks. Only runs in Chat Completions are kept for the table.
+    /// What the demo model speaks.
     #[arg(long, value_enum, default_value = "openai")]
     protocol: Protocol,
     /// Only install what they need.
@@ -164,9 +164,7 @@ pub(crate) fn run_on(host: Host, protocol: Protocol, names: &[String]) -> Result
         println!("\n== {} on {}", client.name, host.name());
         let start = Instant::now();
         let outcome = client.run(serving)?;
-        if protocol == Protocol::Openai {
-            table::keep(client, host, &outcome)?;
-        }
+        table::keep(client, host, protocol, &outcome)?;
         passed = passed.saturating_add(outcome.passed);
         failed = failed.saturating_add(outcome.failed);
         rows.push((client, outcome, start.elapsed().as_secs_f64()));
@@ -200,7 +198,7 @@ impl Up {
         let mut profile = client.local.then_some("llama.cpp");
         let mut document = client.config.clone();
         if protocol == Protocol::Responses {
-            run::speak(&mut document, "responses")?;
+            run::speak(&mut document, protocol.word())?;
             profile = profile.or(Some("openai"));
         }
         let document = Value::Object(document);
