@@ -16,6 +16,7 @@ const CHAOS_SECONDS: u64 = 15;
 /// Stages that take minutes or gigabytes: they run only where a word chooses them.
 pub(super) const ON_DEMAND: &[&str] = &[
     "real-servers, vllm",
+    "real-servers, vllm, Responses",
     "real-servers, sglang",
     "real-servers, transformers",
     "launch, Claude Code",
@@ -180,7 +181,7 @@ pub(super) fn stages_beside() -> Vec<Stage> {
 }
 
 /// The rows of real model servers.
-fn real_servers() -> [(&'static str, Work); 6] {
+fn real_servers() -> [(&'static str, Work); 7] {
     [
         (
             "real-servers, llama.cpp",
@@ -195,6 +196,10 @@ fn real_servers() -> [(&'static str, Work); 6] {
             Work::Own(|_, each| servers::test("llama.cpp", Protocol::Responses, each)),
         ),
         ("real-servers, vllm", Work::Own(|_, each| servers::test("vllm", Protocol::Openai, each))),
+        (
+            "real-servers, vllm, Responses",
+            Work::Own(|_, each| servers::test("vllm", Protocol::Responses, each)),
+        ),
         (
             "real-servers, sglang",
             Work::Own(|_, each| servers::test("sglang", Protocol::Openai, each)),
