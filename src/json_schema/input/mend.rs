@@ -189,8 +189,8 @@ impl<'s> Check<'s, '_> {
         }
     }
 
-    /// Whether a number would fit but for the bounds, or is too large for an integer of JavaScript and neither a bound nor
-    /// a format of the schema allows that.
+    /// Whether a number would fit but for the bounds, or is too large for an integer of JavaScript and neither a bound
+    /// nor a format of the schema allows that.
     fn is_out_of_bounds(&mut self, schema: &'s str, value: &str) -> bool {
         let fits = self.apply(schema, value, 0);
         let mut fits_unbounded = |value: &str| {
