@@ -1,0 +1,79 @@
+//! The model map: which model of which upstream serves which model of the client.
+
+use super::{CLAUDE_CODE_ALIAS, Target};
+use crate::observe::metrics::ModelEntry;
+use crate::text::names::Names;
+
+/// The upstream and model for each model of the client.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ModelMap {
+    pub(super) exact: Names<'static, Target>,
+    /// Longest first.
+    pub(super) prefixes: Vec<(String, Target)>,
+    pub(super) any: Option<Target>,
+}
+
+impl ModelMap {
+    /// Whether the configuration has no `models`: then every name passes through.
+    #[must_use]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.exact.is_empty() && self.prefixes.is_empty() && self.any.is_none()
+    }
+
+    /// The names that stand in the map in full, for `/v1/models`.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.exact.keys()
+    }
+
+    /// The entries with a `*`: what stands before it, and what they lead to.
+    pub(crate) fn wildcards(&self) -> impl Iterator<Item = (&str, &Target)> {
+        let prefixes = self.prefixes.iter().map(|(prefix, target)| (prefix.as_str(), target));
+        prefixes.chain(self.any.as_ref().map(|target| ("", target)))
+    }
+
+    /// The entry that stands for `model`, for metrics.
+    #[must_use]
+    pub fn entry<'a>(&self, model: &'a str) -> ModelEntry<'a> {
+        let model = self.plain(model);
+        match self.prefix(model) {
+            _ if self.exact.contains(model) => ModelEntry::Entry(model.into()),
+            Some((prefix, _)) => ModelEntry::Entry(format!("{prefix}*").into()),
+            None if self.is_empty() => ModelEntry::NoMap,
+            None => ModelEntry::Other,
+        }
+    }
+
+    /// `model` without what clients put around a name: the mark by which Claude Code and others choose a longer
+    /// context, which they send in some places only, and [`CLAUDE_CODE_ALIAS`]. An entry of that very name is found
+    /// first.
+    pub(super) fn plain<'a>(&self, model: &'a str) -> &'a str {
+        let mut plain = model;
+        while !self.exact.contains(plain) {
+            let mark = plain.len().checked_sub(4).and_then(|at| plain.split_at_checked(at));
+            plain = match (mark, plain.strip_prefix(CLAUDE_CODE_ALIAS)) {
+                (Some((before, mark)), _)
+                    if mark.eq_ignore_ascii_case("[1m]") && !before.is_empty() =>
+                {
+                    before
+                }
+                (_, Some(name)) if !name.is_empty() => name,
+                _ => break,
+            };
+        }
+        plain
+    }
+
+    /// The target of requests for `model`.
+    pub(crate) fn target(&self, model: &str) -> Option<&Target> {
+        let model = self.plain(model);
+        self.exact
+            .get(model)
+            .or_else(|| self.prefix(model).map(|(_, target)| target))
+            .or(self.any.as_ref())
+    }
+
+    /// The longest prefix that `model` has.
+    fn prefix(&self, model: &str) -> Option<&(String, Target)> {
+        self.prefixes.iter().find(|(prefix, _)| model.starts_with(prefix.as_str()))
+    }
+}
