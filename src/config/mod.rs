@@ -76,6 +76,8 @@ keys! {
         reasoning: Reasoning = Reasoning::OnRequest;
         /// How `/v1/messages/count_tokens` is answered.
         count_tokens: CountTokens = CountTokens::Estimate;
+        /// Which requests that need no model are answered here. Those for an upstream that speaks Messages go there.
+        answer_locally: Vec<LocalAnswer> = Vec::new();
         /// Longest silence of the upstream, in milliseconds; 0: 240,000 where the host can send pings,
         /// 120,000 where it cannot.
         stall_timeout_ms: u64 = 0;
@@ -188,6 +190,16 @@ word_enum! {
         Upstream = "upstream",
         /// 404.
         Off = "off",
+    }
+
+    /// A request that needs no model.
+    LocalAnswer {
+        /// One for one token, with a word and no tools: Claude Code asks so whether there is quota, and whether a model
+        /// is there.
+        QuotaProbe = "quota_probe",
+        /// One for a title and nothing else (a schema with the one property `title`). It gets the first words of the
+        /// conversation.
+        Title = "title",
     }
 
     /// What happens to tool calls without a result, and results without a call.

@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use super::clearing;
 use super::client::{ClientRequest, Purpose, Routed};
 use super::effort::{self, Effective};
+use super::local::{self, Local};
 use super::sizes;
 use super::upstream::Translated;
 use super::words::SystemPrompt;
@@ -84,9 +85,17 @@ pub(crate) fn decide(
             Purpose::Answer => sizes::fit(client, &request, input_tokens, &mut profile, warnings),
             Purpose::Count => 0,
         };
+        let local = match purpose {
+            Purpose::Answer => local::answer(client, &request, warnings),
+            Purpose::Count => None,
+        };
         let profile = &profile;
         let found = Found { window, input_tokens, cleared };
         let target = Target { client, upstream, profile, model, refused, found };
+        if let Some(Local { text, stop_reason }) = local {
+            let Plan { context, .. } = target.decide(&mut request, body, warnings)?;
+            return Ok(Translated::Answer { context, text, stop_reason });
+        }
         target.translate(request, body, warnings, write)
     })
 }

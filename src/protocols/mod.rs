@@ -11,6 +11,7 @@ mod count;
 mod decide;
 mod effort;
 mod fields;
+mod local;
 pub(crate) mod messages;
 pub(crate) mod responses;
 mod sizes;

@@ -15,6 +15,7 @@ mod endings;
 mod errors;
 mod host;
 mod images;
+mod local;
 mod memory;
 mod refusals;
 mod report;

@@ -4,6 +4,7 @@
 const MEANINGS: &[(&str, &str)] = &[
     ("answer_empty", "the model stopped without text, a call or reasoning"),
     ("answer_only_reasoning", "the model thought and stopped without text or a call"),
+    ("answered_locally", "no model was asked: the configuration wants this answered here"),
     ("beginning_missing", "a user message was put before a history without one"),
     ("choice_dropped", "the upstream gave several answers; the first was kept"),
     ("content_dropped", "content of an unknown kind was left out of the answer"),
