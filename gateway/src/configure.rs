@@ -133,6 +133,9 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
             for note in notes {
                 say(io::stderr(), &format!("note: {note}; `creole serve` needs it"))?;
             }
+            for note in config.notes() {
+                say(io::stderr(), &format!("note: {note}"))?;
+            }
             say(io::stdout(), "ok")?;
             Ok(true)
         }

@@ -53,7 +53,11 @@ const METRICS_CONNECTIONS_MAX: usize = 64;
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
     let (config, taken) = configure::for_serving(options)?;
     let hints = ready::hints(options, &config);
+    let notes = config.notes();
     run_with(&options.door, config, Stop::listen, |ready| {
+        for note in notes {
+            tracing::warn!("{note}");
+        }
         if let Some(name) = taken {
             tracing::info!(
                 "the upstream gets the key in the environment variable {name}, and not the keys of clients"

@@ -4,6 +4,7 @@
 //! limit that is misspelt would otherwise be no limit. Every key is documented at its field.
 
 mod address;
+mod claude_names;
 mod clients;
 mod credentials;
 mod document;

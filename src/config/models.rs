@@ -31,6 +31,12 @@ impl ModelMap {
         prefixes.chain(self.any.as_ref().map(|target| ("", target)))
     }
 
+    /// What all entries lead to.
+    pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
+        let prefixes = self.prefixes.iter_mut().map(|(_, target)| target);
+        self.exact.values_mut().chain(prefixes).chain(&mut self.any)
+    }
+
     /// The entry that stands for `model`, for metrics.
     #[must_use]
     pub fn entry<'a>(&self, model: &'a str) -> ModelEntry<'a> {

@@ -146,6 +146,21 @@ impl Config {
         self.set_models(Some(Named(models))).map_err(|error| at(source, &error.to_string()))
     }
 
+    /// Notes the sizes of the models that names lead to. `of` gives the tokens of a model's window and of an answer; 0
+    /// where they are not known. What is known already stays.
+    pub fn note_sizes(&mut self, of: impl Fn(&str) -> (u64, u64)) {
+        for target in self.models.targets_mut().filter(|target| !target.model.is_empty()) {
+            let (window, output) = of(&target.model);
+            for (known, told) in
+                [(&mut target.max_input_tokens, window), (&mut target.max_tokens, output)]
+            {
+                if *known == 0 {
+                    *known = told;
+                }
+            }
+        }
+    }
+
     /// Sets the key of the only upstream to the value of a secret. `source` names the flag in errors.
     ///
     /// # Errors

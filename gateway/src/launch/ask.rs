@@ -163,8 +163,14 @@ fn note(models: &mut [Model], name: &str, window: Option<u64>) {
 
 /// Reads a list of models as the many servers write it.
 fn read_list(text: &str) -> Option<List> {
-    const WINDOW: &[&str] =
-        &["max_model_len", "context_length", "context_window", "max_context_length"];
+    // The last is Creole's own list.
+    const WINDOW: &[&str] = &[
+        "max_model_len",
+        "context_length",
+        "context_window",
+        "max_context_length",
+        "max_input_tokens",
+    ];
     let list: Value = serde_json::from_str(text).ok()?;
     let listed = list.get("data").unwrap_or(&list).as_array()?;
     let mut found = List::default();
@@ -177,10 +183,14 @@ fn read_list(text: &str) -> Option<List> {
             text_of(entry.get("owned_by")).clone_into(&mut found.owner);
         }
         let provider = entry.get("top_provider").unwrap_or(&Value::Null);
+        let meta = entry.get("meta").unwrap_or(&Value::Null);
         let output = number(entry, &["max_completion_tokens"]);
+        // By this name, other servers mean other things.
+        let is_ours = text_of(entry.get("type")) == "model";
+        let output = output.or_else(|| number(entry, &["max_tokens"]).filter(|_| is_ours));
         found.models.push(Model {
             name: name.to_owned(),
-            window: number(entry, WINDOW),
+            window: number(entry, WINDOW).or_else(|| number(meta, &["n_ctx", "n_ctx_train"])),
             output: output.or_else(|| number(provider, &["max_completion_tokens"])),
             is_loaded: false,
         });
@@ -218,6 +228,11 @@ mod tests {
             r#"{"data":[{"id":"z/glm","context_length":200000,"top_provider":{"max_completion_tokens":8192}}]}"#,
         );
         assert_eq!(router.models[0].output, Some(8192));
+        let llama = read(r#"{"data":[{"id":"m","meta":{"n_ctx_train":131072}}]}"#);
+        assert_eq!(llama.models[0].window, Some(131_072));
+        let creole =
+            read(r#"{"data":[{"type":"model","id":"m","max_input_tokens":9000,"max_tokens":90}]}"#);
+        assert_eq!((creole.models[0].window, creole.models[0].output), (Some(9000), Some(90)));
         let bare =
             read(r#"[{"id":"m","context_window":0},{"id":""},{"name":"no id"},{"id":"a\nb"}]"#);
         assert_eq!(bare.models, [Model { name: "m".to_owned(), ..Model::default() }]);

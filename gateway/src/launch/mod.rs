@@ -56,7 +56,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
         Place::Upstream(upstream) => {
             // Other users of the machine can reach the gateway too.
             let key = random()?;
-            let running = Gateway::start(configure(upstream, &found, &key)?)?;
+            let config = configure(upstream, &found, flags.context_window, &key)?;
+            let running = Gateway::start(config)?;
             (format!("http://{}", running.address), key, Some(running))
         }
     };
@@ -121,7 +122,13 @@ fn prepare(command: &mut Command, client: &Client, variables: Variables) {
 }
 
 /// The gateway's configuration: one upstream, all names to the model, one client.
-fn configure(upstream: &Upstream, found: &Found, key: &str) -> Result<Config, Failed> {
+/// `window` is that of the main model, where the person names it.
+fn configure(
+    upstream: &Upstream,
+    found: &Found,
+    window: Option<u64>,
+    key: &str,
+) -> Result<Config, Failed> {
     let mut config = upstream.config()?;
     for own in config.upstreams.values_mut().filter(|own| own.key == Key::Client) {
         // The client's key is the gateway's, and no upstream gets it.
@@ -134,9 +141,20 @@ fn configure(upstream: &Upstream, found: &Found, key: &str) -> Result<Config, Fa
     let others = aliases(&found.models);
     let served = config.serve_models(model.as_deref(), small.as_deref(), &others, "--model");
     served.map_err(Failed::Usage)?;
+    config.note_sizes(|name| sizes(found, window, name));
     // The client has the terminal.
     config.settings.log = Log::Off;
     Ok(config)
+}
+
+/// The tokens of a model's window and of an answer, as the server tells them; 0 where it does not.
+fn sizes(found: &Found, window: Option<u64>, name: &str) -> (u64, u64) {
+    // What was learnt of the two that are used is more than what the list says.
+    let used = found.model.iter().chain(&found.small);
+    let model = used.chain(&found.models).find(|model| model.name == name);
+    let is_main = found.model.as_ref().is_some_and(|model| model.name == name);
+    let window = window.filter(|_| is_main).or_else(|| model?.window);
+    (window.unwrap_or_default(), model.and_then(|model| model.output).unwrap_or_default())
 }
 
 /// The other models that the server lists, and names for them that Claude Code shows: it leaves out names without
@@ -213,6 +231,30 @@ fn say(line: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_gateway_learns_the_sizes_that_the_server_tells() {
+        let model = |name: &str, window, output| Model {
+            name: name.to_owned(),
+            window,
+            output,
+            ..Model::default()
+        };
+        let main = model("main", Some(40_960), None);
+        let listed =
+            vec![model("main", Some(131_072), Some(8192)), model("small", None, Some(4096))];
+        let found = Found {
+            place: Place::Gateway(String::new()),
+            model: Some(main),
+            small: None,
+            models: listed,
+            said: Vec::new(),
+        };
+        assert_eq!(sizes(&found, None, "main"), (40_960, 0), "what was learnt of it counts");
+        assert_eq!(sizes(&found, Some(32_768), "main"), (32_768, 0));
+        assert_eq!(sizes(&found, Some(32_768), "small"), (0, 4096));
+        assert_eq!(sizes(&found, None, "other"), (0, 0));
+    }
 
     #[test]
     fn no_alias_takes_a_name_that_the_server_lists() {

@@ -220,3 +220,16 @@ fn a_profile_that_comes_later_changes_the_protocol_only_where_none_is_named() {
     let named = r#"{"profile":"openai","protocol":"responses"}"#;
     assert_eq!(protocol(named, "vllm"), Protocol::Responses);
 }
+
+#[test]
+fn sizes_are_noted_where_nothing_is_known() {
+    let document =
+        r#"{"models": {"a": {"model": "m", "max_tokens": 7}, "b*": {"model": "n"}, "*": {}}}"#;
+    let mut config = Config::from_json(document, |_| None).unwrap();
+    config.note_sizes(|model| if model == "m" { (100, 9) } else { (200, 0) });
+    let sizes = |name| {
+        let target = config.models.target(name).unwrap();
+        (target.max_input_tokens, target.max_tokens)
+    };
+    assert_eq!((sizes("a"), sizes("b1"), sizes("c")), ((100, 7), (200, 0), (0, 0)));
+}
