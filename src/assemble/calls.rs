@@ -12,6 +12,7 @@ use crate::ids::Ids;
 use crate::json;
 use crate::json_schema::input::{self as tool_schema, Budget};
 use crate::model::event::{CallStart, Event};
+use crate::model::stop_reason;
 use crate::text::bare_json;
 use crate::text::names::NameSet;
 
@@ -28,6 +29,17 @@ pub(crate) struct BrokenOff {
     pub(crate) is_cut_off: bool,
     /// It is a refusal.
     pub(crate) is_refusal: bool,
+}
+
+impl BrokenOff {
+    /// By the upstream's word for why it stopped.
+    pub(crate) fn of(word: Option<&str>) -> Self {
+        let Some(word) = word else { return Self::default() };
+        Self {
+            is_cut_off: stop_reason::is_cut_off(word),
+            is_refusal: stop_reason::is_refusal(word),
+        }
+    }
 }
 
 /// All calls that an answer has made, in the order in which they came.

@@ -2,8 +2,10 @@
 
 use super::Content;
 use crate::answer::Output;
+use crate::dialect::profile::ResponseModel;
 use crate::error::Error;
-use crate::model::counts::{Counts, Estimate};
+use crate::json::Str;
+use crate::model::counts::{self, Counts, Estimate};
 use crate::model::event::Stop;
 use crate::model::request_context::{RequestContext, Withheld};
 use crate::model::stop_reason::{self, Facts};
@@ -17,6 +19,53 @@ const WITHHELD: &str = "[The model called a tool that is withheld, because it we
 /// In place of an answer that consists of a call, where the client forbids calls.
 const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
+/// What an upstream says of an answer as a whole.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Told {
+    /// The upstream's name of the model.
+    model: Option<String>,
+    service_tier: Option<&'static str>,
+    usage: Option<Usage>,
+}
+
+impl Told {
+    /// Takes what a part of the answer says: the first name counts, the last tier, and all counts.
+    #[inline]
+    pub(crate) fn take(
+        &mut self,
+        model: Option<Str<'_>>,
+        service_tier: Option<Str<'_>>,
+        usage: Option<Usage>,
+    ) {
+        if let (None, Some(model)) = (&self.model, model) {
+            self.model = Some(model.decode().into_owned());
+        }
+        if let Some(tier) = service_tier {
+            self.service_tier = Some(counts::service_tier(tier.raw()));
+        }
+        if let Some(usage) = usage {
+            self.usage = Some(usage.after(self.usage));
+        }
+    }
+
+    /// The name of the model for the client.
+    pub(crate) fn model_for<'a>(&'a self, context: &'a RequestContext) -> &'a str {
+        match (&self.model, context.profile.response_model) {
+            (Some(model), ResponseModel::Upstream) => model,
+            _ => &context.model,
+        }
+    }
+
+    pub(crate) fn usage(&self) -> Option<Usage> {
+        self.usage
+    }
+
+    /// The tokens of the prompt, if the upstream has counted them: a zero stands for a count that it does not have yet.
+    pub(crate) fn prompt_tokens(&self) -> Option<u64> {
+        self.usage.and_then(|usage| usage.prompt.or(usage.input)).filter(|tokens| *tokens > 0)
+    }
+}
+
 /// All that was said in an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct End<'a> {
@@ -25,12 +74,9 @@ pub(crate) struct End<'a> {
     pub(crate) finish_reason: Option<&'a str>,
     /// The text at which the upstream stopped.
     pub(crate) stop_sequence: Option<&'a str>,
-    /// The name of the model for the client.
-    pub(crate) model: &'a str,
-    pub(crate) usage: Option<Usage>,
+    pub(crate) told: &'a Told,
     /// How often the upstream searched the web.
     pub(crate) searches: u64,
-    pub(crate) service_tier: Option<&'static str>,
 }
 
 impl End<'_> {
@@ -78,7 +124,7 @@ impl End<'_> {
         }
         let output = tokens_of(self.content.bytes());
         let estimate = Estimate { input: to.context.input_tokens, output };
-        let counts = Counts::of_nonzero(self.usage, estimate);
+        let counts = Counts::of_nonzero(self.told.usage, estimate);
         if counts.estimated {
             to.warn("usage_estimated");
         }
@@ -87,10 +133,10 @@ impl End<'_> {
             reason,
             sequence,
             explanation: self.content.text().refusal(),
-            model: self.model,
+            model: self.told.model_for(to.context),
             counts,
             searches: self.searches,
-            service_tier: self.service_tier,
+            service_tier: self.told.service_tier,
             cleared: to.context.cleared,
         };
         to.stop(&stop, self.content.assembly().has_block());

@@ -32,7 +32,7 @@ use crate::model::request_context::RequestContext;
 use crate::text::names::NameSet;
 use cited::Cited;
 pub(crate) use cited::Source;
-pub(crate) use end::End;
+pub(crate) use end::{End, Told};
 pub(crate) use reasoning::{Reasoning, is_kept};
 pub(crate) use text::Text;
 

@@ -53,8 +53,8 @@ impl Machine {
     fn start(&mut self, to: &mut Output<'_>) {
         if !self.has_started {
             self.has_started = true;
-            let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
-            let model = self.outcome.model_for(to.context);
+            let input_tokens = self.outcome.told.prompt_tokens().unwrap_or(to.context.input_tokens);
+            let model = self.outcome.told.model_for(to.context);
             to.start(model, input_tokens);
         }
     }
@@ -370,10 +370,10 @@ impl Machine {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.set_finish_reason(None);
         }
-        if let Some(text) = self.end(to.context).own_text(to) {
+        if let Some(text) = self.as_end().own_text(to) {
             self.content.send_own_text(text, to);
         }
-        if self.end(to.context).is_reasoning_alone(to) {
+        if self.as_end().is_reasoning_alone(to) {
             self.start(to);
             self.content.send_reasoning_as_text(to);
         }
@@ -381,22 +381,20 @@ impl Machine {
         if !assembly.has_said() && assembly.calls().left_out().invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
-        let reason = self.end(to.context).reason(to)?;
+        let reason = self.as_end().reason(to)?;
         // Where nothing was said, only now: there is an answer.
         self.start(to);
-        self.end(to.context).write(reason, to);
+        self.as_end().write(reason, to);
         Ok(())
     }
 
-    fn end<'a>(&'a self, context: &'a RequestContext) -> End<'a> {
+    fn as_end(&self) -> End<'_> {
         End {
             content: &self.content,
             finish_reason: self.outcome.finish_reason(),
             stop_sequence: self.outcome.stop_sequence(),
-            model: self.outcome.model_for(context),
-            usage: self.outcome.usage(),
+            told: &self.outcome.told,
             searches: 0,
-            service_tier: self.outcome.service_tier(),
         }
     }
 

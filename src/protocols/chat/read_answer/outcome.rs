@@ -3,21 +3,15 @@
 use super::finish::Finish;
 use crate::answer::Ending;
 use crate::assemble::BrokenOff;
-use crate::dialect::profile::ResponseModel;
+use crate::content::Told;
 use crate::json::Str;
-use crate::model::counts;
-use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
-use crate::model::usage::Usage;
 use crate::protocols::chat::wire::{Choice, Chunk};
 
 /// Model, counts, and why it stopped.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The upstream's name of the model.
-    model: Option<String>,
-    service_tier: Option<&'static str>,
-    usage: Option<Usage>,
+    pub(super) told: Told,
     /// The last chunk was the first with counts.
     counts_first: bool,
     /// The last `finish_reason`.
@@ -31,16 +25,8 @@ pub(super) struct Outcome {
 impl Outcome {
     /// Takes what a chunk says beside its choices.
     pub(super) fn take_chunk(&mut self, chunk: &Chunk<'_>) {
-        if let (None, Some(model)) = (&self.model, chunk.model) {
-            self.model = Some(model.decode().into_owned());
-        }
-        if let Some(tier) = chunk.service_tier {
-            self.service_tier = Some(counts::service_tier(tier.raw()));
-        }
-        self.counts_first = self.usage.is_none() && chunk.usage.is_some();
-        if let Some(usage) = chunk.usage {
-            self.usage = Some(usage.after(self.usage));
-        }
+        self.counts_first = self.told.usage().is_none() && chunk.usage.is_some();
+        self.told.take(chunk.model, chunk.service_tier, chunk.usage);
     }
 
     /// Takes why the model stopped. Says whether a choice says so.
@@ -76,27 +62,6 @@ impl Outcome {
         }
     }
 
-    /// The name of the model for the client.
-    pub(super) fn model_for<'a>(&'a self, context: &'a RequestContext) -> &'a str {
-        match (&self.model, context.profile.response_model) {
-            (Some(model), ResponseModel::Upstream) => model,
-            _ => &context.model,
-        }
-    }
-
-    pub(super) fn service_tier(&self) -> Option<&'static str> {
-        self.service_tier
-    }
-
-    pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage
-    }
-
-    /// The tokens of the prompt, if the upstream has counted them: a zero stands for a count that it does not have yet.
-    pub(super) fn prompt_tokens(&self) -> Option<u64> {
-        self.usage.and_then(|usage| usage.prompt.or(usage.input)).filter(|tokens| *tokens > 0)
-    }
-
     /// The last `finish_reason`.
     pub(super) fn finish_reason(&self) -> Option<&str> {
         self.finish_reason.as_deref()
@@ -114,11 +79,7 @@ impl Outcome {
 
     /// How the answer was broken off, by its finish reason.
     pub(super) fn broken_off(&self) -> BrokenOff {
-        let Some(word) = self.finish_reason() else { return BrokenOff::default() };
-        BrokenOff {
-            is_cut_off: stop_reason::is_cut_off(word),
-            is_refusal: stop_reason::is_refusal(word),
-        }
+        BrokenOff::of(self.finish_reason())
     }
 
     /// The connection did not end as it should.

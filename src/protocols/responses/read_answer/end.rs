@@ -7,7 +7,6 @@ use crate::answer::Output;
 use crate::content::End;
 use crate::error::{Error, Rejection};
 use crate::json;
-use crate::model::request_context::RequestContext;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
 
 impl Machine {
@@ -132,11 +131,11 @@ impl Machine {
             // What the model said after a stop sequence of the client, it did not say.
             self.outcome.set_word(None);
         }
-        if let Some(text) = self.ending_of(to.context).own_text(to) {
+        if let Some(text) = self.as_end().own_text(to) {
             self.start(to);
             self.content.send_own_text(text, to);
         }
-        if self.ending_of(to.context).is_reasoning_alone(to) {
+        if self.as_end().is_reasoning_alone(to) {
             self.start(to);
             self.content.send_reasoning_as_text(to);
         }
@@ -144,22 +143,20 @@ impl Machine {
         if !assembly.has_said() && assembly.calls().left_out().invalid {
             return Err(Error::misbehaved("Model produced an invalid tool call"));
         }
-        let reason = self.ending_of(to.context).reason(to)?;
+        let reason = self.as_end().reason(to)?;
         // Where nothing was said, only now: there is an answer.
         self.start(to);
-        self.ending_of(to.context).write(reason, to);
+        self.as_end().write(reason, to);
         Ok(())
     }
 
-    fn ending_of<'a>(&'a self, context: &'a RequestContext) -> End<'a> {
+    fn as_end(&self) -> End<'_> {
         End {
             content: &self.content,
             finish_reason: self.outcome.word(),
             stop_sequence: None,
-            model: self.outcome.model_for(context),
-            usage: self.outcome.usage(),
+            told: &self.outcome.told,
             searches: self.searches,
-            service_tier: self.outcome.service_tier(),
         }
     }
 }

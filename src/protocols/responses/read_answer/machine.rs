@@ -65,8 +65,8 @@ impl Machine {
     pub(super) fn start(&mut self, to: &mut Output<'_>) {
         if !self.has_started {
             self.has_started = true;
-            let input_tokens = self.outcome.prompt_tokens().unwrap_or(to.context.input_tokens);
-            let model = self.outcome.model_for(to.context);
+            let input_tokens = self.outcome.told.prompt_tokens().unwrap_or(to.context.input_tokens);
+            let model = self.outcome.told.model_for(to.context);
             to.start(model, input_tokens);
         }
     }

@@ -2,20 +2,16 @@
 
 use crate::answer::Output;
 use crate::assemble::BrokenOff;
-use crate::dialect::profile::{LengthStatus, ResponseModel};
-use crate::model::counts;
+use crate::content::Told;
+use crate::dialect::profile::LengthStatus;
 use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
-use crate::model::usage::Usage;
 use crate::protocols::responses::wire::{Response, Status};
 
 /// Model, counts, and why it stopped.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The upstream's name of the model.
-    model: Option<String>,
-    service_tier: Option<&'static str>,
-    usage: Option<Usage>,
+    pub(super) told: Told,
     /// Why it stopped, in a word that [`stop_reason`] knows.
     word: Option<String>,
 }
@@ -24,15 +20,7 @@ impl Outcome {
     /// Takes what a response says beside its items.
     pub(super) fn take(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
         to.report.name(response.id, response.model);
-        if let (None, Some(model)) = (&self.model, response.model) {
-            self.model = Some(model.decode().into_owned());
-        }
-        if let Some(tier) = response.service_tier {
-            self.service_tier = Some(counts::service_tier(tier.raw()));
-        }
-        if let Some(usage) = response.usage {
-            self.usage = Some(usage.after(self.usage));
-        }
+        self.told.take(response.model, response.service_tier, response.usage);
     }
 
     /// Takes why the answer is over. `is_cut_off`: the event says so, whatever the response says.
@@ -57,7 +45,7 @@ impl Outcome {
 
     /// Whether the answer has as many tokens as it could have, at a server that does not say that it was cut off.
     fn reaches_limit(&self, context: &RequestContext) -> bool {
-        let tokens = self.usage.and_then(|usage| usage.completion).unwrap_or(0);
+        let tokens = self.told.usage().and_then(|usage| usage.completion).unwrap_or(0);
         context.profile.length_status == LengthStatus::Inferred
             && context.max_tokens > 0
             && tokens >= context.max_tokens
@@ -74,31 +62,6 @@ impl Outcome {
 
     /// How the answer was broken off.
     pub(super) fn broken_off(&self) -> BrokenOff {
-        let Some(word) = self.word() else { return BrokenOff::default() };
-        BrokenOff {
-            is_cut_off: stop_reason::is_cut_off(word),
-            is_refusal: stop_reason::is_refusal(word),
-        }
-    }
-
-    /// The name of the model for the client.
-    pub(super) fn model_for<'a>(&'a self, context: &'a RequestContext) -> &'a str {
-        match (&self.model, context.profile.response_model) {
-            (Some(model), ResponseModel::Upstream) => model,
-            _ => &context.model,
-        }
-    }
-
-    pub(super) fn service_tier(&self) -> Option<&'static str> {
-        self.service_tier
-    }
-
-    pub(super) fn usage(&self) -> Option<Usage> {
-        self.usage
-    }
-
-    /// The tokens of the prompt, if the upstream has counted them.
-    pub(super) fn prompt_tokens(&self) -> Option<u64> {
-        self.usage.and_then(|usage| usage.prompt.or(usage.input)).filter(|tokens| *tokens > 0)
+        BrokenOff::of(self.word())
     }
 }
