@@ -1,7 +1,7 @@
 //! Prompt caches: a request of a conversation begins with the bytes of the request before it.
 //!
-//! `tests/sessions` has what the clients of `harness/clients` sent to the gateway, with the demo model behind it, turn by
-//! turn. Long texts are cut, and names of places and people are taken out.
+//! `tests/sessions` has what the clients of `harness/clients` sent to the gateway, with the demo model behind it, turn
+//! by turn. Long texts are cut, and names of places and people are taken out.
 #![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::arithmetic_side_effects, reason = "a test")]

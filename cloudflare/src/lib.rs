@@ -16,13 +16,14 @@
 #![cfg_attr(not(target_arch = "wasm32"), allow(dead_code))]
 
 mod budget;
-mod call;
 mod configure;
 
 #[cfg(target_arch = "wasm32")]
 mod analytics;
 #[cfg(target_arch = "wasm32")]
 mod answer;
+#[cfg(target_arch = "wasm32")]
+mod call;
 #[cfg(target_arch = "wasm32")]
 mod environment;
 #[cfg(all(target_arch = "wasm32", feature = "test-hooks"))]

@@ -1,6 +1,13 @@
 //! Conversations and replicas in a real Envoy, with the recipes of `docs/envoy.md`: the turns of a conversation go to
 //! one replica, and an endpoint picker behind the filter sees requests in one form.
-#![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
+#![allow(
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::arithmetic_side_effects,
+    reason = "tests"
+)]
 
 #[path = "envoy_affinity/picker.rs"]
 mod picker;
