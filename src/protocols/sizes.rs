@@ -25,7 +25,9 @@ pub(crate) fn fit(
     profile: &mut Cow<'_, Profile>,
     warnings: &mut Warnings,
 ) -> u64 {
-    let Some(target) = client.config.models.target(&request.model.decode()) else { return 0 };
+    // The model map is for the names of clients. A request of Creole's own names the upstream's.
+    let target = client.config.models.target(&request.model.decode());
+    let Some(target) = target.filter(|_| client.target.is_none()) else { return 0 };
     let (window, wanted) = (target.max_input_tokens, request.max_tokens.unwrap_or_default());
     let asks_for_long = || {
         let betas = client.headers.value("anthropic-beta");
