@@ -96,7 +96,8 @@ impl Brief {
             {
                 *count = at.saturating_add(1);
                 let line = json::written(|json| {
-                    json.begin_object().key_text(&format!("auto_mode.{name}.{at}")).value();
+                    json.begin_object().key("rule").text(&format!("auto_mode.{name}.{at}"));
+                    json.key("text").value();
                     json::compact(json.out(), sentence);
                     json.end_object();
                 });
@@ -174,7 +175,8 @@ impl Lines {
         let name = json::member(block, "name").and_then(json::string).unwrap_or_default();
         let input = json::member(block, "input").unwrap_or("{}");
         let line = json::written(|json| {
-            json.begin_object().key_text(&shortened(&name.decode())).value();
+            // A name is a value: as a key, that of an unknown tool could be `user`.
+            json.begin_object().key("call").text(&shortened(&name.decode())).key("input").value();
             if input.len() > LINE_BYTES_MAX {
                 json::quote(json.out(), &shortened(input));
             } else {
