@@ -3,10 +3,10 @@
 //! Messages become turns by passes in this order, each in a file named for it. Before the first, `spoilt_inputs` brings
 //! back inputs of calls that clients lost, and `clearing` marks what the client asks to have cleared.
 //!
-//! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Words stand in place of images
-//!    and files that the model does not take (`omitted`). Thinking goes back to the model that thought (`thinking`),
-//!    and calls of tools that ran at the server become texts (`server_tools`). System messages in the middle go where
-//!    the upstream takes them (`system`).
+//! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Images get their true types
+//!    (`image_types`). Words stand in place of images and files that the model does not take (`omitted`). Thinking
+//!    goes back to the model that thought (`thinking`), and calls of tools that ran at the server become texts
+//!    (`server_tools`). System messages in the middle go where the upstream takes them (`system`).
 //! 2. `blanks`: texts that say nothing leave.
 //! 3. `neighbours`: neighbours of one side become one turn.
 //! 4. `pairs`: every call gets its one result, and results stand in the order of their calls.
@@ -21,6 +21,7 @@ pub(crate) mod attached;
 pub(crate) mod beginning;
 mod blanks;
 pub(crate) mod clearing;
+mod image_types;
 mod neighbours;
 pub(crate) mod omitted;
 pub(crate) mod pairs;

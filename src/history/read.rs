@@ -2,6 +2,7 @@
 
 use super::History;
 use super::attached::has_image;
+use super::image_types;
 use super::omitted::{self, SHOWN_PDF_OMITTED, is_pdf};
 use super::recipient::Recipient;
 use super::refused::{NotTaken, TAGS};
@@ -102,6 +103,9 @@ impl<'a> Reading<'_, '_, 'a> {
     fn user(&mut self, mut block: Block<'a>) -> Result<(), NotTaken> {
         if !matches!(block, Block::ToolResult(_)) {
             self.thought.end();
+        }
+        if !self.warnings.strict() {
+            image_types::correct(&mut block, self.warnings);
         }
         if self.is_answered {
             self.omit(&mut block, false);

@@ -2,6 +2,7 @@
 
 mod read;
 
+use super::image_type;
 use super::tool::ToolChange;
 use crate::json::{Raw, Str};
 use crate::text::words;
@@ -119,7 +120,12 @@ impl ImageSource<'_> {
 
     /// Whether the image is of a type that the Messages API knows, by whatever name, or nothing says of which.
     pub(crate) fn is_of_known_type(&self) -> bool {
-        const KNOWN: [&str; 7] = ["jpeg", "jpg", "pjpeg", "png", "x-png", "gif", "webp"];
+        let is_here = matches!(self, Self::Base64 { .. } | Self::Url(_)) && !self.is_remote();
+        !is_here || self.known_type().is_some()
+    }
+
+    /// The type that the client says, where it is one that the Messages API knows, by whatever name.
+    pub(crate) fn known_type(&self) -> Option<&'static str> {
         let written = match self {
             Self::Base64 { media_type, .. } => media_type.decode(),
             // PHP writes `image\/png`.
@@ -127,11 +133,10 @@ impl ImageSource<'_> {
                 let url = url.decode();
                 words::before(&url, b",").get("data:".len()..).unwrap_or_default().to_owned().into()
             }
-            Self::Url(_) | Self::File => return true,
+            Self::Url(_) | Self::File => return None,
         };
         let media_type = words::before(written.trim(), b";").trim();
-        let name = words::after_start(media_type, "image/");
-        name.is_some_and(|name| KNOWN.iter().any(|known| name.eq_ignore_ascii_case(known)))
+        words::after_start(media_type, "image/").and_then(image_type::named)
     }
 }
 

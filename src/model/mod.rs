@@ -12,6 +12,7 @@ pub mod request_context;
 pub mod search;
 
 pub(crate) mod block;
+pub(crate) mod image_type;
 pub(crate) mod reasoning;
 pub(crate) mod request;
 pub(crate) mod safeguards;

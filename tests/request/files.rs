@@ -194,6 +194,47 @@ fn documents_become_texts_or_files() {
     );
 }
 
+/// Servers refuse such an image, and with it each later request.
+#[test]
+fn an_image_gets_the_type_that_its_first_bytes_say() {
+    let image = |media_type: &str, data: &str| json!({"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}});
+    let images = [
+        ("iVBORw0KGgoAAAANSUhEUg", "image/png"),
+        ("/9j/4AAQSkZJRgABAQ", "image/jpeg"),
+        ("R0lGODlhAQABAIAAAP", "image/gif"),
+        ("UklGRiIAAABXRUJQVlA4", "image/webp"),
+    ];
+    let told = "image/png image/jpeg image/jpg image/x-png image/gif image/webp image/bmp";
+    for (data, is) in images {
+        for said in told.split(' ') {
+            let same = said == is || (said, is) == ("image/jpg", "image/jpeg");
+            let same = same || (said, is) == ("image/x-png", "image/png");
+            let url = format!("data:{};base64,{data}", if same { said } else { is });
+            let warnings = if same { "" } else { "media_type_corrected" };
+            let history = json!([user(json!([image(said, data), text("a")]))]);
+            assert_eq!(messages(history.clone())[0]["content"][0]["image_url"]["url"], *url);
+            assert_eq!(warned(json!({"messages": history})), warnings, "{said} {is}");
+            // Of a tool, where another type would be left out; and in a document.
+            let result = json!([call("t")]);
+            let source = json!({"type": "content", "content": [image(said, data)]});
+            let inside = json!({"type": "document", "source": source});
+            for block in [image(said, data), inside] {
+                let given = user(json!([super::result("t", json!([block]))]));
+                let told = messages(json!([assistant(result.clone()), given]));
+                assert!(told.to_string().contains(&url), "{told}");
+            }
+        }
+    }
+    let unknown = json!([user(json!([image("image/png", "AAAA"), image("image/png", "")]))]);
+    assert_eq!(warned(json!({"messages": unknown})), "");
+    // Strict mode leaves it to the upstream to refuse.
+    let body = whole(json!({"messages": [user(json!([image("image/png", "/9j/4AAQ")]))]}));
+    let strict = config("openai-chat", json!({}), json!({"strict": true}));
+    let (sent, warnings) = try_with(&strict, &body);
+    let url = &sent.unwrap().0["messages"][0]["content"][0]["image_url"]["url"];
+    assert_eq!((url, &*warnings), (&json!("data:image/png;base64,/9j/4AAQ"), ""));
+}
+
 /// PHP escapes slashes, .NET quotes.
 #[test]
 fn escapes_in_titles_and_addresses_are_read() {

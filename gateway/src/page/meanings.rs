@@ -19,6 +19,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("late_tool_fragment", "a piece of a call came after the call was complete"),
     ("max_tokens_lowered", "the model gives fewer tokens; the upstream was asked for fewer"),
     ("max_tokens_refused", "the upstream gives fewer tokens; it was asked again for fewer"),
+    ("media_type_corrected", "an image was of another type than its client said, and got its own"),
     ("output_item_dropped", "an image, a search of files or a call of an MCP server was left out"),
     ("own_thinking", "thinking that Creole signed was left out"),
     ("pairing_refused", "the upstream refused calls and results; it was asked again without them"),

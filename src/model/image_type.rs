@@ -1,0 +1,87 @@
+//! Of what type an image is, by its first bytes.
+
+use crate::json::{Str, unescape};
+
+const PNG: &str = "image/png";
+const JPEG: &str = "image/jpeg";
+const GIF: &str = "image/gif";
+const WEBP: &str = "image/webp";
+
+/// The types that the Messages API knows, by the names that clients give them behind `image/`.
+const NAMES: [(&str, &str); 7] = [
+    ("jpeg", JPEG),
+    ("jpg", JPEG),
+    ("pjpeg", JPEG),
+    ("png", PNG),
+    ("x-png", PNG),
+    ("gif", GIF),
+    ("webp", WEBP),
+];
+
+/// So many letters are looked at, each of which may be an escape of six bytes.
+const START: usize = 16 * 6;
+
+/// The type that is called so behind `image/`.
+pub(super) fn named(name: &str) -> Option<&'static str> {
+    NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, is)| *is)
+}
+
+/// The type of an image in base64. `None` if it begins like none that the Messages API knows.
+pub(crate) fn of(data: Str<'_>) -> Option<&'static str> {
+    let raw = data.raw();
+    // PHP writes `\/`, .NET `\u002B`.
+    let start = raw.get(..raw.len().min(START))?;
+    let mut text = String::new();
+    if data.is_escaped() {
+        unescape(&mut text, start);
+        of_start(&text)
+    } else {
+        of_start(start)
+    }
+}
+
+/// Each of these is what the first bytes of such an image become in base64.
+fn of_start(start: &str) -> Option<&'static str> {
+    if start.starts_with("iVBORw0") {
+        Some(PNG)
+    } else if start.starts_with("/9j/") {
+        Some(JPEG)
+    } else if start.starts_with("R0lGODdh") || start.starts_with("R0lGODlh") {
+        Some(GIF)
+    } else if start.starts_with("UklGR") && start.get(11..16) == Some("XRUJQ") {
+        Some(WEBP)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_is_known_by_its_first_bytes_however_they_are_escaped() {
+        for (data, expected) in [
+            ("iVBORw0KGgoAAAANSUhEUg", Some(PNG)),
+            ("iVBORw0=", Some(PNG)),
+            ("/9j/4AAQSkZJRgABAQ", Some(JPEG)),
+            (r"\/9j\/4AAQSkZJRgABAQ", Some(JPEG)),
+            (r"\u002f9j\u002F4AAQSkZJRgABAQ", Some(JPEG)),
+            ("R0lGODlhAQABAIAAAP", Some(GIF)),
+            ("R0lGODdhAQABAIAAAP", Some(GIF)),
+            ("UklGRiIAAABXRUJQVlA4", Some(WEBP)),
+            (r"UklGR\u002B\u002B\u002B\u002B\u002B\u002BXRUJQVlA4", Some(WEBP)),
+            // A sound is in such a file, too.
+            ("UklGRiIAAABXQVZFZm10", None),
+            ("PHN2ZyB4bWxucz0iaHR0", None),
+            ("iVBORw", None),
+            ("AA==", None),
+            ("", None),
+            ("ééééééééééééééééééééééééééééééééééééééééééééééééé", None),
+            (r"\u002f9j\u002", None),
+        ] {
+            let written = Str::inside(data).unwrap_or_else(|| Str::plain(data));
+            assert_eq!(of(written), expected, "{data}");
+        }
+    }
+}
