@@ -18,10 +18,10 @@ mod responses;
 pub(crate) use responses::speaks_responses;
 
 use super::profile::{
-    Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile, ReasoningField,
-    ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults, ThinkingSwitch,
-    Tokenizer, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone, ToolContentParts, ToolSchema,
-    UserId,
+    CacheBreakpoints, Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile,
+    ReasoningField, ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults,
+    ThinkingSwitch, Tokenizer, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone, ToolContentParts,
+    ToolSchema, UserId,
 };
 use crate::json::Error;
 use crate::setting::Overrides;
@@ -122,7 +122,10 @@ presets! {
         tool_schema: ToolSchema::LlamaCpp,
         ..Profile::default()
     },
+    // It gives each provider the mark in the provider's own form, or none.
     "openrouter" => Profile {
+        cache_breakpoints: CacheBreakpoints::CacheControl,
+        tool_content_parts: ToolContentParts::Text,
         reasoning_effort_values: vec![Effort::Low, Effort::Medium, Effort::High],
         ..Profile::default()
     },

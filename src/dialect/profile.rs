@@ -131,8 +131,8 @@ keys! {
         single_tool_call: bool = false;
         /// Send `parallel_tool_calls` when the client disables them.
         parallel_tool_calls: bool = true;
-        /// Send `prompt_cache_breakpoint` for `cache_control` (newer OpenAI models).
-        cache_breakpoints: bool = false;
+        /// What is sent for the client's `cache_control`. On results only where `tool_content_parts` is not `no`.
+        cache_breakpoints: CacheBreakpoints = CacheBreakpoints::None;
         /// Send `prompt_cache_key` made from the client's session id (OpenAI).
         prompt_cache_key: bool = false;
         /// Whether `service_tier` is understood (OpenAI).

@@ -226,7 +226,7 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
         if result.content.iter().any(says) {
             continue;
         }
-        result.content.push(Block::Text(Text { text, cached: false, cited: false }));
+        result.content.push(Block::Text(Text { text, cached: None, cited: false }));
     }
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn is_missing(turns: &[Turn<'_>]) -> bool {
 
 /// Has the user say that the beginning is missing.
 pub(crate) fn put_before(turns: &mut Vec<Turn<'_>>) {
-    let text = Text { text: Str::plain(BEGINNING), cached: false, cited: false };
+    let text = Text { text: Str::plain(BEGINNING), cached: None, cited: false };
     insert(turns, UserPart::Block(Block::Text(text)));
 }
 

@@ -13,7 +13,7 @@ use crate::model::context_management::{
     ClearToolUses, Cleared, ContextManagement, Inputs, Trigger,
 };
 use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, Message, Role, Text, ToolResult, ToolUse};
+use crate::model::{Block, CacheMark, Message, Role, Text, ToolResult, ToolUse};
 use crate::text::names::Names;
 
 /// What the model reads in place of a result.
@@ -103,14 +103,17 @@ fn clear_block(block: &mut Block<'_>) {
 
 fn clear_result(result: &mut ToolResult<'_>) {
     if result.cleared {
-        let cached = result.content.iter().any(is_cached);
+        let cached = result.content.iter().rev().find_map(cached);
         let text = Text { text: Str::plain(RESULT_CLEARED), cached, cited: false };
         result.content = vec![Block::Text(text)];
     }
 }
 
-fn is_cached(block: &Block<'_>) -> bool {
-    matches!(block, Block::Text(text) if text.cached)
+fn cached(block: &Block<'_>) -> Option<CacheMark> {
+    match block {
+        Block::Text(text) => text.cached,
+        _ => None,
+    }
 }
 
 fn clear_input(call: &mut ToolUse<'_>) {

@@ -54,7 +54,7 @@ pub(super) fn replace(
 /// Words that stand where something was left out.
 pub(super) fn words<'a>(what: &str, words: &'static str, warnings: &mut Warnings) -> Block<'a> {
     warnings.add_named("dropped", what);
-    Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
+    Block::Text(Text { text: Str::plain(words), cached: None, cited: false })
 }
 
 /// Whether a document is a PDF that is in the request.

@@ -164,7 +164,7 @@ fn add(places: &mut Vec<usize>, place: usize) {
 }
 
 fn missing(id: Str<'_>) -> ToolResult<'_> {
-    let text = Text { text: Str::plain(MISSING), cached: false, cited: false };
+    let text = Text { text: Str::plain(MISSING), cached: None, cited: false };
     ToolResult { id, content: vec![Block::Text(text)], is_error: true, cleared: false }
 }
 

@@ -2,6 +2,7 @@
 
 mod read;
 
+use super::cache_mark::CacheMark;
 use super::image_type;
 use super::tool::ToolChange;
 use crate::json::{Raw, Str};
@@ -79,8 +80,8 @@ pub(crate) enum Block<'a> {
 pub(crate) struct Text<'a> {
     /// The text.
     pub text: Str<'a>,
-    /// Whether the client wants the prompt cached up to here.
-    pub cached: bool,
+    /// The client wants the prompt cached up to here.
+    pub cached: Option<CacheMark>,
     /// Whether it has citations.
     pub cited: bool,
 }
@@ -92,8 +93,8 @@ pub(crate) struct Image<'a> {
     pub at: usize,
     /// Where it comes from.
     pub source: ImageSource<'a>,
-    /// Whether the client wants the prompt cached up to here.
-    pub cached: bool,
+    /// The client wants the prompt cached up to here.
+    pub cached: Option<CacheMark>,
 }
 
 /// Where an image comes from.
@@ -151,8 +152,8 @@ pub(crate) struct Document<'a> {
     pub title: Option<Str<'a>>,
     /// What the client says about it.
     pub context: Option<Str<'a>>,
-    /// Whether the client wants the prompt cached up to here.
-    pub cached: bool,
+    /// The client wants the prompt cached up to here.
+    pub cached: Option<CacheMark>,
 }
 
 /// Where a document comes from.

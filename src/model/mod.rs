@@ -12,6 +12,7 @@ pub mod request_context;
 pub mod search;
 
 pub(crate) mod block;
+mod cache_mark;
 pub(crate) mod image_type;
 pub(crate) mod reasoning;
 pub(crate) mod request;
@@ -26,5 +27,6 @@ pub(crate) mod usage;
 pub(crate) use block::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
 };
+pub(crate) use cache_mark::CacheMark;
 pub(crate) use request::{Message, Request, Role, Thinking, ThinkingMode};
 pub(crate) use source::{path_at, unknown_tag};

@@ -150,7 +150,7 @@ impl<'a> Request<'a> {
             Ok(true)
         })?;
         request.has_halves = source.reader.has_halves();
-        let tools = request.tools.iter().filter(|tool| tool.cached).count();
+        let tools = request.tools.iter().filter(|tool| tool.cached.is_some()).count();
         request.breakpoints = source.breakpoints.saturating_add(tools);
         request.model = required(model, "model")?;
         request.messages = required(messages, "messages")?;
@@ -237,7 +237,7 @@ impl<'a> Request<'a> {
             })?,
             "safeguards" => self.safeguards = Some(source.reader.skip()?),
             "thread" => self.thread = source.ignore(ValueKind::Object)?,
-            "cache_control" => return source.ephemeral(),
+            "cache_control" => return source.cache_control().map(|_| true),
             "diagnostics" => return source.ignore(ValueKind::Object),
             // The SDKs turn these into headers before they send the request.
             "betas" | "user_profile_id" | "workspace_id" => return source.skip(),

@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use crate::error::Error;
 use crate::json::{self, Raw, Reader, Str, ValueKind};
+use crate::model::CacheMark;
 use crate::model::limits::{self, Counted, Many};
 use crate::observe::warning::Warnings;
 
@@ -267,23 +268,29 @@ impl<'a> Source<'a, '_> {
     }
 
     /// Reads the `cache_control` of a block, and knows no other member.
-    pub(crate) fn cacheable(&mut self, key: &str, cached: &mut bool) -> Read<bool> {
+    pub(crate) fn cacheable(&mut self, key: &str, cached: &mut Option<CacheMark>) -> Read<bool> {
         if key != "cache_control" {
             return Ok(false);
         }
         self.breakpoints = self.breakpoints.saturating_add(1);
-        *cached = true;
-        self.ephemeral()
+        *cached = Some(self.cache_control()?);
+        Ok(true)
     }
 
     /// The value of a `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h", "scope"?: "global"}`;
     /// Claude Code and its SDK send the last.
-    pub(crate) fn ephemeral(&mut self) -> Read<bool> {
+    pub(crate) fn cache_control(&mut self) -> Read<CacheMark> {
+        let mut mark = CacheMark::default();
         self.object(|source, key| match key {
-            "type" | "ttl" | "scope" => source.ignore(ValueKind::String),
+            "ttl" => {
+                source.expect(ValueKind::String)?;
+                mark = CacheMark::of(&source.reader.string()?.decode());
+                Ok(true)
+            }
+            "type" | "scope" => source.ignore(ValueKind::String),
             _ => Ok(false),
         })?;
-        Ok(true)
+        Ok(mark)
     }
 }
 

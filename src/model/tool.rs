@@ -8,8 +8,9 @@
 
 use std::borrow::Cow;
 
+use super::cache_mark::CacheMark;
 use super::source::{Read, Source, bad_tag, missing, required};
-use crate::json::{Raw, Str, ValueKind};
+use crate::json::{self, Raw, Str, ValueKind};
 use crate::json_schema::Found;
 use crate::model::limits::Many;
 
@@ -28,8 +29,8 @@ pub(crate) struct ToolDefinition<'a> {
     pub input_schema: Option<Raw<'a>>,
     /// What was found in `input_schema`.
     pub found: Found,
-    /// Whether there is a `cache_control`.
-    pub cached: bool,
+    /// `cache_control`
+    pub cached: Option<CacheMark>,
     /// `strict`
     pub strict: bool,
     /// `defer_loading`
@@ -157,8 +158,11 @@ impl<'a> ToolDefinition<'a> {
                 return self.rare_mut().read_member(source, key);
             }
             "function" => self.read_function(source)?,
+            "cache_control" => {
+                let ttl = json::member(source.reader.skip()?, "ttl").and_then(json::string);
+                self.cached = Some(CacheMark::of(&ttl.unwrap_or_default().decode()));
+            }
             // What cannot be passed on, and changes nothing in what the model may answer.
-            "cache_control" => return source.given(&mut self.cached),
             "eager_input_streaming" => return source.skip(),
             _ => {
                 let Some(limit) = SERVER_TOOL_LIMITS.iter().find(|limit| **limit == key) else {

@@ -1,31 +1,52 @@
 //! Where the client wants the prompt cached, for upstreams that take marks of it.
 
-use crate::dialect::profile::Profile;
+use crate::json::Writer;
 use crate::model::turn::{Turn, UserPart};
-use crate::model::{Block, ToolResult};
-use crate::protocols::words::is_cached;
+use crate::model::{Block, CacheMark, ToolResult};
+use crate::protocols::words::Words;
 
 /// Most cache breakpoints that an upstream takes in one request.
 const BREAKPOINTS_MAX: usize = 4;
 
+/// A cache breakpoint that is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Breakpoint {
+    /// `prompt_cache_breakpoint`
+    PromptCacheBreakpoint,
+    /// `cache_control`
+    CacheControl(CacheMark),
+}
+
+impl Breakpoint {
+    /// Writes it as a member of the part that is open.
+    pub(super) fn write(self, json: &mut Writer<'_>) {
+        match self {
+            Self::PromptCacheBreakpoint => {
+                json.key("prompt_cache_breakpoint").begin_object();
+                json.key("mode").text("explicit").end_object();
+            }
+            Self::CacheControl(mark) => mark.write(json),
+        }
+    }
+}
+
 /// The cache breakpoints of one request. Of too many, the last ones are written.
-pub(super) struct Breakpoints {
-    /// Whether the upstream takes any.
-    wanted: bool,
+pub(super) struct Breakpoints<'r, 'a> {
+    words: Words<'r, 'a>,
     /// Whether the results of tools have a place for them.
     in_results: bool,
     /// How many are still passed over.
     passed_over: usize,
 }
 
-impl Breakpoints {
-    pub(super) fn new(profile: &Profile, in_results: bool) -> Self {
-        Self { wanted: profile.cache_breakpoints, in_results, passed_over: 0 }
+impl<'r, 'a> Breakpoints<'r, 'a> {
+    pub(super) fn new(words: Words<'r, 'a>, in_results: bool) -> Self {
+        Self { words, in_results, passed_over: 0 }
     }
 
-    /// Counts those of the turns, and `system` others that come before them.
-    pub(super) fn count(&mut self, turns: &[Turn<'_>], system: usize) {
-        if !self.wanted {
+    /// Counts those of the turns, and `before` others that come before them.
+    pub(super) fn count(&mut self, turns: &[Turn<'_>], before: usize) {
+        if !self.words.has_breakpoints() {
             return;
         }
         let users = turns.iter().filter_map(|turn| match turn {
@@ -33,32 +54,39 @@ impl Breakpoints {
             _ => None,
         });
         let users = users.map(|user| {
-            let results = user.results.iter().filter(|result| self.caches(result)).count();
-            user.items.iter().filter(|item| is_cached(item)).count().saturating_add(results)
+            let results = user.results.iter().filter(|it| self.mark_in(it).is_some()).count();
+            let items = user.items.iter().filter(|item| self.words.mark_on(item).is_some());
+            items.count().saturating_add(results)
         });
-        let all = users.fold(system, usize::saturating_add);
+        let all = users.fold(before, usize::saturating_add);
         self.passed_over = all.saturating_sub(BREAKPOINTS_MAX);
     }
 
-    /// Whether the client wants the prompt cached up to a result, and the upstream has a place for that.
-    fn caches(&self, result: &ToolResult<'_>) -> bool {
-        let is_cached = |block: &Block<'_>| matches!(block, Block::Text(it) if it.cached && !it.text.is_blank());
-        self.in_results && result.content.iter().any(is_cached)
+    /// The client's last mark in a result, if the upstream has a place for it.
+    fn mark_in(&self, result: &ToolResult<'_>) -> Option<CacheMark> {
+        let mark = |block: &Block<'_>| match block {
+            Block::Text(it) if !it.text.is_blank() => it.cached,
+            _ => None,
+        };
+        result.content.iter().rev().find_map(mark).filter(|_| self.in_results)
     }
 
-    /// Whether a breakpoint is written for a result and the words that stand with it.
-    pub(super) fn is_due_in(&mut self, result: &ToolResult<'_>, words: &[UserPart<'_>]) -> bool {
-        let cached = self.caches(result) || self.in_results && words.iter().any(is_cached);
-        self.is_due(cached)
+    /// The breakpoint for a result and the words that stand with it.
+    pub(super) fn due_in(
+        &mut self,
+        result: &ToolResult<'_>,
+        words: &[UserPart<'_>],
+    ) -> Option<Breakpoint> {
+        let in_words = || words.iter().rev().find_map(|item| self.words.mark_on(item));
+        let mark = in_words().filter(|_| self.in_results).or_else(|| self.mark_in(result));
+        self.due(mark)
     }
 
-    /// Whether a breakpoint is written for something that the client wants cached.
-    pub(super) fn is_due(&mut self, cached: bool) -> bool {
-        if !cached || !self.wanted {
-            return false;
-        }
-        let due = self.passed_over == 0;
+    /// The breakpoint for something that the client may have marked.
+    pub(super) fn due(&mut self, mark: Option<CacheMark>) -> Option<Breakpoint> {
+        let breakpoint = self.words.breakpoint(mark?)?;
+        let is_due = self.passed_over == 0;
         self.passed_over = self.passed_over.saturating_sub(1);
-        due
+        is_due.then_some(breakpoint)
     }
 }

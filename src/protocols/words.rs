@@ -18,7 +18,7 @@ use crate::model::{
 use crate::observe::warning::Warnings;
 use crate::text::words;
 use browser::push_browser_state;
-pub(crate) use parts::{Parts, end_text, write_breakpoint, write_data};
+pub(crate) use parts::{Parts, end_text, write_data};
 
 /// What the words of one request have in common.
 #[derive(Clone, Copy)]
@@ -405,16 +405,6 @@ pub(crate) fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
             "Answer with one JSON object that matches this JSON Schema, and nothing else:\n",
         );
         escape_compact(out, schema);
-    }
-}
-
-/// Whether the client wants the prompt cached up to here.
-pub(crate) fn is_cached(item: &UserPart<'_>) -> bool {
-    match item {
-        UserPart::Block(Block::Text(text)) => text.cached,
-        UserPart::Block(Block::Image(image)) => image.cached,
-        UserPart::Block(Block::Document(document)) => document.cached,
-        _ => false,
     }
 }
 

@@ -97,6 +97,7 @@ pub(super) fn function<'a>(
             Function::custom(&mut definition, name, rules)
         }
     };
+    function.cached = definition.cached;
     let mut state = Availability::first(definition.defer_loading, added);
     if uncallable {
         left_out(warnings, body, at, "allowed_callers")?;

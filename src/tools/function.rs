@@ -10,6 +10,7 @@ use crate::dialect::schema::mended::plain_of;
 use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
 use crate::json_schema::Found;
+use crate::model::CacheMark;
 use crate::model::tool::ToolDefinition;
 use crate::text::words;
 
@@ -34,6 +35,8 @@ pub(super) struct Function<'a> {
     found: Found,
     /// `function.strict`
     pub(super) strict: bool,
+    /// `cache_control`
+    pub(super) cached: Option<CacheMark>,
     /// A guard leaves it out of this request. Calls in the history keep its name and schema.
     pub(super) withheld: bool,
     description: Str<'a>,
@@ -155,6 +158,7 @@ impl<'a> Function<'a> {
         json: &mut Writer<'_>,
         dialect: ToolSchema,
         empty_description: bool,
+        cached: Option<CacheMark>,
     ) {
         json.begin_object().kind("function");
         json.key("function").begin_object();
@@ -167,7 +171,11 @@ impl<'a> Function<'a> {
                 json.key("strict").bool(true);
             }
         }
-        json.end_object().end_object();
+        json.end_object();
+        if let Some(cached) = cached {
+            cached.write(json);
+        }
+        json.end_object();
     }
 
     /// Writes the element of `tools` as Responses has it. There a schema is strict unless it is said that it is not.

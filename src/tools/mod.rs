@@ -29,6 +29,7 @@ pub(crate) use crate::dialect::schema::write_output_schema;
 use crate::dialect::profile::{Profile, ToolSchema};
 use crate::error::Error;
 use crate::json::Writer;
+use crate::model::CacheMark;
 use crate::model::request_context;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
 use crate::observe::warning::Warnings;
@@ -57,6 +58,14 @@ pub(crate) struct ToolSet<'a> {
     dialect: ToolSchema,
     empty_description: bool,
     names: names::Rules,
+}
+
+/// A mark of the client's on a tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToolMark {
+    /// The tool's place among those that are sent.
+    at: usize,
+    pub(crate) cached: CacheMark,
 }
 
 /// What a request says about tools.
@@ -251,14 +260,25 @@ impl<'a> ToolSet<'a> {
         self.sent().next().is_none()
     }
 
-    /// Writes the members of the request that are about tools, if any.
-    pub(crate) fn write(&self, json: &mut Writer<'_>) {
+    /// The client's last mark on a tool: all tools before it are cached with it.
+    #[must_use]
+    pub(crate) fn mark(&self) -> Option<ToolMark> {
+        let mark = |(at, function): (usize, &Function<'a>)| {
+            function.cached.map(|cached| ToolMark { at, cached })
+        };
+        self.sent().enumerate().filter_map(mark).last()
+    }
+
+    /// Writes the members of the request that are about tools, if any. `mark`: [`ToolSet::mark`], if the upstream takes
+    /// it.
+    pub(crate) fn write(&self, json: &mut Writer<'_>, mark: Option<ToolMark>) {
         // Servers refuse an empty list, and the other fields without tools.
         if !self.is_empty() {
             json.key("tools").begin_array();
-            for function in self.sent() {
+            for (at, function) in self.sent().enumerate() {
                 json.make_room();
-                function.write(json, self.dialect, self.empty_description);
+                let cached = mark.filter(|mark| mark.at == at).map(|mark| mark.cached);
+                function.write(json, self.dialect, self.empty_description, cached);
             }
             json.end_array();
             self.choice.write(json);

@@ -85,7 +85,7 @@ impl Given {
             let mut out = Vec::new();
             let mut json = Writer::new(&mut out);
             json.begin_object();
-            set.write(&mut json);
+            set.write(&mut json, None);
             json.end_object();
             Got {
                 body: serde_json::from_slice(&out).unwrap(),

@@ -21,12 +21,32 @@ pub fn thinking_block(case: &Case<'_>) -> Verdict {
 }
 
 pub fn cache_mark(case: &Case<'_>) -> Verdict {
-    let way = Way::overrides("openai-chat", json!({"cache_breakpoints": true}));
+    let way =
+        Way::overrides("openai-chat", json!({"cache_breakpoints": "prompt_cache_breakpoint"}));
     let sent = run(case.request, &way);
     let text = at(&sent, "/messages").to_string();
     need(text.contains("\"prompt_cache_breakpoint\":{\"mode\":\"explicit\"}"), "a mark", &sent)?;
     let plain = run(case.request, &Way::default());
     need(!at(&plain, "").to_string().contains("cache"), "no mark unless it is asked for", &plain)?;
+    no_loss(&plain)
+}
+
+/// A mark, or a part of it, that only upstreams get that read `cache_control` itself.
+pub fn cache_control(case: &Case<'_>) -> Verdict {
+    let sent = run(case.request, &Way::profile("openrouter"));
+    let body = at(&sent, "").to_string();
+    need(body.contains("\"cache_control\":{"), "a mark", &sent)?;
+    if case.field == "ttl" {
+        need(body.contains(&format!("\"ttl\":{}", case.value)), "its time", &sent)?;
+    }
+    for way in [
+        Way::default(),
+        Way::overrides("openai-chat", json!({"cache_breakpoints": "prompt_cache_breakpoint"})),
+    ] {
+        let other = run(case.request, &way);
+        need(!at(&other, "").to_string().contains("cache_control"), "no mark for others", &other)?;
+    }
+    let plain = run(case.request, &Way::default());
     no_loss(&plain)
 }
 

@@ -3,7 +3,9 @@
 
 use serde_json::{Value, json};
 
-use crate::blocks::{block, browser_state, cache_mark, server_history, thinking_block};
+use crate::blocks::{
+    block, browser_state, cache_control, cache_mark, server_history, thinking_block,
+};
 use crate::spec::{Field, MARK, NUMBER};
 use crate::support::drive;
 use crate::tools::{
@@ -247,6 +249,9 @@ pub fn mapped(case: &Case<'_>) -> Verdict {
     }
     if case.facts.to == "prompt_cache_breakpoint" {
         return cache_mark(case);
+    }
+    if case.facts.to == "cache_control" {
+        return cache_control(case);
     }
     match case.name {
         "MessageCreateParamsNonStreaming" | "MessageCreateParamsStreaming" => top_level(case),

@@ -14,6 +14,7 @@ mod control;
 mod counted;
 mod files;
 mod joined;
+mod marks;
 mod messages;
 mod neighbours;
 mod pairing;

@@ -235,50 +235,6 @@ fn blocks_that_are_not_known_are_refused_where_the_user_would_lose_something() {
 }
 
 #[test]
-fn breakpoints_are_the_last_four() {
-    let cached =
-        |name: &str| json!({"type": "text", "text": name, "cache_control": {"type": "ephemeral"}});
-    let request = json!({
-        "system": [cached("s")],
-        "messages": [user(json!([cached("a"), text("b")])), assistant("x"), user(json!([cached("c"), cached("d"), cached("e")]))],
-    });
-    let body = sent_to("default", json!({"cache_breakpoints": true}), request.clone());
-    assert_eq!(body.to_string().matches("prompt_cache_breakpoint").count(), 4);
-    assert_eq!(body["messages"][0]["content"], json!([text("s")]));
-    assert!(!sent(request).to_string().contains("cache"));
-}
-
-#[test]
-fn what_nobody_wants_cached_gets_no_breakpoint() {
-    let history = json!([user(json!([result("toolu_9", "r"), text("b")]))]);
-    let breakpoints = json!({"cache_breakpoints": true});
-    assert_eq!(messages_to(breakpoints, history.clone()), messages(history));
-}
-
-#[test]
-fn a_mark_on_a_result_goes_up_where_results_can_be_parts() {
-    let mark = json!({"type": "ephemeral"});
-    let marked = |content: Value| {
-        let mut result = result("toolu_1", content);
-        result["cache_control"] = mark.clone();
-        json!([user("q"), assistant(json!([call("toolu_1")])), user(json!([result]))])
-    };
-    let with = |parts: &str| json!({"cache_breakpoints": true, "tool_content_parts": parts});
-    let part =
-        json!([{"type": "text", "text": "r", "prompt_cache_breakpoint": {"mode": "explicit"}}]);
-    let in_text = json!([{"type": "text", "text": "r", "cache_control": mark}]);
-    for content in [json!("r"), json!([text("r")]), in_text] {
-        for parts in ["text", "images"] {
-            let sent = messages_to(with(parts), marked(content.clone()));
-            assert_eq!(sent[2]["content"], part, "{content}");
-        }
-        assert_eq!(messages_to(with("no"), marked(content))[2]["content"], "r");
-    }
-    // Nothing to mark.
-    assert_eq!(messages_to(with("text"), marked(json!("")))[2]["content"], "");
-}
-
-#[test]
 fn a_prefill_is_sent_or_refused() {
     let request = json!({"messages": [user("q"), assistant("The answer is")]});
     assert_eq!(warned(request.clone()), "prefill");

@@ -70,8 +70,9 @@ fn presets() -> impl Strategy<Value = Config> {
         json!({"single_tool_call": true, "alternating_roles": true}),
         json!({"mid_system": "in_place", "system_role": "user"}),
         json!({"mid_system": "merge_to_top", "text_after_tool_results": "merge_into_last_tool"}),
-        json!({"foreign_thinking": "forward", "server_history": "drop", "cache_breakpoints": true}),
+        json!({"foreign_thinking": "forward", "server_history": "drop", "cache_breakpoints": "prompt_cache_breakpoint"}),
         json!({"tool_content_parts": "images", "empty_assistant_content": "absent"}),
+        json!({"tool_content_parts": "text", "cache_breakpoints": "cache_control"}),
     ]);
     (profile, overrides).prop_map(|(profile, overrides)| config(profile, overrides, json!({})))
 }

@@ -14,7 +14,11 @@ fn system_blocks_are_joined_with_a_blank_line() {
     assert_eq!(sent(request.clone())["messages"][0]["content"], "A\n\nB");
     let kept = sent_to("default", json!({"strip_billing_header": false}), request.clone());
     assert!(kept["messages"][0]["content"].as_str().unwrap().starts_with("x-anthropic"));
-    let parts = sent_to("default", json!({"cache_breakpoints": true}), request.clone());
+    let parts = sent_to(
+        "default",
+        json!({"cache_breakpoints": "prompt_cache_breakpoint"}),
+        request.clone(),
+    );
     assert_eq!(
         parts["messages"][0]["content"],
         json!([
@@ -166,7 +170,7 @@ fn what_was_sent_is_sent_again_whatever_system_messages_follow() {
     for overrides in [
         json!({}),
         json!({"single_tool_call": true, "alternating_roles": true}),
-        json!({"tool_content_parts": "images", "cache_breakpoints": true}),
+        json!({"tool_content_parts": "images", "cache_breakpoints": "prompt_cache_breakpoint"}),
         json!({"text_after_tool_results": "merge_into_last_tool"}),
     ] {
         let mut before = Vec::new();

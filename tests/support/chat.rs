@@ -152,7 +152,7 @@ fn tools(body: &Value, rules: Rules) -> Result<BTreeSet<String>, String> {
         if tool["type"] != "function" {
             return complain("not a function");
         }
-        known(tool, &["type", "function"])?;
+        known(tool, &["type", "function", "cache_control"])?;
         known(function, &["name", "description", "parameters", "strict"])?;
         let Some(name) =
             function["name"].as_str().filter(|name| is_name(name, rules.name_chars_max))
@@ -290,7 +290,7 @@ fn texts_or_parts(content: &Value, kinds: &[&str]) -> Result<(), String> {
         let kind = part["type"].as_str().unwrap_or_default();
         let good = match kind {
             "text" => {
-                known(part, &["type", "text", "prompt_cache_breakpoint"])?;
+                known(part, &["type", "text", "prompt_cache_breakpoint", "cache_control"])?;
                 part["text"].as_str().is_some_and(|text| !text.is_empty())
             }
             "image_url" => {

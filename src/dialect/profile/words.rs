@@ -105,6 +105,16 @@ word_enum! {
         /// None: an image becomes a text that says so.
         None = "none",
     }
+    /// See [`super::Profile::cache_breakpoints`].
+    CacheBreakpoints {
+        /// Nothing.
+        None = "none",
+        /// `prompt_cache_breakpoint` (newer OpenAI models)
+        PromptCacheBreakpoint = "prompt_cache_breakpoint",
+        /// `cache_control` itself, on texts and on the last tool that has one, in Chat Completions (OpenRouter,
+        /// LiteLLM, and gateways for Claude and Gemini)
+        CacheControl = "cache_control",
+    }
     /// See [`super::Profile::mid_system`].
     MidSystem {
         /// At the end of the last tool result before it where nobody else speaks in that turn, since many templates

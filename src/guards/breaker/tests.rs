@@ -12,7 +12,7 @@ const IDS: [&str; 3] = ["toolu_a", "toolu_b", "toolu_c"];
 const SLEEPS: &str = r#"{"command":"sleep 1"}"#;
 
 fn text(words: &'static str) -> Block<'static> {
-    Block::Text(Text { text: Str::plain(words), cached: false, cited: false })
+    Block::Text(Text { text: Str::plain(words), cached: None, cited: false })
 }
 
 /// One call each, by name and input, and what became of it.

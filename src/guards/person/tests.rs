@@ -5,14 +5,14 @@ use crate::model::{Text, ToolUse};
 
 fn text(text: &'static str) -> UserPart<'static> {
     let text = Str::plain(text);
-    UserPart::Block(Block::Text(Text { text, cached: false, cited: false }))
+    UserPart::Block(Block::Text(Text { text, cached: None, cited: false }))
 }
 
 /// The inside of a JSON string.
 fn escaped(raw: &'static str) -> UserPart<'static> {
     let quoted = Box::leak(format!("\"{raw}\"").into_boxed_str());
     let text = json::Reader::new(quoted, 1).string().unwrap();
-    UserPart::Block(Block::Text(Text { text, cached: false, cited: false }))
+    UserPart::Block(Block::Text(Text { text, cached: None, cited: false }))
 }
 
 fn result() -> ToolResult<'static> {

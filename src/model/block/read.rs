@@ -49,7 +49,7 @@ impl<'a> Source<'a, '_> {
                 if place == BlockParent::Message && text.is_empty() {
                     return Ok(Vec::new());
                 }
-                Ok(vec![Block::Text(Text { text, cached: false, cited: false })])
+                Ok(vec![Block::Text(Text { text, cached: None, cited: false })])
             }
             ValueKind::Array => {
                 let mut blocks = Vec::new();
@@ -109,7 +109,7 @@ impl<'a> Source<'a, '_> {
 
     fn text(&mut self) -> Read<Block<'a>> {
         let (mut text, mut cited) = (None, false);
-        let mut cached = false;
+        let mut cached = None;
         self.tagged(|source, key| match key {
             "text" => source.string(&mut text),
             "citations" => {
@@ -124,7 +124,7 @@ impl<'a> Source<'a, '_> {
 
     fn image(&mut self, at: usize) -> Read<Block<'a>> {
         let mut image = None;
-        let mut cached = false;
+        let mut cached = None;
         self.tagged(|source, key| match key {
             "source" => {
                 image = Some(source.image_source()?);
@@ -169,7 +169,7 @@ impl<'a> Source<'a, '_> {
 
     fn document(&mut self, at: usize) -> Read<Block<'a>> {
         let (mut document, mut title, mut context) = (None, None, None);
-        let mut cached = false;
+        let mut cached = None;
         self.tagged(|source, key| match key {
             "source" => {
                 document = Some(source.document_source()?);
@@ -220,7 +220,7 @@ impl<'a> Source<'a, '_> {
             "title" => source.string(&mut title),
             "content" => source.content_into(&mut content, BlockParent::SearchResult),
             "citations" => source.ignore(ValueKind::Object),
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         Ok(Block::SearchResult(Box::new(SearchResult {
             source: required(found_at, "source")?,
@@ -233,7 +233,7 @@ impl<'a> Source<'a, '_> {
         let mut name = None;
         self.tagged(|source, key| match key {
             "tool_name" => source.string(&mut name),
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         Ok(Block::ToolReference(required(name, "tool_name")?))
     }
@@ -244,7 +244,7 @@ impl<'a> Source<'a, '_> {
             match key {
                 "tabs" => tabs = source.raw_of(ValueKind::Array)?,
                 "state_changes" => changes = source.raw_of(ValueKind::Array)?,
-                _ => return source.cacheable(key, &mut false),
+                _ => return source.cacheable(key, &mut None),
             }
             Ok(true)
         })?;
@@ -263,7 +263,7 @@ impl<'a> Source<'a, '_> {
                 Ok(true)
             }
             "caller" => source.ignore(ValueKind::Object),
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         let (id, name) = (required(id, "id")?, required(name, "name")?);
         if input.is_none() && !self.warnings.strict() {
@@ -277,7 +277,7 @@ impl<'a> Source<'a, '_> {
     fn tool_result(&mut self, at: usize) -> Read<Block<'a>> {
         self.count(Many::Results, at)?;
         let (mut id, mut content, mut is_error) = (None, None, false);
-        let mut cached = false;
+        let mut cached = None;
         self.tagged(|source, key| match key {
             "toolset_name" => source.ignore(ValueKind::String),
             "tool_use_id" => source.string(&mut id),
@@ -288,7 +288,7 @@ impl<'a> Source<'a, '_> {
         let mut content = content.unwrap_or_default();
         // The prompt ends with the last block either way.
         if let Some(Block::Text(last)) = content.last_mut() {
-            last.cached |= cached;
+            last.cached = cached.or(last.cached);
         }
         let id = required(id, "tool_use_id")?;
         Ok(Block::ToolResult(Box::new(ToolResult { id, content, is_error, cleared: false })))
@@ -317,7 +317,7 @@ impl<'a> Source<'a, '_> {
             "name" => source.string(&mut name),
             "input" => source.raw(&mut input),
             "caller" => source.ignore(ValueKind::Object),
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         Ok(Block::ServerToolUse { name: required(name, "name")?, input })
     }
@@ -329,7 +329,7 @@ impl<'a> Source<'a, '_> {
             "content" => source.raw(&mut content),
             "is_error" => source.bool(&mut is_error),
             "caller" => source.ignore(ValueKind::Object),
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         let tool_search = tag == "tool_search_tool_result";
         Ok(Block::ServerToolResult { content, tool_search, is_error })
@@ -350,7 +350,7 @@ impl<'a> Source<'a, '_> {
                 })?;
                 Ok(true)
             }
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         Ok(Block::Compaction { content, changes })
     }
@@ -367,7 +367,7 @@ impl<'a> Source<'a, '_> {
                 change = Some(ToolChange::read(source, addition)?);
                 Ok(true)
             }
-            _ => source.cacheable(key, &mut false),
+            _ => source.cacheable(key, &mut None),
         })?;
         Ok(Block::ToolChange(Box::new(required(change, "tool")?)))
     }

@@ -1,10 +1,12 @@
 //! Parts of a message: texts, images and files, in the order in which they stand.
 
 use super::{DOCUMENT_END, SystemPrompt, Words, push, push_document_start, push_failure};
+use crate::dialect::profile::CacheBreakpoints;
 use crate::error::Error;
 use crate::json::{Str, Writer, escape};
 use crate::model::turn::UserPart;
-use crate::model::{Block, Document, DocumentSource, ToolResult};
+use crate::model::{Block, CacheMark, Document, DocumentSource, ToolResult};
+use crate::protocols::breakpoints::Breakpoint;
 
 /// How a protocol writes parts.
 pub(crate) struct Parts {
@@ -12,12 +14,60 @@ pub(crate) struct Parts {
     pub(crate) text: &'static str,
     /// Whether there is a place for the address of a file.
     pub(crate) file_urls: bool,
+    /// Whether a text has a place for `cache_control`.
+    pub(crate) cache_control: bool,
     /// Writes an image or a file, and a cache breakpoint behind it if one is due.
     pub(crate) attachment:
-        fn(Words<'_, '_>, &mut Writer<'_>, &Block<'_>, bool) -> Result<(), Error>,
+        fn(Words<'_, '_>, &mut Writer<'_>, &Block<'_>, Option<Breakpoint>) -> Result<(), Error>,
 }
 
 impl Words<'_, '_> {
+    /// Which cache breakpoints are written.
+    fn breakpoints(&self) -> CacheBreakpoints {
+        match self.profile.cache_breakpoints {
+            CacheBreakpoints::CacheControl if !self.parts.cache_control => CacheBreakpoints::None,
+            breakpoints => breakpoints,
+        }
+    }
+
+    /// Whether `cache_control` is written.
+    pub(crate) fn takes_cache_control(&self) -> bool {
+        self.breakpoints() == CacheBreakpoints::CacheControl
+    }
+
+    /// Whether any cache breakpoints are written.
+    pub(crate) fn has_breakpoints(&self) -> bool {
+        self.breakpoints() != CacheBreakpoints::None
+    }
+
+    /// A mark of the client's as the upstream takes it.
+    pub(crate) fn breakpoint(&self, mark: CacheMark) -> Option<Breakpoint> {
+        match self.breakpoints() {
+            CacheBreakpoints::None => None,
+            CacheBreakpoints::PromptCacheBreakpoint => Some(Breakpoint::PromptCacheBreakpoint),
+            CacheBreakpoints::CacheControl => Some(Breakpoint::CacheControl(mark)),
+        }
+    }
+
+    /// The client's mark on an item, if it is written there. Only texts have a place for `cache_control`.
+    pub(crate) fn mark_on(&self, item: &UserPart<'_>) -> Option<CacheMark> {
+        let UserPart::Block(block) = item else { return None };
+        let (mark, ends_in_text) = match block {
+            Block::Text(text) => (text.cached, true),
+            Block::Image(image) => (image.cached, self.is_block_text(block)),
+            Block::Document(document) => {
+                let is_content = matches!(document.source, DocumentSource::Content(_));
+                (document.cached, is_content || self.is_block_text(block))
+            }
+            _ => return None,
+        };
+        match self.breakpoints() {
+            CacheBreakpoints::None => None,
+            CacheBreakpoints::PromptCacheBreakpoint => mark,
+            CacheBreakpoints::CacheControl => mark.filter(|_| ends_in_text),
+        }
+    }
+
     /// Opens a text part; the text follows as the inside of a JSON string.
     pub(crate) fn begin_text(&self, json: &mut Writer<'_>) {
         json.begin_object().kind(self.parts.text);
@@ -28,7 +78,7 @@ impl Words<'_, '_> {
         &self,
         json: &mut Writer<'_>,
         block: &Block<'_>,
-        breakpoint: bool,
+        breakpoint: Option<Breakpoint>,
     ) -> Result<(), Error> {
         (self.parts.attachment)(*self, json, block, breakpoint)
     }
@@ -39,7 +89,7 @@ impl Words<'_, '_> {
         json: &mut Writer<'_>,
         document: &Document<'_>,
         blocks: &[Block<'_>],
-        breakpoint: bool,
+        breakpoint: Option<Breakpoint>,
     ) -> Result<(), Error> {
         // Where the last text began; between two images there may be none.
         let mut before = json.out().len();
@@ -56,9 +106,9 @@ impl Words<'_, '_> {
             } else {
                 match json.out().len() == from {
                     true => json.out().truncate(before),
-                    false => end_text(json, false),
+                    false => end_text(json, None),
                 }
-                self.write_attachment(json, block, false)?;
+                self.write_attachment(json, block, None)?;
                 before = json.out().len();
                 self.begin_text(json);
                 from = json.out().len();
@@ -76,7 +126,7 @@ impl Words<'_, '_> {
         json: &mut Writer<'_>,
         item: &UserPart<'_>,
         system: &SystemPrompt<'_>,
-        breakpoint: bool,
+        breakpoint: Option<Breakpoint>,
     ) -> Result<(), Error> {
         if let UserPart::Block(block) = item
             && !self.is_block_text(block)
@@ -97,7 +147,7 @@ impl Words<'_, '_> {
             _ => None,
         };
         for block in result.iter().flat_map(|result| self.attachments(&result.content)) {
-            self.write_attachment(json, block, false)?;
+            self.write_attachment(json, block, None)?;
         }
         Ok(())
     }
@@ -113,8 +163,8 @@ impl Words<'_, '_> {
                 let what = if matches!(block, Block::Image(_)) { "Image" } else { "Document" };
                 self.begin_text(json);
                 escape(json.out(), &format!("{what} from tool result {id}:"));
-                end_text(json, false);
-                self.write_attachment(json, block, false)?;
+                end_text(json, None);
+                self.write_attachment(json, block, None)?;
             }
         }
         Ok(())
@@ -128,29 +178,30 @@ impl Words<'_, '_> {
         (result, attached): (&ToolResult<'_>, &[&Block<'_>]),
         words: &[UserPart<'_>],
         system: &SystemPrompt<'_>,
-        (waits, breakpoint): (bool, bool),
+        (waits, breakpoint): (bool, Option<Breakpoint>),
     ) -> Result<(), Error> {
-        let in_parts = if attached.is_empty() { breakpoint } else { !waits };
+        let in_parts = breakpoint.is_some() || !(attached.is_empty() || waits);
+        let empty = match attached.first() {
+            Some(Block::Image(_)) if waits => "[image attached below]",
+            Some(_) if waits => "[document attached below]",
+            None if !in_parts => self.profile.empty_tool_content.as_str(),
+            _ => "",
+        };
         if !in_parts {
-            let empty = match attached.first() {
-                Some(Block::Image(_)) => "[image attached below]",
-                Some(_) => "[document attached below]",
-                None => self.profile.empty_tool_content.as_str(),
-            };
             return json.string(|out| self.push_result(out, result, empty, words, system));
         }
         json.begin_array();
         let before = json.out().len();
         self.begin_text(json);
         let start = json.out().len();
-        self.push_result(json.out(), result, "", words, system)?;
+        self.push_result(json.out(), result, empty, words, system)?;
         if json.out().len() > start {
             end_text(json, breakpoint);
         } else {
             json.out().truncate(before);
         }
-        for block in attached {
-            self.write_attachment(json, block, false)?;
+        for block in attached.iter().filter(|_| !waits) {
+            self.write_attachment(json, block, None)?;
         }
         json.end_array();
         Ok(())
@@ -182,18 +233,12 @@ impl Words<'_, '_> {
 }
 
 /// Closes a text part.
-pub(crate) fn end_text(json: &mut Writer<'_>, breakpoint: bool) {
+pub(crate) fn end_text(json: &mut Writer<'_>, breakpoint: Option<Breakpoint>) {
     json.out().push(b'"');
-    write_breakpoint(json, breakpoint);
-    json.end_object();
-}
-
-/// Writes a cache breakpoint into the part that is open.
-pub(crate) fn write_breakpoint(json: &mut Writer<'_>, due: bool) {
-    if due {
-        json.key("prompt_cache_breakpoint").begin_object();
-        json.key("mode").text("explicit").end_object();
+    if let Some(breakpoint) = breakpoint {
+        breakpoint.write(json);
     }
+    json.end_object();
 }
 
 /// Writes an image or a file as a `data:` URL.

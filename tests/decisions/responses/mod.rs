@@ -13,7 +13,7 @@ use crate::{Run, Way, warnings_of};
 
 /// The profile that understands most.
 fn way() -> Way {
-    Way::overrides("openai", serde_json::json!({"cache_breakpoints": true}))
+    Way::overrides("openai", serde_json::json!({"cache_breakpoints": "prompt_cache_breakpoint"}))
 }
 
 /// Sends a request to an upstream that speaks Responses. Whatever is sent on must be a valid request.

@@ -34,7 +34,12 @@ fn every_field_of_a_request_has_its_decided_fate_in_responses() {
             if (&found.0, &found.1) != (fates, places) {
                 return Err(format!("decided {fates:?}, {places:?}, but it is {found:?}"));
             }
-            let chat = || Way::overrides("openai-chat", json!({"cache_breakpoints": true}));
+            let chat = || {
+                Way::overrides(
+                    "openai-chat",
+                    json!({"cache_breakpoints": "prompt_cache_breakpoint"}),
+                )
+            };
             let in_chat = observe(walk, (crate::run, chat), sent)?.0;
             match in_chat == *fates || !note.is_empty() {
                 true => Ok(()),

@@ -115,7 +115,7 @@ fn is_of(spec: &Spec, name: &str, value: &Value) -> bool {
 fn ways() -> Vec<Way> {
     let flags = [
         json!({}),
-        json!({"cache_breakpoints": true, "system_field": "developer"}),
+        json!({"cache_breakpoints": "prompt_cache_breakpoint", "system_field": "developer"}),
         json!({"response_format": "json_object", "obfuscation": false, "message_phase": true}),
         json!({"user_id": "user", "tool_output_parts": "text", "reasoning_summary": "detailed"}),
         json!({"reasoning_summary": "concise", "sampling": true}),

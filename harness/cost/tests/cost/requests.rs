@@ -43,7 +43,7 @@ const CONFIGS: &[(&str, &str)] = &[
     (
         "OpenAI",
         r#"{"upstreams":{"u":{"url":"http://u","profile":"openai-chat","profile_overrides":{"max_tools":0,
-            "cache_breakpoints":true,"mid_system":"merge_to_top","tool_schema":"llama.cpp"}}}}"#,
+            "cache_breakpoints":"prompt_cache_breakpoint","mid_system":"merge_to_top","tool_schema":"llama.cpp"}}}}"#,
     ),
     ("Ollama", r#"{"upstreams":{"u":{"url":"http://u","profile":"ollama"}}}"#),
     ("strict", r#"{"strict":true,"upstreams":{"u":{"url":"http://u"}}}"#),

@@ -93,7 +93,7 @@ impl<'a> MessageWriter<'_, 'a> {
             let start = json.out().len();
             self.push_assistant_text(json.out(), blocks)?;
             if json.out().len() > start {
-                end_text(json, false);
+                end_text(json, None);
             } else {
                 json.out().truncate(from);
             }

@@ -18,7 +18,7 @@ use crate::observe::warning::Warnings;
 use crate::protocols::breakpoints::Breakpoints;
 use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, push_system};
 use crate::text::names::Names;
-use crate::tools::ToolSet;
+use crate::tools::{ToolMark, ToolSet};
 
 /// Writes the messages of one request.
 pub(crate) struct MessageWriter<'r, 'a> {
@@ -29,7 +29,7 @@ pub(crate) struct MessageWriter<'r, 'a> {
     pub(crate) called: Names<'a, String>,
     pub(crate) warnings: &'r mut Warnings,
     pub(crate) system: SystemPrompt<'a>,
-    pub(super) breakpoints: Breakpoints,
+    pub(super) breakpoints: Breakpoints<'r, 'a>,
     /// Whether the last turn is being written.
     pub(crate) is_last: bool,
     /// Results whose images wait for the user message, and their ids.
@@ -44,6 +44,8 @@ pub(crate) struct Written {
     pub(crate) reasoning_bytes: usize,
     /// Whether there are messages of the assistant with calls, and no text for their content.
     pub(crate) silent_calls: bool,
+    /// The mark on the tools, if it is to be written.
+    pub(crate) tool_mark: Option<ToolMark>,
 }
 
 impl<'r, 'a> MessageWriter<'r, 'a> {
@@ -55,7 +57,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     ) -> Self {
         let ids = Outgoing::new(words.profile.id_style, words.profile.max_id_length);
         let in_results = words.profile.tool_content_parts != ToolContentParts::No;
-        let breakpoints = Breakpoints::new(words.profile, in_results);
+        let breakpoints = Breakpoints::new(words, in_results);
         let (called, is_last, attached) = (Names::default(), false, Vec::new());
         Self {
             words,
@@ -80,8 +82,11 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         mut turns: Vec<Turn<'a>>,
         json: &mut Writer<'_>,
     ) -> Result<Written, Error> {
-        let system = self.system.texts.iter().filter(|text| text.cached).count();
-        self.breakpoints.count(&turns, system);
+        let system = self.system.texts.iter().filter(|text| text.cached.is_some()).count();
+        let on_tools = self.tools.mark().filter(|_| self.words.takes_cache_control());
+        self.breakpoints.count(&turns, system.saturating_add(on_tools.iter().count()));
+        self.written.tool_mark =
+            on_tools.filter(|mark| self.breakpoints.due(Some(mark.cached)).is_some());
         json.begin_array();
         let role = match self.profile().system_role {
             SystemRole::System => "system",
@@ -134,21 +139,21 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
     }
 
     fn system_content(&mut self, json: &mut Writer<'_>) {
-        let cached = self.system.texts.iter().any(|text| text.cached);
-        if !(cached && self.profile().cache_breakpoints) {
+        let cached = self.system.texts.iter().any(|text| text.cached.is_some());
+        if !(cached && self.words.has_breakpoints()) {
             return json.string(|out| push_system(out, &self.system));
         }
         json.begin_array();
         for text in std::mem::take(&mut self.system.texts) {
             self.words.begin_text(json);
             push(json.out(), text.text);
-            let due = self.breakpoints.is_due(text.cached);
+            let due = self.breakpoints.due(text.cached);
             end_text(json, due);
         }
         if self.system.schema.is_some() {
             self.words.begin_text(json);
             push_system(json.out(), &self.system);
-            end_text(json, false);
+            end_text(json, None);
         }
         json.end_array();
     }

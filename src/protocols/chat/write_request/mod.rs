@@ -52,7 +52,7 @@ fn translate(
     let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);
     context.refusable.silent_calls = written.silent_calls;
     context.input_tokens = context.input_tokens.saturating_add(more);
-    tools.write(&mut json);
+    tools.write(&mut json, written.tool_mark);
     if continues {
         json.key("continue_final_message").bool(true).key("add_generation_prompt").bool(false);
     }

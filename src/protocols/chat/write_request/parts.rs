@@ -3,16 +3,18 @@
 use crate::error::Error;
 use crate::json::{Str, Writer};
 use crate::model::{Block, DocumentSource, ImageSource};
-use crate::protocols::words::{Parts, Words, write_breakpoint, write_data};
+use crate::protocols::breakpoints::Breakpoint;
+use crate::protocols::words::{Parts, Words, write_data};
 
 /// The parts of Chat Completions.
-pub(super) static PARTS: Parts = Parts { text: "text", file_urls: false, attachment };
+pub(super) static PARTS: Parts =
+    Parts { text: "text", file_urls: false, cache_control: true, attachment };
 
 fn attachment(
     words: Words<'_, '_>,
     json: &mut Writer<'_>,
     block: &Block<'_>,
-    breakpoint: bool,
+    breakpoint: Option<Breakpoint>,
 ) -> Result<(), Error> {
     match block {
         Block::Image(image) => {
@@ -49,7 +51,9 @@ fn attachment(
         _ => return Ok(()),
     }
     json.end_object();
-    write_breakpoint(json, breakpoint);
+    if let Some(breakpoint) = breakpoint {
+        breakpoint.write(json);
+    }
     json.end_object();
     Ok(())
 }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::json::Writer;
 use crate::model::turn::{User, UserPart};
 use crate::model::{Block, ToolResult};
-use crate::protocols::words::{end_text, is_cached};
+use crate::protocols::words::end_text;
 
 /// The words of the assistant between results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
@@ -73,7 +73,7 @@ impl<'a> MessageWriter<'_, 'a> {
             json.key("name").text(name);
         }
         json.key("tool_call_id").text(id).key("content");
-        let due = self.breakpoints.is_due_in(&result, words);
+        let due = self.breakpoints.due_in(&result, words);
         self.words.write_result(json, (&result, &attached), words, &self.system, (waits, due))?;
         json.end_object();
         if let Some(id) = waiting {
@@ -100,9 +100,8 @@ impl<'a> MessageWriter<'_, 'a> {
             || self.profile().alternating_roles
             || self.profile().joined_texts
             || matches!(first, UserPart::SystemPrompt);
-        let is_plain = |item: &UserPart<'_>| {
-            self.words.is_text(item) && !(self.profile().cache_breakpoints && is_cached(item))
-        };
+        let is_plain =
+            |item: &UserPart<'_>| self.words.is_text(item) && self.words.mark_on(item).is_none();
         begin_user(json);
         if joined && attached.is_empty() && items.iter().all(is_plain) {
             json.string(|out| self.words.push_items(out, &items, &self.system))?;
@@ -113,12 +112,12 @@ impl<'a> MessageWriter<'_, 'a> {
             let runs: Vec<_> = items.chunk_by(|one, next| joins(one) && joins(next)).collect();
             for run in runs {
                 if let [item] = run {
-                    let due = self.breakpoints.is_due(is_cached(item));
+                    let due = self.breakpoints.due(self.words.mark_on(item));
                     self.words.write_item(json, item, &self.system, due)?;
                 } else {
                     self.words.begin_text(json);
                     self.words.push_items(json.out(), run, &self.system)?;
-                    end_text(json, false);
+                    end_text(json, None);
                 }
             }
             json.end_array();

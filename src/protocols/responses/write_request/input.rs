@@ -28,7 +28,7 @@ pub(super) struct InputWriter<'r, 'a> {
     pub(super) ids: Outgoing<'a>,
     pub(super) warnings: &'r mut Warnings,
     pub(super) system: SystemPrompt<'a>,
-    pub(super) breakpoints: Breakpoints,
+    pub(super) breakpoints: Breakpoints<'r, 'a>,
     /// Results whose images and files wait for the message of the user, and their ids.
     pub(super) attached: Vec<(String, ToolResult<'a>)>,
     /// Reasoning that has led to nothing yet. What never does is refused, and left out.
@@ -51,7 +51,7 @@ impl<'r, 'a> InputWriter<'r, 'a> {
             ids: Outgoing::new(words.profile.id_style, words.profile.max_id_length),
             warnings,
             system,
-            breakpoints: Breakpoints::new(words.profile, in_results),
+            breakpoints: Breakpoints::new(words, in_results),
             attached: Vec::new(),
             thoughts: Vec::new(),
             reasoning_bytes: 0,
@@ -68,7 +68,9 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         json: &mut Writer<'_>,
     ) -> Result<usize, Error> {
         let system = match self.profile().system_field {
-            SystemField::Developer => self.system.texts.iter().filter(|text| text.cached).count(),
+            SystemField::Developer => {
+                self.system.texts.iter().filter(|text| text.cached.is_some()).count()
+            }
             SystemField::Instructions => 0,
         };
         self.breakpoints.count(&turns, system);
@@ -90,7 +92,7 @@ impl<'r, 'a> InputWriter<'r, 'a> {
                     begin_message(json, "developer").begin_array();
                     self.words.begin_text(json);
                     push_joined(json.out(), texts);
-                    end_text(json, false);
+                    end_text(json, None);
                     json.end_array().end_object();
                 }
                 Turn::Assistant(blocks) => {
@@ -119,13 +121,13 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         for text in std::mem::take(&mut self.system.texts) {
             self.words.begin_text(json);
             push(json.out(), text.text);
-            let due = self.breakpoints.is_due(text.cached);
+            let due = self.breakpoints.due(text.cached);
             end_text(json, due);
         }
         if self.system.schema.is_some() {
             self.words.begin_text(json);
             push_system(json.out(), &self.system);
-            end_text(json, false);
+            end_text(json, None);
         }
         json.end_array().end_object();
     }

@@ -3,16 +3,18 @@
 use crate::error::Error;
 use crate::json::{Str, Writer};
 use crate::model::{Block, DocumentSource, ImageSource};
-use crate::protocols::words::{Parts, Words, end_text, push, write_breakpoint, write_data};
+use crate::protocols::breakpoints::Breakpoint;
+use crate::protocols::words::{Parts, Words, end_text, push, write_data};
 
 /// The parts of Responses.
-pub(super) static PARTS: Parts = Parts { text: "input_text", file_urls: true, attachment };
+pub(super) static PARTS: Parts =
+    Parts { text: "input_text", file_urls: true, cache_control: false, attachment };
 
 fn attachment(
     words: Words<'_, '_>,
     json: &mut Writer<'_>,
     block: &Block<'_>,
-    breakpoint: bool,
+    breakpoint: Option<Breakpoint>,
 ) -> Result<(), Error> {
     match block {
         Block::Image(image) => {
@@ -37,7 +39,7 @@ fn attachment(
             if let Some(context) = document.context.filter(|context| !context.is_blank()) {
                 words.begin_text(json);
                 push(json.out(), context);
-                end_text(json, false);
+                end_text(json, None);
             }
             json.begin_object().kind("input_file");
             match &document.source {
@@ -54,7 +56,9 @@ fn attachment(
         }
         _ => return Ok(()),
     }
-    write_breakpoint(json, breakpoint);
+    if let Some(breakpoint) = breakpoint {
+        breakpoint.write(json);
+    }
     json.end_object();
     Ok(())
 }

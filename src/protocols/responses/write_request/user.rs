@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::json::Writer;
 use crate::model::turn::{User, UserPart};
 use crate::model::{Block, ToolResult};
-use crate::protocols::words::{end_text, is_cached};
+use crate::protocols::words::end_text;
 
 impl<'a> InputWriter<'_, 'a> {
     pub(super) fn user(&mut self, user: User<'a>, json: &mut Writer<'_>) -> Result<(), Error> {
@@ -46,7 +46,7 @@ impl<'a> InputWriter<'_, 'a> {
         json.make_room();
         json.begin_object().kind("function_call_output");
         json.key("call_id").text(id).key("output");
-        let due = self.breakpoints.is_due_in(&result, words);
+        let due = self.breakpoints.due_in(&result, words);
         self.words.write_result(json, (&result, &attached), words, &self.system, (waits, due))?;
         json.end_object();
         if let Some(id) = waiting {
@@ -64,17 +64,16 @@ impl<'a> InputWriter<'_, 'a> {
         self.words.write_attached(json, &attached)?;
         let (words, profile) = (self.words, self.profile());
         let joins = |item: &UserPart<'_>| {
-            let is_marked = profile.cache_breakpoints && is_cached(item);
-            profile.joined_texts && words.is_text(item) && !is_marked
+            profile.joined_texts && words.is_text(item) && words.mark_on(item).is_none()
         };
         for run in items.chunk_by(|one, next| joins(one) && joins(next)) {
             if let [item] = run {
-                let due = self.breakpoints.is_due(is_cached(item));
+                let due = self.breakpoints.due(words.mark_on(item));
                 words.write_item(json, item, &self.system, due)?;
             } else {
                 words.begin_text(json);
                 words.push_items(json.out(), run, &self.system)?;
-                end_text(json, false);
+                end_text(json, None);
             }
         }
         json.end_array().end_object();
