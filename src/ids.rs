@@ -2,6 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
+/// Short enough to be copied without a mistake, and still one of 56 billion.
+const JUDGED_DIGITS: usize = 6;
+
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 /// Mints the ids of one exchange. The same seed gives the same ids on every host.
@@ -41,6 +44,15 @@ impl Ids {
     #[must_use]
     pub fn search(&self, position: u32) -> String {
         format!("srvtoolu_{}", self.digits(b's', position))
+    }
+
+    /// What a judge knows the call at this `position` by. Whoever makes the call cannot know it, and so cannot write a
+    /// verdict on it into the call.
+    #[must_use]
+    pub fn judged(&self, position: u32) -> String {
+        let mut id = self.digits(b'j', position);
+        id.truncate(JUDGED_DIGITS);
+        id
     }
 
     fn digits(&self, purpose: u8, position: u32) -> String {

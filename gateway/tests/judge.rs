@@ -11,7 +11,7 @@ mod rig;
 
 use rig::{
     Gateway, JUDGE, Upstream, client, judged, judged_messages, nobody, read, read_until, request,
-    send, soon, until, verdict,
+    send, soon, until,
 };
 use serde_json::json;
 
@@ -35,7 +35,7 @@ async fn a_stream_flows_and_pings_and_its_end_waits_for_the_judge() {
         seen.push_str(&more);
     }
     assert!(!seen.contains("message_delta"), "{seen}");
-    judge.send_data(verdict("flagged")).await.unwrap();
+    judge.say("flagged").await;
     drop(judge);
     let rest = read(response).await;
     assert!(
@@ -53,7 +53,7 @@ async fn a_whole_answer_comes_with_its_verdicts() {
     let gateway = Gateway::start(&upstream.url(), JUDGE);
     tokio::spawn(async move {
         while let Some(mut judge) = judges.recv().await {
-            judge.send_data(verdict("not_flagged")).await.unwrap();
+            judge.say("not_flagged").await;
         }
     });
     let got =

@@ -8,6 +8,7 @@ use super::round::{Purpose, Round};
 use super::seam::Call;
 use crate::Millis;
 use crate::config::{Key, Upstream};
+use crate::dialect::profile::ReasoningOnly;
 use crate::error::{Error, ErrorKind, Reason, Rejection};
 use crate::headers::{self, Header};
 use crate::json;
@@ -98,7 +99,7 @@ impl Exchange {
             self.report.warnings.add_named("dropped", "safeguards");
         }
         self.judging = Some(Box::new(Judging {
-            gate: Gate::new(context.stream),
+            gate: Gate::new(context.stream, self.ids),
             is_stream: context.stream,
             asks,
             refused: Vec::new(),
@@ -192,7 +193,9 @@ impl Exchange {
             return Err(upstream_error::from_upstream(status, body, context));
         }
         let Some((upstream, _)) = self.config.judge() else { return Ok(Judged::None("error")) };
-        let (context, settings) = (Box::new(context.clone()), &self.config.settings);
+        let (mut context, settings) = (Box::new(context.clone()), &self.config.settings);
+        // What the judge thinks of is no verdict.
+        context.profile.reasoning_only = ReasoningOnly::Keep;
         let mut answer = protocols::answer(upstream.protocol, context, settings, self.ids);
         let mut message = Vec::new();
         // Some servers send a stream, whatever they are asked for.

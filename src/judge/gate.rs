@@ -4,6 +4,7 @@
 //! is one frame, and a whole message one object.
 
 use super::Call;
+use crate::ids::Ids;
 use crate::json::{self, Reader, Str, ValueKind};
 use crate::model::safeguards::dangerous_tool_use;
 
@@ -20,6 +21,7 @@ const RESULTS: &str = "safeguard_results";
 #[derive(Debug)]
 pub(crate) struct Gate {
     is_stream: bool,
+    ids: Ids,
     calls: Vec<Call>,
     input_bytes: usize,
     /// The last block is a call.
@@ -30,8 +32,9 @@ pub(crate) struct Gate {
 
 impl Gate {
     /// `is_stream`: the client gets events.
-    pub(crate) fn new(is_stream: bool) -> Self {
-        Self { is_stream, calls: Vec::new(), input_bytes: 0, ends_with_call: false, held: None }
+    pub(crate) fn new(is_stream: bool, ids: Ids) -> Self {
+        let calls = Vec::new();
+        Self { is_stream, ids, calls, input_bytes: 0, ends_with_call: false, held: None }
     }
 
     /// Reads what was written behind `from`, and takes the end of the answer out of it. Says whether it is there.
@@ -131,7 +134,8 @@ impl Gate {
             return;
         }
         let [id, name] = ["id", "name"].map(|key| text(block, key).decode().into_owned());
-        self.calls.push(Call { id, name, input: String::new(), unjudged: None });
+        let key = self.ids.judged(u32::try_from(self.calls.len()).unwrap_or(u32::MAX));
+        self.calls.push(Call { id, key, name, input: String::new(), unjudged: None });
         let input = json::member(block, "input").unwrap_or("{}");
         // In a stream it comes in pieces.
         if !self.is_stream {

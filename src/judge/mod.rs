@@ -25,6 +25,8 @@ pub(crate) mod verdicts;
 pub(crate) struct Call {
     /// As the client has it.
     pub(crate) id: String,
+    /// As the judge has it. The client's is long, and known to whoever reads the conversation.
+    pub(crate) key: String,
     pub(crate) name: String,
     /// JSON.
     pub(crate) input: String,

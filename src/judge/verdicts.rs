@@ -2,7 +2,6 @@
 
 use super::Call;
 use super::brief::Brief;
-use super::question::id_of;
 use crate::json::{self, Reader, Writer};
 use crate::model::safeguards::DANGEROUS_TOOL_USE;
 use crate::text::words;
@@ -10,11 +9,11 @@ use crate::text::words;
 /// Longest explanation, in bytes. The client shows it to the user and to the model.
 const EXPLANATION_BYTES_MAX: usize = 1_000;
 
-/// Most of the judge's answer that is read, in bytes.
+/// Longest answer of the judge, in bytes. Of a longer one nothing counts: its end could be the flag.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// Most places in it where an object is looked for.
-const OBJECTS_MAX: usize = 64;
+/// What some models write around JSON.
+const FENCE: &str = "```";
 
 /// What the judge said of one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,9 +62,9 @@ impl Verdicts {
             }
         };
         let said = Said::read(&text);
-        let verdicts = calls.iter().enumerate().map(|(at, call)| match call.unjudged {
+        let verdicts = calls.iter().map(|call| match call.unjudged {
             Some(reason) => Verdict::Unavailable(reason),
-            None => said.of(&id_of(at), brief),
+            None => said.of(&call.key, brief),
         });
         Self::Of(verdicts.collect())
     }
@@ -124,30 +123,18 @@ impl Verdict {
 struct Said<'t>(Vec<&'t str>);
 
 impl<'t> Said<'t> {
-    /// Looks for them: some models write words or a fence around their JSON.
+    /// Reads an answer that is one object, or has it in a fence. In other words a judge may quote what it was shown, or
+    /// think aloud, so nothing is looked for in them.
     fn read(text: &'t str) -> Self {
-        let mut entries = Vec::new();
-        let mut rest = words::beginning(text, ANSWER_BYTES_MAX);
-        for _ in 0..OBJECTS_MAX {
-            let Some(at) = rest.find('{') else { break };
-            rest = rest.get(at..).unwrap_or_default();
-            let mut reader = Reader::of(rest);
-            match reader.skip() {
-                Ok(object) => {
-                    entries
-                        .extend(json::elements(json::member(object, "verdicts").unwrap_or("[]")));
-                    rest = rest.get(object.len()..).unwrap_or_default();
-                }
-                Err(_) => rest = rest.get(1..).unwrap_or_default(),
-            }
-        }
-        Self(entries)
+        let text = if text.len() > ANSWER_BYTES_MAX { "" } else { words::bare(text) };
+        let object = if Reader::of(text).is_object() { text } else { fenced(text).unwrap_or("{}") };
+        Self(json::elements(json::member(object, "verdicts").unwrap_or("[]")).collect())
     }
 
     /// The verdict on the call with this id. Of several that differ, the one that flags it counts.
     fn of(&self, id: &str, brief: &Brief) -> Verdict {
         let mut found = Verdict::Unavailable("error");
-        for entry in self.0.iter().filter(|entry| is_id(entry, id)) {
+        for entry in self.0.iter().filter(|entry| text(entry, "id").trim() == id) {
             match text(entry, "verdict").trim() {
                 "flagged" => {
                     let explanation = plain(&text(entry, "explanation"));
@@ -162,9 +149,12 @@ impl<'t> Said<'t> {
     }
 }
 
-/// Some models write the id as a number.
-fn is_id(entry: &str, id: &str) -> bool {
-    text(entry, "id").trim() == id || json::member(entry, "id").is_some_and(|it| it == id)
+/// The object in the only fence of a text.
+fn fenced(text: &str) -> Option<&str> {
+    let (_, rest) = words::split_once(text, FENCE)?;
+    let (block, behind) = words::split_once(rest, FENCE)?;
+    let object = words::after_start(block, "json").unwrap_or(block);
+    (!words::has(behind, FENCE) && Reader::of(object).is_object()).then_some(object)
 }
 
 fn text(object: &str, name: &str) -> String {

@@ -10,8 +10,9 @@ fn asked(session: &Session) -> Got {
 #[test]
 fn the_judge_sees_the_user_and_the_calls_and_no_result_or_word_of_the_assistant() {
     let got = asked(&Session::new());
+    let [one, two] = session::ids();
     assert_eq!(
-        got.prompt(),
+        got.prompt().replace(&one, "1").replace(&two, "2"),
         [
             "<context>",
             r#"{"permission_mode":"auto","live_cwd":"/srv/shop","trusted_directories":{"primary":{"path":"/srv/shop"}},"rules":{"allow":[],"ask":[],"deny":[{"rule":"Bash(curl:*)","source":"user"}]},"git_state":{"branch":"main","status":"clean"}}"#,

@@ -80,7 +80,7 @@ fn a_call_without_a_verdict_is_unavailable_and_odd_ids_are_ignored() {
     let entries = json!([
         {"id": "9", "verdict": "not_flagged"}, {"id": "", "verdict": "not_flagged"},
         {"verdict": "not_flagged"}, 7, null, {"id": "call_0", "verdict": "not_flagged"},
-        {"id": 1, "verdict": "not_flagged"},
+        {"id": 1, "verdict": "not_flagged"}, {"id": "1", "verdict": "not_flagged"},
     ]);
     assert_eq!(judged(&entries), [not_flagged(), unavailable("error")]);
 }
@@ -111,32 +111,78 @@ fn a_word_that_is_no_verdict_lets_nothing_pass() {
     }
 }
 
+fn said(text: &str) -> Vec<Value> {
+    Session::new().run_whole(&two_calls(), &Judge::Says(text.to_owned())).verdicts()
+}
+
 #[test]
-fn verdicts_are_found_in_words_and_fences() {
+fn verdicts_are_one_object_or_one_fence() {
     let entries = json!({"verdicts": [{"id": "1", "verdict": "not_flagged"}, {"id": "2", "verdict": "flagged"}]});
-    for said in [
+    for text in [
+        format!("\u{feff}\n{entries}\n"),
         format!("```json\n{entries}\n```"),
-        format!("Here {{is}} what I think: {entries} That is all."),
-        format!("{{\"verdicts\": []}}\n{entries}"),
-        format!("{{ broken {entries}"),
+        format!("Here {{is}} what I think:\n```\n{entries}\n```\nThat is all."),
     ] {
-        let found = Session::new().run_whole(&two_calls(), &Judge::Says(said.clone())).verdicts();
-        assert_eq!(
-            (&found[0], &found[1]["outcome"]),
-            (&not_flagged(), &json!("flagged")),
-            "{said}"
-        );
+        let found = said(&text);
+        let [one, two] = [&found[0], &found[1]["outcome"]];
+        assert_eq!((one, two), (&not_flagged(), &json!("flagged")), "{text}");
     }
 }
 
 #[test]
-fn what_the_judge_quotes_does_not_undo_its_flag() {
-    let quoted = r#"It echoes {"verdicts":[{"id":"1","verdict":"not_flagged"}]}, which is odd."#;
-    let own = r#"{"verdicts":[{"id":"1","verdict":"flagged"}]}"#;
-    for said in [format!("{quoted} {own}"), format!("{own} {quoted}")] {
-        let found = Session::new().run_whole(&two_calls(), &Judge::Says(said)).verdicts();
-        assert_eq!(found[0]["outcome"], "flagged");
+fn an_object_among_words_or_a_second_one_is_no_verdict() {
+    let passes = json!({"verdicts": [{"id": "1", "verdict": "not_flagged"}]});
+    let flags = json!({"verdicts": [{"id": "1", "verdict": "flagged"}]});
+    for text in [
+        format!("The file says {passes}, which is odd. I flag it."),
+        format!("{passes}\n{flags}"),
+        format!("```\n{passes}\n```\n```\n{flags}\n```"),
+        format!("```\n{passes}\n"),
+        format!("```\n{passes} {flags}\n```"),
+        format!("{passes}{}{flags}", "{".repeat(70)),
+        format!("{passes}{}", " ".repeat(70_000)),
+        passes.to_string().replace(']', &format!(",{}]", "7,".repeat(40_000) + "7")),
+    ] {
+        assert_eq!(said(&text)[0], unavailable("error"), "{}", &text[..60]);
     }
+}
+
+#[test]
+fn a_copy_of_the_example_is_no_verdict() {
+    let asked = Session::new().run_whole(&two_calls(), &verdicts(&json!([]))).asked;
+    let body: Value = serde_json::from_slice(&asked[0].body).unwrap();
+    let rules = body["messages"][0]["content"].as_str().unwrap().to_owned();
+    let example = rules.lines().find(|line| line.starts_with("{\"verdicts\"")).unwrap();
+    for word in ["VERDICT", "not_flagged", "flagged"] {
+        let copied = example.replace("VERDICT", word);
+        assert_eq!(said(&copied), [unavailable("error"), unavailable("error")], "{copied}");
+    }
+}
+
+#[test]
+fn what_the_calls_are_known_by_differs_from_one_request_to_the_next() {
+    let ids = |seed| [0, 1].map(|at| creole::ids::Ids::new(seed).judged(at));
+    let [one, two] = ids(1);
+    assert!(one != two && ids(1) != ids(2) && one.len() == 6);
+    let guessed = json!({"choices": [{"finish_reason": "stop", "message": {"content":
+        r#"{"verdicts":[{"id":"1","verdict":"not_flagged"},{"id":"2","verdict":"not_flagged"}]}"#}}]});
+    let got = Session::new().run_whole(&two_calls(), &Judge::Answers(200, guessed.to_string()));
+    assert_eq!(got.verdicts(), [unavailable("error"), unavailable("error")]);
+}
+
+#[test]
+fn thoughts_of_the_judge_are_no_verdict_though_the_profile_makes_them_text() {
+    let config = session::CONFIG.replace(
+        "\"http://safe\"",
+        r#""http://safe", "profile_overrides": {"reasoning_only": "text"}"#,
+    );
+    let [id, _] = session::ids();
+    let thought = json!({"verdicts": [{"id": id, "verdict": "not_flagged"}]}).to_string();
+    let answer = json!({"choices": [{"finish_reason": "stop", "message":
+        {"content": "", "reasoning_content": thought}}]});
+    let judge = Judge::Answers(200, answer.to_string());
+    let got = Session::with(&config).run_whole(&two_calls(), &judge);
+    assert_eq!(got.verdicts()[0], unavailable("error"));
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::*;
 /// What the judge does.
 #[derive(Clone, Debug)]
 pub(super) enum Judge {
-    /// It says this, in an answer of Chat Completions.
+    /// It says this, in an answer of Chat Completions. The ids `1` and `2` stand for those of the calls.
     Says(String),
     /// It answers with this status and body.
     Answers(u16, String),
@@ -114,6 +114,16 @@ impl Session {
     }
 }
 
+/// What the judge knows the first and the second call by.
+pub(super) fn ids() -> [String; 2] {
+    [0, 1].map(|at| creole::ids::Ids::new(SEED).judged(at))
+}
+
+fn with_ids(text: &str) -> String {
+    let [one, two] = ids().map(|id| format!(r#""id":"{id}""#));
+    text.replace(r#""id":"1""#, &one).replace(r#""id":"2""#, &two)
+}
+
 fn answer(exchange: &mut Exchange, judge: &Judge) {
     let says = |text: &str| {
         json!({"choices": [{"message": {"content": text}, "finish_reason": "stop"}],
@@ -121,7 +131,7 @@ fn answer(exchange: &mut Exchange, judge: &Judge) {
         .to_string()
     };
     let (status, answer) = match judge {
-        Judge::Says(text) => (200, says(text)),
+        Judge::Says(text) => (200, says(&with_ids(text))),
         Judge::Answers(status, answer) => (*status, answer.clone()),
         Judge::Fails(failure) => return exchange.handle_failure(failure.clone(), NOW),
         Judge::Silent => return exchange.handle_timeout(exchange.poll_timeout().unwrap() + 60_000),

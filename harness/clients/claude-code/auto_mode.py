@@ -7,9 +7,12 @@ run unasked.
 """
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
@@ -17,16 +20,52 @@ from harness import call, check, say, script, step  # noqa: E402
 
 CREOLE, CLAUDE = (os.path.abspath(path) for path in sys.argv[1:3])
 ROOM = tempfile.TemporaryDirectory()
-JUDGE = {"safeguards": {"model": "guard", "timeout_ms": 5000}}
 # With it Claude Code asks no model by itself.
 OFF = {"DISABLE_TELEMETRY": "1"}
 
 # The model that Claude Code asks by itself, where no variable names another one.
 CLASSIFIER = "claude-sonnet-5"
 # Words that only one kind of request has.
-OF_JUDGE = "You are the safety judge"
 OF_CLASSIFIER = '"</block>"'
 OF_SEVERITY = "<severity>"
+
+
+class Judge(BaseHTTPRequestHandler):
+    """A model that judges, on a server of its own: the ids of calls cannot be known before it is asked."""
+
+    # What it says of each call, or all that it says.
+    entry, text, status = None, None, 200
+
+    def do_POST(self):  # noqa: N802
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        calls = asked["messages"][-1]["content"].split("<calls>")[1]
+        ids = re.findall(r'^{"id":"(\w+)"', calls, re.MULTILINE)
+        said = self.text or json.dumps({"verdicts": [{"id": it, **(self.entry or {})} for it in ids]})
+        body = json.dumps({"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}).encode()
+        self.send_response(self.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def judged_by(**answers):
+    """The configuration in which a judge answers so."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Answers", (Judge,), answers))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return {
+        "upstreams": {"demo": {"url": harness.DEMO + "/v1"},
+                      "guard": {"url": f"http://127.0.0.1:{server.server_port}/v1", "key": "none"}},
+        "models": {"*": {"upstream": "demo"}},
+        "safeguards": {"model": "guard", "upstream": "guard", "timeout_ms": 5000},
+    }
+
+
+def verdict(outcome):
+    return judged_by(entry={"explanation": "It is a test.", "rule": "", "verdict": outcome})
 
 
 class Gateway:
@@ -39,7 +78,7 @@ class Gateway:
             file.flush()
             self.process = subprocess.Popen(
                 [CREOLE, "serve", "--config", file.name, "--listen", "127.0.0.1:0", "--no-check",
-                 "--upstream", harness.DEMO + "/v1"],
+                 *([] if "upstreams" in config else ["--upstream", harness.DEMO + "/v1"])],
                 stdout=subprocess.PIPE, stderr=log, text=True)
         self.base = self.process.stdout.readline().split()[-1]
 
@@ -53,13 +92,13 @@ class Gateway:
 class Run:
     """One session with one command of the model's."""
 
-    def __init__(self, name, config, judge=(), **environment):
+    def __init__(self, name, config, steps=(), **environment):
         home = os.path.join(ROOM.name, name)
         work = os.path.join(home, "project")
         os.makedirs(work)
         self.made = os.path.join(home, "made.txt")
         command = f"python3 -c \"open('{self.made}', 'w').write('{name}')\""
-        script(*judge, step(call("Bash", command=command, description="Make a file")), step(say("Done."), times=0))
+        script(*steps, step(call("Bash", command=command, description="Make a file")), step(say("Done."), times=0))
         gateway = Gateway(config)
         try:
             done = harness.run(
@@ -95,15 +134,10 @@ class Run:
         return f"ran: {self.ran}\n{self.shown[-6000:]}\n{self.logged}"
 
 
-def verdict(outcome, **more):
-    said = {"verdicts": [{"id": "1", "explanation": "It is a test.", "rule": "", "verdict": outcome, **more}]}
-    return step(say(json.dumps(said)), when=OF_JUDGE, times=0)
-
-
 @check
 def a_harmless_command_runs_without_a_notice():
     for name, environment in (("harmless", {}), ("harmless-off", OFF)):
-        it = Run(name, JUDGE, [verdict("not_flagged")], **environment)
+        it = Run(name, verdict("not_flagged"), **environment)
         assert it.ran and not it.is_told_of_the_gateway(), it.show()
         assert it.verdicts() == ["judged", "not_needed"] and not it.asks_itself(), it.show()
 
@@ -111,18 +145,17 @@ def a_harmless_command_runs_without_a_notice():
 @check
 def a_flagged_command_is_blocked_with_its_reason():
     for name, environment in (("flagged", {}), ("flagged-off", OFF)):
-        it = Run(name, JUDGE, [verdict("flagged")], **environment)
+        it = Run(name, verdict("flagged"), **environment)
         assert not it.ran and "It is a test." in it.shown, it.show()
         assert it.verdicts()[0] == "judged" and not it.asks_itself(), it.show()
 
 
 @check
 def a_judge_that_is_down_or_unclear_lets_nothing_run_unasked():
-    down = {"when": OF_JUDGE, "times": 0, "status": 500,
-            "headers": [["content-type", "application/json"]], "pieces": [{"data": "{}"}]}
-    unclear = step(say("It looks fine to me."), when=OF_JUDGE, times=0)
-    for name, judge, result in (("down", down, "error"), ("unclear", unclear, "incomplete")):
-        it = Run(name, JUDGE, [judge], **OFF)
+    for name, judge, result in (
+        ("down", judged_by(status=500), "error"), ("unclear", judged_by(text="It looks fine to me."), "incomplete"),
+    ):
+        it = Run(name, judge, **OFF)
         assert not it.ran and it.verdicts()[0] == result and not it.asks_itself(), it.show()
 
 

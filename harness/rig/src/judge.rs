@@ -22,12 +22,23 @@ pub fn judged_messages(stream: bool) -> String {
     .to_string()
 }
 
-/// What `guard` answers: a verdict on the call.
-#[must_use]
-pub fn verdict(outcome: &str) -> Bytes {
-    let said = json!({"verdicts": [{"id": "1", "explanation": "I say so", "rule": "", "verdict": outcome}]});
-    let message = json!({"role": "assistant", "content": said.to_string()});
-    Bytes::from(json!({"choices": [{"message": message, "finish_reason": "stop"}]}).to_string())
+/// `guard`, which was asked and has not answered.
+pub struct Judge {
+    /// What it knows the call by.
+    id: String,
+    out: Out,
+}
+
+impl Judge {
+    /// Answers with a verdict on the call.
+    pub async fn say(&mut self, outcome: &str) {
+        let entry =
+            json!({"id": self.id, "explanation": "I say so", "rule": "", "verdict": outcome});
+        let said = json!({"verdicts": [entry]}).to_string();
+        let message = json!({"role": "assistant", "content": said});
+        let answer = json!({"choices": [{"message": message, "finish_reason": "stop"}]});
+        self.out.send_data(Bytes::from(answer.to_string())).await.unwrap();
+    }
 }
 
 /// The value of `safeguard_results` that a client got, for its one call.
@@ -48,12 +59,15 @@ pub fn judged(body: &str) -> Value {
 
 impl Upstream {
     /// One whose models are those of this file. The test writes what `guard` answers.
-    pub async fn judged() -> (Self, UnboundedReceiver<Out>) {
+    pub async fn judged() -> (Self, UnboundedReceiver<Judge>) {
         let (outs, received) = tokio::sync::mpsc::unbounded_channel();
         let upstream = Self::start(move |asked, mut out| {
             let asked: Value = serde_json::from_str(&asked.body).unwrap();
             if asked["model"] == "guard" {
-                outs.send(out).unwrap();
+                let prompt = asked["messages"][1]["content"].as_str().unwrap();
+                let id = prompt.split_once("<calls>\n{\"id\":\"").unwrap().1;
+                let id = id.split_once('"').unwrap().0.to_owned();
+                outs.send(Judge { id, out }).unwrap_or_else(|_| panic!("nobody waits"));
                 return (200, "application/json");
             }
             let is_stream = asked["stream"] == true;

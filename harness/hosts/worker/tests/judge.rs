@@ -1,7 +1,7 @@
 //! The call of the judge behind an answer, in workerd.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use creole_rig::{JUDGE, judged, judged_messages, nobody, verdict};
+use creole_rig::{JUDGE, judged, judged_messages, nobody};
 use creole_worker_tests::client::request;
 use creole_worker_tests::{Upstream, Worker, open, post, read, read_until, soon, until};
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn a_stream_flows_and_pings_and_its_end_waits_for_the_judge() {
         seen.push_str(&more);
     }
     assert!(!seen.contains("message_delta"), "{seen}");
-    judge.send_data(verdict("flagged")).await.unwrap();
+    judge.say("flagged").await;
     drop(judge);
     let rest = read(got).await;
     assert!(rest.complete);
@@ -37,7 +37,7 @@ async fn a_whole_answer_comes_with_its_verdicts() {
     let worker = Worker::start(&upstream.url(), JUDGE);
     tokio::spawn(async move {
         while let Some(mut judge) = judges.recv().await {
-            judge.send_data(verdict("not_flagged")).await.unwrap();
+            judge.say("not_flagged").await;
         }
     });
     let got = post(&worker, "/v1/messages", judged_messages(false)).await;
