@@ -276,3 +276,35 @@ fn what_comes_too_late_or_otherwise_is_counted() {
     ]);
     assert!(late.contains("reasoning_item_late"), "{late}");
 }
+
+#[test]
+fn signs_of_life_of_a_search_become_pings_and_no_block() {
+    let (mut exchange, _) = started(&responses(), Pings::Sent, &ask(true));
+    let mut body = Vec::new();
+    exchange.handle_call_head(200, &[], NOW);
+    let mut send = |second: u64, event: Value| {
+        let now = NOW + second * 1000;
+        while let Some(due) = exchange.poll_timeout().filter(|due| *due <= now) {
+            exchange.timeout(due, &mut body);
+        }
+        exchange.piece(format!("data: {event}\n\n").as_bytes(), now, &mut body);
+        body.clone()
+    };
+    let running = json!({"id": "resp_1", "status": "in_progress", "output": []});
+    send(0, json!({"type": "response.created", "response": running}));
+    let item = json!({"id": "ws_1", "type": "web_search_call", "status": "in_progress"});
+    send(0, json!({"type": "response.output_item.added", "output_index": 0, "item": item}));
+    for second in (1..=40).step_by(3) {
+        send(second, json!({"type": "keepalive", "sequence_number": second}));
+        send(second, json!({"type": "response.web_search_call.searching", "item_id": "ws_1"}));
+    }
+    let waiting = send(40, json!({"type": "keepalive"}));
+    let names: Vec<_> = grammar::events(&waiting).unwrap().into_iter().map(|it| it.name).collect();
+    assert_eq!(names, ["message_start", "ping", "ping"]);
+    let text = json!({"type": "output_text", "text": "Hi", "annotations": []});
+    let item = json!({"id": "msg_1", "type": "message", "role": "assistant", "content": [text]});
+    let over = json!({"id": "resp_1", "status": "completed", "output": [item]});
+    let body = send(41, json!({"type": "response.completed", "response": over}));
+    let events = grammar::check_stream(&body, Rules::default()).unwrap();
+    assert_eq!(fold::fold(&events).message["content"], json!([{"type": "text", "text": "Hi"}]));
+}
