@@ -55,6 +55,12 @@ impl Ids {
         id
     }
 
+    /// `mcptoolu_…`: a call of an MCP server's tool that the upstream ran; `position` counts them.
+    #[must_use]
+    pub fn mcp_call(&self, position: u32) -> String {
+        format!("mcptoolu_{}", self.digits(b'x', position))
+    }
+
     fn digits(&self, purpose: u8, position: u32) -> String {
         let about = u128::from(purpose) << 32 | u128::from(position);
         let high = scrambled(scrambled(self.seed) ^ about);

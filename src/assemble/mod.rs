@@ -37,9 +37,10 @@ use crate::carry::signature::Field;
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::model::event::Event;
+use crate::model::hosted::HostedCall;
 use crate::model::reasoning::Detail;
 use crate::model::request_context::Display;
-use crate::model::search::{Citation, Search};
+use crate::model::search::Citation;
 use crate::text::names::NameSet;
 use call::{Call, CallState};
 pub(crate) use calls::BrokenOff;
@@ -66,7 +67,7 @@ pub(crate) struct Assembly {
     whole: bool,
     progress: Progress,
     scratch: String,
-    /// Bytes of items that thinking blocks carry, and of searches.
+    /// Bytes of items that thinking blocks carry, and of calls that the upstream ran.
     carried_bytes: usize,
 }
 
@@ -150,10 +151,10 @@ impl Assembly {
         self.queue.cite(citation)
     }
 
-    /// Takes a search of the web that the upstream ran.
-    pub(crate) fn push_search(&mut self, search: Search) {
-        self.carried_bytes = self.carried_bytes.saturating_add(search.held_bytes());
-        self.queue.push(Block::Search(Box::new(search)));
+    /// Takes a call that the upstream ran.
+    pub(crate) fn push_hosted(&mut self, call: HostedCall) {
+        self.carried_bytes = self.carried_bytes.saturating_add(call.held_bytes());
+        self.queue.push(Block::Hosted(Box::new(call)));
     }
 
     /// Sends a text of Creole's own, escaped, as a block.

@@ -54,9 +54,9 @@ impl Pump<'_> {
                 }
                 Some(Block::Thinking(_)) => self.pump_thinking(followed, to),
                 Some(Block::Tool(index)) => self.pump_tool(*index, after, end, to),
-                Some(Block::Search(search)) => {
+                Some(Block::Hosted(call)) => {
                     self.progress.open_block(false);
-                    to.write(Event::Search(search));
+                    to.write(Event::Hosted(call));
                     true
                 }
             };
@@ -195,7 +195,7 @@ impl Pump<'_> {
         // A call's signature comes as thinking without a text.
         let says = |block: &&Block| match block {
             Block::Thinking(thinking) => thinking.has_text(),
-            Block::Text { .. } | Block::Tool(_) | Block::Search(_) => true,
+            Block::Text { .. } | Block::Tool(_) | Block::Hosted(_) => true,
         };
         let next = match self.queue.behind_head().find(says) {
             Some(Block::Tool(next)) => input(*next),

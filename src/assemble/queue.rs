@@ -5,7 +5,8 @@ use std::collections::vec_deque::Iter;
 
 use super::thinking::{Thinking, take_ready};
 use crate::carry::signature::Field;
-use crate::model::search::{Citation, Search};
+use crate::model::hosted::HostedCall;
+use crate::model::search::Citation;
 
 /// A logical block.
 #[derive(Debug)]
@@ -22,8 +23,8 @@ pub(super) enum Block {
     Thinking(Box<Thinking>),
     /// By its position among the calls.
     Tool(usize),
-    /// A search of the web that the upstream ran.
-    Search(Box<Search>),
+    /// A call that the upstream ran.
+    Hosted(Box<HostedCall>),
 }
 
 impl Block {
@@ -38,7 +39,7 @@ impl Block {
             Self::Text { is_over, .. } => *is_over,
             Self::Thinking(thinking) => thinking.is_over(),
             Self::Tool(_) => false,
-            Self::Search(_) => true,
+            Self::Hosted(_) => true,
         }
     }
 
@@ -51,7 +52,7 @@ impl Block {
         match self {
             Self::Text { has_text, .. } => *has_text,
             Self::Thinking(thinking) => thinking.has_text() || thinking.has_records(),
-            Self::Tool(_) | Self::Search(_) => true,
+            Self::Tool(_) | Self::Hosted(_) => true,
         }
     }
 
@@ -60,7 +61,7 @@ impl Block {
         match self {
             Self::Text { pending, .. } => pending,
             Self::Thinking(thinking) => thinking.pending(),
-            Self::Tool(_) | Self::Search(_) => "",
+            Self::Tool(_) | Self::Hosted(_) => "",
         }
     }
 }
@@ -151,7 +152,7 @@ impl Queue {
     pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
         self.blocks.iter_mut().find_map(|block| match block {
             Block::Thinking(thinking) => Some(&mut **thinking),
-            Block::Text { .. } | Block::Tool(_) | Block::Search(_) => None,
+            Block::Text { .. } | Block::Tool(_) | Block::Hosted(_) => None,
         })
     }
 
@@ -201,7 +202,7 @@ impl Queue {
             && self.head().is_some_and(|head| match head {
                 Block::Text { pending, is_over, .. } => pending.is_empty() && !is_over,
                 Block::Thinking(thinking) => thinking.pending().is_empty() && !thinking.is_over(),
-                Block::Tool(_) | Block::Search(_) => false,
+                Block::Tool(_) | Block::Hosted(_) => false,
             })
     }
 
@@ -267,7 +268,7 @@ impl Queue {
         let ready = match self.blocks.front_mut() {
             Some(Block::Text { pending, .. }) => take_ready(pending, is_over),
             Some(Block::Thinking(thinking)) => thinking.take_ready(is_over),
-            Some(Block::Tool(_) | Block::Search(_)) | None => return String::new(),
+            Some(Block::Tool(_) | Block::Hosted(_)) | None => return String::new(),
         };
         self.held_bytes = self.held_bytes.saturating_sub(ready.len());
         ready

@@ -245,7 +245,7 @@ impl UpstreamDocument {
         let profile = Profile::effective(preset, self.profile_overrides)
             .and_then(|profile| match protocol {
                 Protocol::Responses => profile.check_responses().map(|()| profile),
-                _ => Ok(profile),
+                _ => profile.check_other_protocol().map(|()| profile),
             })
             .map_err(|error| error.in_key(&path("profile_overrides")))?;
         let mut guards = None;

@@ -173,6 +173,9 @@ keys! {
         tokenizer: Tokenizer = Tokenizer::None;
         /// What becomes of Anthropic's web search tool.
         web_search: WebSearch = WebSearch::Drop;
+        /// What becomes of the client's MCP servers. `mcp` hands their addresses, and the client's tokens for them, to
+        /// this upstream, which then acts there: that is for you to decide.
+        mcp: Mcp = Mcp::Reject;
         /// Which structured outputs are understood.
         response_format: ResponseFormat = ResponseFormat::JsonSchema;
         /// What becomes of `inference_geo`, a promise that cannot be kept.
@@ -257,6 +260,17 @@ impl Profile {
                 Err(Error::value(reason).in_key(name).in_key("extra_body"))
             }
             None => Ok(()),
+        }
+    }
+
+    /// Checks what a flag may say only of an upstream that speaks Responses.
+    pub(crate) fn check_other_protocol(&self) -> Result<(), Error> {
+        match self.mcp {
+            Mcp::Reject => Ok(()),
+            Mcp::Mcp => {
+                let reason = "expected \"reject\": only Responses has tools of MCP servers";
+                Err(Error::value(reason).in_key("mcp"))
+            }
         }
     }
 

@@ -126,6 +126,7 @@ fn answer(protocol: Protocol, options: u8) -> Answer {
         stop_sequences: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
         model_mapped: has(3),
         searches: has(4),
+        calls_mcp: has(4),
         profile: Profile {
             inline_think: has(2),
             text_tool_calls: if has(2) { written } else { TextToolCalls::Off },

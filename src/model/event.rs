@@ -6,7 +6,8 @@
 
 use super::context_management::Cleared;
 use super::counts::Counts;
-use super::search::{Citation, Search};
+use super::hosted::HostedCall;
+use super::search::Citation;
 
 /// One thing that an upstream says.
 #[derive(Clone, Copy, Debug)]
@@ -34,8 +35,8 @@ pub enum Event<'e> {
     Input(&'e str),
     /// The text that is open comes from there.
     Citation(&'e Citation),
-    /// A search of the web that the upstream ran, as a block of its own.
-    Search(&'e Search),
+    /// A call that the upstream ran, and its result: two blocks of their own.
+    Hosted(&'e HostedCall),
     /// The block that is open is complete.
     BlockEnds,
     /// The answer is complete.

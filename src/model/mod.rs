@@ -7,7 +7,9 @@
 pub mod context_management;
 pub mod counts;
 pub mod event;
+pub mod hosted;
 pub mod limits;
+pub(crate) mod mcp_servers;
 pub mod request_context;
 pub mod search;
 

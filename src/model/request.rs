@@ -2,6 +2,7 @@
 
 use super::block::{Block, BlockParent, Text};
 use super::context_management::ContextManagement;
+use super::mcp_servers::McpServers;
 use super::source::{Read, Source, bad_tag, missing, read_body, required};
 use super::tool::{ToolChoice, ToolDefinition};
 use crate::error::Error;
@@ -59,8 +60,8 @@ pub(crate) struct Request<'a> {
     pub context_management: ContextManagement<'a>,
     /// Whether there is a `compaction`.
     pub compaction: bool,
-    /// Whether `mcp_servers` names any.
-    pub mcp_servers: bool,
+    /// `mcp_servers`
+    pub mcp_servers: McpServers<'a>,
     /// Whether there are `fallbacks`.
     pub fallbacks: bool,
     /// Whether there is a `fallback_credit_token`.
@@ -217,11 +218,9 @@ impl<'a> Request<'a> {
             }
             "compaction" => self.compaction = source.ignore(ValueKind::Object)?,
             "mcp_servers" => {
-                self.mcp_servers = false;
-                source.array(Many::Fields, |source| {
-                    self.mcp_servers = source.ignore(ValueKind::Object)?;
-                    Ok(())
-                })?;
+                let mut list = source.reader.clone();
+                source.array(Many::Fields, |source| source.ignore(ValueKind::Object).map(drop))?;
+                self.mcp_servers = McpServers::new(list.skip()?);
             }
             "fallbacks" => {
                 let is_empty = |byte: u8| matches!(byte, b'[' | b']') || byte.is_ascii_whitespace();

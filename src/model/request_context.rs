@@ -63,6 +63,8 @@ pub struct RequestContext {
     pub cleared: Option<Cleared>,
     /// The upstream may search the web by itself.
     pub searches: bool,
+    /// The upstream may call tools of MCP servers by itself.
+    pub calls_mcp: bool,
     /// The client asks for verdicts on tool calls, and there is a judge.
     pub is_judged: bool,
     /// What the upstream's answers need.

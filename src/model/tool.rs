@@ -52,6 +52,17 @@ pub(crate) struct Search<'a> {
     pub max_uses: Option<u64>,
 }
 
+/// Members of an MCP toolset, as they were written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct McpToolset<'a> {
+    /// `mcp_server_name`
+    pub server_name: Option<&'a str>,
+    /// `default_config`
+    pub default_config: Option<&'a str>,
+    /// `tools`
+    pub tools: Option<&'a str>,
+}
+
 /// Members of a definition that few tools have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare<'a> {
@@ -71,6 +82,8 @@ pub(crate) struct Rare<'a> {
     pub configs: Vec<MemberConfig>,
     /// What a web search has beside.
     search: Option<Box<Search<'a>>>,
+    /// What an MCP toolset has beside.
+    mcp: Option<Box<McpToolset<'a>>>,
     /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
     pub limits: Vec<&'static str>,
     /// `function` of a Chat Completions tool, an object.
@@ -100,6 +113,7 @@ impl<'a> ToolDefinition<'a> {
             max_characters: None,
             configs: Vec::new(),
             search: None,
+            mcp: None,
             limits: Vec::new(),
             function: None,
         };
@@ -176,6 +190,9 @@ impl<'a> ToolDefinition<'a> {
                 match *limit {
                     "allowed_domains" => rare.search_mut().allowed_domains = Some(value),
                     "max_uses" => rare.search_mut().max_uses = value.parse().ok(),
+                    "mcp_server_name" => rare.mcp_mut().server_name = Some(value),
+                    "default_config" => rare.mcp_mut().default_config = Some(value),
+                    "tools" => rare.mcp_mut().tools = Some(value),
                     _ => {}
                 }
             }
@@ -204,6 +221,15 @@ impl<'a> Rare<'a> {
 
     fn search_mut(&mut self) -> &mut Search<'a> {
         self.search.get_or_insert_default()
+    }
+
+    /// What an MCP toolset has beside.
+    pub(crate) fn mcp(&self) -> McpToolset<'a> {
+        self.mcp.as_deref().copied().unwrap_or_default()
+    }
+
+    fn mcp_mut(&mut self) -> &mut McpToolset<'a> {
+        self.mcp.get_or_insert_default()
     }
 
     fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {

@@ -204,6 +204,7 @@ impl Target<'_> {
         let requested = ToolRequest {
             body,
             definitions: std::mem::take(&mut request.tools),
+            servers: std::mem::take(&mut request.mcp_servers),
             changes: std::mem::take(&mut history.changes),
             activated: std::mem::take(&mut history.activated),
             choice: request.tool_choice.take(),
@@ -240,6 +241,7 @@ impl Target<'_> {
             counts,
             cleared,
             searches: tools.searches(),
+            calls_mcp: tools.calls_mcp(),
             is_judged: client.is_judged(request.safeguards),
             profile: for_answer(profile, &tools),
         });

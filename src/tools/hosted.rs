@@ -2,6 +2,7 @@
 
 use super::choice::SentChoice;
 use super::definition::left_out;
+use super::mcp::McpTool;
 use super::offer::Server;
 use crate::dialect::profile::{Profile, WebSearch};
 use crate::error::Error;
@@ -20,6 +21,8 @@ pub(super) struct Hosted {
     pub(super) tools: Vec<String>,
     /// `max_tool_calls` of Responses, which counts no functions.
     pub(super) calls_max: Option<u64>,
+    /// Servers whose tools it calls: elements of `tools` of Responses.
+    pub(super) mcp: Vec<McpTool>,
 }
 
 /// What a request says beside its server tools.
@@ -28,8 +31,8 @@ pub(super) struct Beside<'b> {
     /// The body, for the paths of errors.
     pub(super) body: &'b str,
     pub(super) mode: Option<&'b ChoiceMode<'b>>,
-    /// There are functions, too.
-    pub(super) functions: bool,
+    /// There are other tools, too.
+    pub(super) others: bool,
 }
 
 impl Hosted {
@@ -43,7 +46,7 @@ impl Hosted {
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
-        let Beside { body, mode, functions } = beside;
+        let Beside { body, mode, others } = beside;
         let mut hosted = Self::default();
         let searches = profile.web_search == WebSearch::Responses
             && servers.iter().any(|server| server.name == "web_search");
@@ -55,13 +58,13 @@ impl Hosted {
                     hosted.options = Some(options);
                 }
                 // Where it is one of several tools, there is no word for it.
-                ("web_search", WebSearch::Responses) if !forced || !functions => {
+                ("web_search", WebSearch::Responses) if !forced || !others => {
                     hosted.tools.push(web_search_tool(&server.definition, body, warnings)?);
                     hosted.calls_max = server.definition.rare().search().max_uses;
                 }
                 // The upstream's search opens pages by itself.
                 ("web_fetch", _) if searches && !forced => {}
-                _ => leave_out(server, body, forced || !functions && !searches, warnings)?,
+                _ => leave_out(server, body, forced || !others && !searches, warnings)?,
             }
         }
         if mode == Some(&ChoiceMode::None) {
@@ -70,15 +73,41 @@ impl Hosted {
         Ok(hosted)
     }
 
+    /// Adds servers whose tools the upstream calls. A limit of searches would limit those calls, too.
+    pub(super) fn add_mcp(
+        &mut self,
+        mcp: Vec<McpTool>,
+        mode: Option<&ChoiceMode<'_>>,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        if mcp.is_empty() || mode == Some(&ChoiceMode::None) {
+            return Ok(());
+        }
+        self.mcp = mcp;
+        match self.calls_max.take() {
+            Some(_) => warnings.dropped("max_uses"),
+            None => Ok(()),
+        }
+    }
+
     /// The choice where the tools are the upstream's own alone.
-    pub(super) fn choice(&self, beside: Beside<'_>, profile: &Profile) -> Option<SentChoice> {
-        if beside.functions || self.tools.is_empty() {
-            return None;
-        }
-        match beside.mode? {
-            ChoiceMode::Any | ChoiceMode::Tool(_) => Some(SentChoice::any(profile)),
-            ChoiceMode::Auto | ChoiceMode::None => None,
-        }
+    pub(super) fn choice(
+        &self,
+        mode: Option<&ChoiceMode<'_>>,
+        profile: &Profile,
+    ) -> Option<SentChoice> {
+        let is_meant = match mode? {
+            ChoiceMode::Any => !self.is_empty(),
+            // Which of them, there is no word for.
+            ChoiceMode::Tool(_) => !self.tools.is_empty() && self.mcp.is_empty(),
+            ChoiceMode::Auto | ChoiceMode::None => false,
+        };
+        is_meant.then(|| SentChoice::any(profile))
+    }
+
+    /// Whether `tools` of Responses gets none of them.
+    pub(super) fn is_empty(&self) -> bool {
+        self.tools.is_empty() && self.mcp.is_empty()
     }
 
     /// Whether the upstream may search.

@@ -12,6 +12,7 @@ mod choice;
 mod definition;
 mod function;
 mod hosted;
+mod mcp;
 mod names;
 mod offer;
 mod typed;
@@ -30,6 +31,7 @@ use crate::dialect::profile::{Profile, ToolSchema};
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::CacheMark;
+use crate::model::mcp_servers::McpServers;
 use crate::model::request_context;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
 use crate::observe::warning::Warnings;
@@ -75,6 +77,8 @@ pub(crate) struct ToolRequest<'a> {
     pub body: &'a str,
     /// `tools`
     pub definitions: Vec<ToolDefinition<'a>>,
+    /// `mcp_servers`
+    pub servers: McpServers<'a>,
     /// The additions and removals of the conversation, in their order.
     pub changes: Vec<ToolChange<'a>>,
     /// The names in its tool references.
@@ -96,8 +100,15 @@ impl<'a> ToolSet<'a> {
         profile: &Profile,
         warnings: &mut Warnings,
     ) -> Result<Self, Error> {
-        let ToolRequest { body, definitions, changes, activated, choice, history_has_calls } =
-            requested;
+        let ToolRequest {
+            body,
+            definitions,
+            servers,
+            changes,
+            activated,
+            choice,
+            history_has_calls,
+        } = requested;
         let mut offers = Offers::new(body, profile);
         offers.expect(definitions.len());
         for definition in definitions {
@@ -113,14 +124,17 @@ impl<'a> ToolSet<'a> {
         };
         offers.load(&activated, forced, added, warnings)?;
 
-        let Sorted { mut functions, servers, deferred } = offers.sorted();
+        let Sorted { mcp, mut functions, servers: hosts, deferred } = offers.sorted();
+        let mcp = mcp::tools(servers, &mcp, body, warnings)?;
         let choice = choice.as_ref();
         let mode = choice.map(|choice| &choice.mode);
-        let beside = Beside { body, mode, functions: !functions.is_empty() };
-        let hosted = Hosted::new(&servers, beside, profile, warnings)?;
-        let sent = match hosted.choice(beside, profile) {
-            Some(sent) => sent,
-            None => SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?,
+        let others = !functions.is_empty() || !mcp.is_empty();
+        let beside = Beside { body, mode, others };
+        let mut hosted = Hosted::new(&hosts, beside, profile, warnings)?;
+        hosted.add_mcp(mcp, mode, warnings)?;
+        let sent = match hosted.choice(mode, profile) {
+            Some(sent) if functions.is_empty() => sent,
+            _ => SentChoice::new(choice, &mut functions, history_has_calls, profile, warnings)?,
         };
         if profile.max_tools > 0 && functions.len() > profile.max_tools {
             return Err(Error::invalid(format!(
@@ -129,19 +143,13 @@ impl<'a> ToolSet<'a> {
                 profile.max_tools
             )));
         }
-        let mut by_name = Names::default();
-        for (index, function) in functions.iter().enumerate() {
-            if function.toolset.is_none() {
-                by_name.insert(function.name.clone(), index);
-            }
-        }
         functions.shrink_to_fit();
         let one_tool_call = choice.is_some_and(|choice| choice.disable_parallel_tool_use);
         Ok(Self {
             not_parallel: one_tool_call
                 && profile.parallel_tool_calls
                 && mode != Some(&ChoiceMode::None),
-            by_name,
+            by_name: by_name(&functions),
             functions,
             deferred,
             choice: sent,
@@ -254,6 +262,12 @@ impl<'a> ToolSet<'a> {
         self.hosted.searches()
     }
 
+    /// Whether the upstream may call tools of MCP servers by itself.
+    #[must_use]
+    pub(crate) fn calls_mcp(&self) -> bool {
+        !self.hosted.mcp.is_empty()
+    }
+
     /// Whether no functions are sent.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
@@ -293,7 +307,7 @@ impl<'a> ToolSet<'a> {
 
     /// Writes the members of a Responses request that are about tools, if any.
     pub(crate) fn write_flat(&self, json: &mut Writer<'_>) {
-        if self.is_empty() && self.hosted.tools.is_empty() {
+        if self.is_empty() && self.hosted.is_empty() {
             return;
         }
         json.key("tools").begin_array();
@@ -304,6 +318,9 @@ impl<'a> ToolSet<'a> {
         for tool in &self.hosted.tools {
             json.raw(tool);
         }
+        for tool in &self.hosted.mcp {
+            json.raw(tool.json());
+        }
         json.end_array();
         self.choice.write_flat(json);
         if self.not_parallel {
@@ -313,6 +330,17 @@ impl<'a> ToolSet<'a> {
             json.key("max_tool_calls").u64(most);
         }
     }
+}
+
+/// The places of the functions that are no members of toolsets.
+fn by_name<'a>(functions: &[Function<'a>]) -> Names<'a, usize> {
+    let mut by_name = Names::default();
+    for (index, function) in functions.iter().enumerate() {
+        if function.toolset.is_none() {
+            by_name.insert(function.name.clone(), index);
+        }
+    }
+    by_name
 }
 
 /// Whether a tool is one by which an agent gives its answer, and without which it cannot: n8n's output parser,

@@ -20,7 +20,7 @@ use super::definition::{self, Availability, PLACEHOLDER, Rules, kind_of};
 use super::function::{Function, member_name};
 use super::names;
 use super::typed::{ToolKind, Toolset};
-use crate::dialect::profile::{Profile, ToolSchema};
+use crate::dialect::profile::{Mcp, Profile, ToolSchema};
 use crate::error::Error;
 use crate::model::path_at;
 use crate::model::tool::{Reference, Target, ToolChange, ToolDefinition};
@@ -62,6 +62,8 @@ pub(super) struct Server<'a> {
 /// The tools that are not taken away.
 #[derive(Default)]
 pub(super) struct Sorted<'a> {
+    /// Toolsets of MCP servers.
+    pub(super) mcp: Vec<ToolDefinition<'a>>,
     pub(super) functions: Vec<Function<'a>>,
     /// Functions that nothing has loaded.
     pub(super) deferred: Vec<Function<'a>>,
@@ -72,6 +74,10 @@ pub(super) struct Sorted<'a> {
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
     rules: Rules<'a>,
+    /// The upstream calls tools of MCP servers.
+    takes_mcp: bool,
+    /// Toolsets of MCP servers.
+    mcp: Vec<ToolDefinition<'a>>,
     /// How many of the client's `tools` came.
     defined: usize,
     candidates: Vec<Candidate<'a>>,
@@ -93,6 +99,7 @@ impl<'a> Offers<'a> {
                 strict_schemas: (profile.strict_tools && profile.tool_schema == ToolSchema::Full)
                     .then_some(profile.strict_schemas),
             },
+            takes_mcp: profile.mcp == Mcp::Mcp,
             ..Self::default()
         }
     }
@@ -114,6 +121,10 @@ impl<'a> Offers<'a> {
         self.defined = self.defined.saturating_add(1);
         let (kind, known) = kind_of(&definition, self.rules.body, warnings)?;
         let (what, state) = match kind {
+            ToolKind::Mcp if self.takes_mcp => {
+                self.mcp.push(definition);
+                return Ok(());
+            }
             ToolKind::Mcp => {
                 return Err(Error::unsupported_kind(&path_at(self.rules.body, at), "mcp_toolset"));
             }
@@ -237,7 +248,7 @@ impl<'a> Offers<'a> {
 
     /// What becomes of the tools, once all changes are applied.
     pub(super) fn sorted(self) -> Sorted<'a> {
-        let mut sorted = Sorted::default();
+        let mut sorted = Sorted { mcp: self.mcp, ..Sorted::default() };
         let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
         for candidate in self.candidates {
             match (candidate.what, candidate.state) {

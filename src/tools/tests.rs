@@ -71,6 +71,7 @@ impl Given {
         let requested = ToolRequest {
             body: &body,
             definitions: request.tools,
+            servers: request.mcp_servers,
             changes: changes.collect(),
             activated,
             choice: request.tool_choice,

@@ -329,6 +329,8 @@ impl Seen {
             "tool_use" => "ToolUseBlock",
             "server_tool_use" => "ServerToolUseBlock",
             "web_search_tool_result" => "WebSearchToolResultBlock",
+            "mcp_tool_use" => "MCPToolUseBlock",
+            "mcp_tool_result" => "MCPToolResultBlock",
             "citations_delta" => "CitationsDelta",
             "text_delta" => "TextDelta",
             "thinking_delta" => "ThinkingDelta",

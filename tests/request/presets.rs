@@ -465,3 +465,19 @@ fn reasoning_of_another_model_goes_into_the_field_that_the_server_reads() {
         assert_eq!(body["messages"][1], expected, "{preset}");
     }
 }
+
+#[test]
+fn only_an_upstream_that_speaks_responses_may_get_the_mcp_servers_of_clients() {
+    for protocol in ["openai", "anthropic", "responses"] {
+        let upstream = json!({"protocol": protocol, "profile_overrides": {"mcp": "mcp"}});
+        let text = json!({"upstreams": {"a": upstream}}).to_string();
+        let read = Config::from_json(&text, |_| None);
+        let path = "configuration: upstreams.a.profile_overrides.mcp: ";
+        match read {
+            Ok(_) => assert_eq!(protocol, "responses"),
+            Err(error) => assert!(error.to_string().starts_with(path), "{protocol}: {error}"),
+        }
+        let text = text.replace("\"mcp\":\"mcp\"", "\"mcp\":\"reject\"");
+        assert!(Config::from_json(&text, |_| None).is_ok(), "{protocol}");
+    }
+}

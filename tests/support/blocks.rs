@@ -1,4 +1,4 @@
-//! What clients get of calls, and of searches of the web that the upstream ran; see [`super::grammar`].
+//! What clients get of calls, also of those that the upstream ran; see [`super::grammar`].
 
 use std::collections::BTreeSet;
 
@@ -6,8 +6,32 @@ use serde_json::Value;
 
 use super::grammar::{Rules, equals, is_plain, keys};
 
+/// Checks a block of a call that the upstream ran, or of its result; the input aside.
+pub fn hosted(kind: &str, block: &Value) -> Result<(), String> {
+    match kind {
+        "server_tool_use" => searched(block),
+        "mcp_tool_use" => called_mcp(block),
+        "web_search_tool_result" => found(block),
+        "mcp_tool_result" => gave_mcp(block),
+        _ => Err(format!("unknown block {block}")),
+    }
+}
+
+/// Checks such a block of a whole message.
+pub fn hosted_whole(kind: &str, block: &Value) -> Result<(), String> {
+    hosted(kind, block)?;
+    let input = &block["input"];
+    match kind {
+        "server_tool_use" if !input["query"].is_string() => {
+            Err(format!("a search for nothing: {block}"))
+        }
+        "mcp_tool_use" if !input.is_object() => Err(format!("input is not an object: {block}")),
+        _ => Ok(()),
+    }
+}
+
 /// Checks a search, its input aside.
-pub fn searched(block: &Value) -> Result<(), String> {
+fn searched(block: &Value) -> Result<(), String> {
     keys(block, &["type", "id", "name", "input"], &["caller"])?;
     equals(block, "name", &"web_search".into())?;
     if !block["id"].as_str().is_some_and(|id| id.starts_with("srvtoolu_") && id.len() > 9) {
@@ -17,7 +41,7 @@ pub fn searched(block: &Value) -> Result<(), String> {
 }
 
 /// Checks what a search found.
-pub fn found(block: &Value) -> Result<(), String> {
+fn found(block: &Value) -> Result<(), String> {
     keys(block, &["type", "tool_use_id", "content"], &["caller"])?;
     if !block["tool_use_id"].as_str().is_some_and(|id| id.starts_with("srvtoolu_")) {
         return Err(format!("a result without its search: {block}"));
@@ -30,6 +54,34 @@ pub fn found(block: &Value) -> Result<(), String> {
     for result in content.as_array().ok_or("a result is neither a list nor an error")? {
         keys(result, &["type", "url", "title", "encrypted_content"], &["page_age"])?;
         equals(result, "type", &"web_search_result".into())?;
+    }
+    Ok(())
+}
+
+/// Checks a call of an MCP server's tool, its input aside.
+fn called_mcp(block: &Value) -> Result<(), String> {
+    keys(block, &["type", "id", "name", "server_name", "input"], &[])?;
+    let id = block["id"].as_str().and_then(|id| id.strip_prefix("mcptoolu_"));
+    let is_text = |key: &str| block[key].as_str().is_some_and(|text| !text.is_empty());
+    match id.is_some_and(|id| id.len() == 24) && is_text("name") && is_text("server_name") {
+        true => Ok(()),
+        false => Err(format!("a call of an MCP server without its names: {block}")),
+    }
+}
+
+/// Checks what a tool of an MCP server gave.
+fn gave_mcp(block: &Value) -> Result<(), String> {
+    keys(block, &["type", "tool_use_id", "is_error", "content"], &[])?;
+    if !block["tool_use_id"].as_str().is_some_and(|id| id.starts_with("mcptoolu_")) {
+        return Err(format!("a result without its call: {block}"));
+    }
+    if !block["is_error"].is_boolean() {
+        return Err(format!("is_error is no boolean: {block}"));
+    }
+    for part in block["content"].as_array().ok_or("a result without a list")? {
+        keys(part, &["type", "text"], &[])?;
+        equals(part, "type", &"text".into())?;
+        part["text"].as_str().ok_or("text is no text")?;
     }
     Ok(())
 }

@@ -166,9 +166,9 @@ pub fn of(got: Got<'_>, warnings: &[String]) -> Result<Value, String> {
 
 fn of_block(block: &Value) -> Value {
     let mut expected = block.clone();
-    // The ids of searches are made up.
+    // The ids of what the upstream ran are made up.
     expected.as_object_mut().unwrap().remove("tool_use_id");
-    if block["type"] == "server_tool_use" {
+    if block["type"] == "server_tool_use" || block["type"] == "mcp_tool_use" {
         expected.as_object_mut().unwrap().remove("id");
     } else if let Some(id) = block["id"].as_str() {
         let upstream = tool_id::decode(id).filter(|upstream| !tool_id::is_minted(upstream));

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeSet;
 
-use super::blocks::{cited, found, searched, tool_use};
+use super::blocks::{cited, hosted, hosted_whole, tool_use};
 use serde_json::{Map, Value};
 
 /// One event, as it stood on the wire.
@@ -219,12 +219,12 @@ impl Checker {
                 tool_use(block, &mut self.ids, self.rules)?;
                 equals(block, "input", &serde_json::json!({}))?;
             }
-            "server_tool_use" => {
-                searched(block)?;
-                equals(block, "input", &serde_json::json!({}))?;
+            _ => {
+                hosted(kind, block)?;
+                if kind.ends_with("_tool_use") {
+                    equals(block, "input", &serde_json::json!({}))?;
+                }
             }
-            "web_search_tool_result" => found(block)?,
-            _ => return Err(format!("unknown block {kind:?}")),
         }
         if let Some(said) = self.broken_call.take() {
             self.broken_inside.get_or_insert(said);
@@ -245,7 +245,7 @@ impl Checker {
             ("text", "text_delta") => "text",
             ("thinking", "thinking_delta") => "thinking",
             ("thinking", "signature_delta") => "signature",
-            ("tool_use" | "server_tool_use", "input_json_delta") => "partial_json",
+            ("tool_use" | "server_tool_use" | "mcp_tool_use", "input_json_delta") => "partial_json",
             ("text", "citations_delta") => return cited(&delta["citation"], self.rules),
             (block, _) if self.rules.foreign_blocks && fits_there(block, kind) => return Ok(()),
             (block, _) => return Err(format!("{kind:?} does not fit a {block} block")),
@@ -282,8 +282,10 @@ impl Checker {
             // The real API says nothing of an input that is empty, in one delta.
             "tool_use"
                 if self.rules.foreign_blocks && block.deltas > 0 && block.said.is_empty() => {}
-            "server_tool_use" if !self.rules.foreign_blocks && !is_object(&block.said) => {
-                return Err(format!("the input of a search is no object: {:?}", block.said));
+            "server_tool_use" | "mcp_tool_use"
+                if !self.rules.foreign_blocks && !is_object(&block.said) =>
+            {
+                return Err(format!("the input of a call is no object: {:?}", block.said));
             }
             "tool_use" if !is_object(&block.said) => self.broken_call = Some(block.said),
             _ => {}
@@ -447,14 +449,7 @@ pub fn check_message(message: &Value) -> Result<(), String> {
                     return Err(format!("input is not an object: {block}"));
                 }
             }
-            "server_tool_use" => {
-                searched(block)?;
-                if !block["input"]["query"].is_string() {
-                    return Err(format!("a search for nothing: {block}"));
-                }
-            }
-            "web_search_tool_result" => found(block)?,
-            _ => return Err(format!("unknown block {block}")),
+            _ => hosted_whole(kind, block)?,
         }
         kinds.insert(kind.to_owned());
     }

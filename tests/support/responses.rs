@@ -169,6 +169,12 @@ fn tools(body: &Value) -> Result<(), String> {
                 }
             }
             Some("web_search") => {}
+            Some("mcp") => {
+                let is_text = |key: &str| tool[key].as_str().is_some_and(|text| !text.is_empty());
+                if !is_text("server_label") || !is_text("server_url") {
+                    return Err(format!("tools: no server in {tool}"));
+                }
+            }
             _ => return Err(format!("tools: unknown type in {tool}")),
         }
     }

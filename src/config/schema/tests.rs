@@ -59,7 +59,11 @@ fn defaults_and_words_are_read_as_they_are_written() {
         assert!(read.is_ok() || value == r#"{"invalid_tool_call":"hold"}"#, "{value}: {read:?}");
     }
     for value in values(Profile::FIELDS) {
-        let text = format!("{{\"upstreams\":{{\"a\":{{\"profile_overrides\":{value}}}}}}}");
+        // Only such an upstream can be told to call MCP servers.
+        let protocol = if value == r#"{"mcp":"mcp"}"# { "responses" } else { "openai" };
+        let text = format!(
+            r#"{{"upstreams":{{"a":{{"protocol":"{protocol}","profile_overrides":{value}}}}}}}"#
+        );
         Config::from_json(&text, |_| None).unwrap_or_else(|error| panic!("{value}: {error}"));
     }
     let defaults = |fields: &[Field]| -> Vec<String> {

@@ -272,6 +272,13 @@ word_enum! {
         /// The upstream's own search, where it speaks Responses.
         Responses = "responses",
     }
+    /// See [`super::Profile::mcp`].
+    Mcp {
+        /// The request is rejected.
+        Reject = "reject",
+        /// The upstream calls them without asking, where it speaks Responses.
+        Mcp = "mcp",
+    }
     /// See [`super::Profile::reasoning_summary`].
     ReasoningSummary {
         /// The most detailed that the model has.

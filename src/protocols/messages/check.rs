@@ -2,7 +2,7 @@
 //! conversation, beside those for tool calls (`history::pairs`). Otherwise a request is made to fit.
 
 use crate::config::Upstream;
-use crate::dialect::profile::{InferenceGeo, ResponseFormat};
+use crate::dialect::profile::{InferenceGeo, Mcp, ResponseFormat};
 use crate::error::Error;
 use crate::headers::{Header, Headers};
 use crate::model::context_management::ContextManagement;
@@ -35,10 +35,11 @@ pub(crate) fn request<'c>(
         .with_code("thread_unsupported_request"));
     }
     always(request)?;
+    let calls_mcp = route.is_some_and(|(upstream, _)| upstream.profile.mcp == Mcp::Mcp);
     for (present, name) in [
         (request.compaction, "compaction"),
         (request.container, "container"),
-        (request.mcp_servers, "mcp_servers"),
+        (!request.mcp_servers.is_empty() && !calls_mcp, "mcp_servers"),
         (request.bill_to_user, "billing_policy.bill_to"),
     ] {
         if present {

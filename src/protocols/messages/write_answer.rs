@@ -4,13 +4,14 @@
 //! same answer gives without one.
 
 mod frame;
-mod search;
+mod hosted;
 
 use crate::answer::{AnswerWriter, Phase};
 use crate::ids::Ids;
 use crate::json;
 use crate::model::event::{CallStart, Event, Stop};
-use crate::model::search::{Citation, Search};
+use crate::model::hosted::HostedCall;
+use crate::model::search::Citation;
 
 /// A sign of life.
 pub(crate) const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
@@ -128,40 +129,38 @@ impl MessagesWriter {
         match &mut self.form {
             Form::Events { index } => {
                 delta(*index, b",\"delta\":{\"type\":\"citations_delta\",\"citation\":", out);
-                search::write_citation(citation, out);
+                hosted::write_citation(citation, out);
                 out.extend_from_slice(b"}}\n\n");
             }
             Form::Message { .. } => {
                 next(&mut self.citations);
-                search::write_citation(citation, &mut self.citations);
+                hosted::write_citation(citation, &mut self.citations);
             }
         }
     }
 
-    /// Writes both blocks of a search: what was searched for, and what was found.
-    fn open_search(&mut self, search: &Search, out: &mut Vec<u8>) {
+    /// Writes both blocks of a call that the upstream ran: the call, and its result.
+    fn write_hosted(&mut self, call: &HostedCall, out: &mut Vec<u8>) {
+        let input = hosted::input_of(call);
         match &mut self.form {
             Form::Events { index } => {
                 begin_block(*index, out);
-                search::write_call_head(search, out);
-                out.extend_from_slice(b",\"input\":{},\"caller\":{\"type\":\"direct\"}}}\n\n");
+                hosted::write_call(call, "{}", out);
+                out.extend_from_slice(b"}\n\n");
                 delta(*index, b",\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":", out);
-                json::quote(out, &search::input_of(search));
+                json::quote(out, &input);
                 out.extend_from_slice(b"}}\n\n");
                 end_block(index, out);
                 begin_block(*index, out);
-                search::write_result(search, out);
+                hosted::write_result(call, out);
                 out.extend_from_slice(b"}\n\n");
                 end_block(index, out);
             }
             Form::Message { content } => {
                 next(content);
-                search::write_call_head(search, content);
-                content.extend_from_slice(b",\"input\":");
-                content.extend_from_slice(search::input_of(search).as_bytes());
-                content.extend_from_slice(b",\"caller\":{\"type\":\"direct\"}}");
+                hosted::write_call(call, &input, content);
                 next(content);
-                search::write_result(search, content);
+                hosted::write_result(call, content);
             }
         }
     }
@@ -231,7 +230,7 @@ impl AnswerWriter for MessagesWriter {
             (Event::CallBegins(call), _) => self.open_call(&call, out),
             (Event::Signature(signature), _) => self.sign(signature, out),
             (Event::Citation(citation), _) => self.cite(citation, out),
-            (Event::Search(search), _) => self.open_search(search, out),
+            (Event::Hosted(call), _) => self.write_hosted(call, out),
             (Event::BlockEnds, _) => self.close(out),
             (Event::Stopped(stop), _) => self.stop(stop, out),
         }

@@ -31,10 +31,11 @@ impl Got {
     }
 }
 
-/// The answer to a request for everything: thinking, calls, and searches of the web.
+/// The answer to a request for everything: thinking, calls, searches of the web, and MCP servers.
 pub fn client_gets(upstream: &str, stream: bool) -> Result<Got, String> {
     let mut way = way();
     way.overrides["response_model"] = "upstream".into();
+    way.overrides["mcp"] = "mcp".into();
     let config = fixture::config(way.settings.as_object(), way.profile, Some(&way.overrides));
     let config = drive::config(&config.to_string());
     let request = json!({
@@ -44,7 +45,9 @@ pub fn client_gets(upstream: &str, stream: bool) -> Result<Got, String> {
         "tools": [
             {"name": "w", "input_schema": {"type": "object", "properties": {}}},
             {"type": "web_search_20250305", "name": "web_search"},
+            {"type": "mcp_toolset", "mcp_server_name": "files"},
         ],
+        "mcp_servers": [{"type": "url", "name": "files", "url": "https://x.test/mcp"}],
     });
     let (exchange, _) =
         drive::request(&config, "/v1/messages", &[], request.to_string().as_bytes())

@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::place::{Place, of_part};
-use super::slots::{ItemNames, Named, compact};
+use super::slots::{ItemNames, KINDS, Named, compact};
 use crate::answer::Output;
 use crate::assemble::call::{Call, CallState};
 use crate::carry::signature::Field;
@@ -22,7 +22,7 @@ impl Machine {
         output_index: Option<u64>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        if item.kind == ItemKind::Other {
+        if is_left_out(item, to) {
             self.others_open = self.others_open.saturating_add(1);
             self.note_other(item, to);
             return Ok(());
@@ -172,7 +172,7 @@ impl Machine {
         output_index: Option<u64>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        if item.kind == ItemKind::Other {
+        if is_left_out(item, to) {
             match self.others_open.checked_sub(1) {
                 Some(fewer) => self.others_open = fewer,
                 None => self.note_other(item, to),
@@ -206,6 +206,7 @@ impl Machine {
                 }
             }
             ItemKind::WebSearch => self.complete_search(slot, item, to)?,
+            ItemKind::Mcp => self.complete_mcp_call(slot, item, to)?,
             ItemKind::Other => {}
         }
         if let Some(slot) = self.slots.get_mut(slot) {
@@ -249,13 +250,13 @@ impl Machine {
 
     /// Takes the items of a complete answer, as far as they have not come.
     pub(super) fn take_output(&mut self, output: &str, to: &mut Output<'_>) -> Result<(), Error> {
-        let (mut before, mut others) = ([0usize; 6], 0u64);
+        let (mut before, mut others) = ([0usize; KINDS], 0u64);
         for raw in json::elements(output).filter(|raw| raw.starts_with('{')) {
             if self.content.text().is_cut() {
                 return Ok(());
             }
             let item = Item::read(raw)?;
-            if item.kind == ItemKind::Other {
+            if is_left_out(&item, to) {
                 others = others.saturating_add(1);
                 if others > self.others_noted {
                     self.note_other(&item, to);
@@ -388,5 +389,13 @@ impl Machine {
     pub(super) fn thought_bytes(&self) -> usize {
         let slot = self.thought_slot.and_then(|slot| self.slots.get(slot));
         slot.map_or(0, |slot| slot.thought.held_bytes())
+    }
+}
+
+/// Whether no block is made of an item.
+fn is_left_out(item: &Item<'_>, to: &Output<'_>) -> bool {
+    match item.kind {
+        ItemKind::Mcp => !to.context.calls_mcp,
+        kind => kind == ItemKind::Other,
     }
 }

@@ -38,6 +38,8 @@ pub(super) struct Machine {
     pub(super) others_noted: u64,
     /// How often the upstream searched the web.
     pub(super) searches: u64,
+    /// How often it called tools of MCP servers.
+    pub(super) mcp_calls: u32,
     /// The item and the part whose text came last, where it may be cited.
     pub(super) cited: Option<(usize, u64)>,
 }
@@ -56,6 +58,7 @@ impl Machine {
             others_open: 0,
             others_noted: 0,
             searches: 0,
+            mcp_calls: 0,
             cited: None,
         }
     }

@@ -8,12 +8,13 @@
 //! | step | files, of which `machine` is the state of an answer |
 //! |---|---|
 //! | events to items and their parts | `place`, `slots`, `parts`; `items`, as they begin and as they are complete |
-//! | what an item says | `said`: a text, of which more than one event brings all; `thought`: reasoning; `searches` |
+//! | what an item says | `said`: a text, of which more than one event brings all; `thought`: reasoning; `searches`; `mcp_calls` |
 //! | how it ends | `end`, `outcome` |
 
 mod end;
 mod items;
 mod machine;
+mod mcp_calls;
 mod outcome;
 mod parts;
 mod place;

@@ -6,6 +6,7 @@ use crate::answer::Output;
 use crate::content::Source;
 use crate::error::Error;
 use crate::json;
+use crate::model::hosted::HostedCall;
 use crate::model::search::Search;
 use crate::protocols::responses::wire::{Item, Of};
 
@@ -76,7 +77,7 @@ impl Machine {
         self.start(to);
         let id = to.ids.search(u32::try_from(self.searches).unwrap_or(u32::MAX));
         self.searches = self.searches.saturating_add(1);
-        self.content.assembly_mut().push_search(Search { id, query, found });
+        self.content.assembly_mut().push_hosted(HostedCall::Search(Search { id, query, found }));
         Ok(())
     }
 }

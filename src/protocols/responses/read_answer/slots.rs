@@ -20,7 +20,7 @@ use crate::text::names::Names;
 const ITEMS_MAX: usize = 4096;
 
 /// How many kinds of items there are.
-const KINDS: usize = 6;
+pub(super) const KINDS: usize = 7;
 
 /// One item.
 #[derive(Debug)]

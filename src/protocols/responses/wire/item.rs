@@ -51,6 +51,8 @@ pub(crate) enum ItemKind {
     Custom,
     /// A search of the web that the upstream ran.
     WebSearch,
+    /// A call of an MCP server's tool that the upstream ran.
+    Mcp,
     /// Anything else.
     Other,
 }
@@ -154,6 +156,7 @@ impl ItemKind {
             "function_call" | "tool_call" => Self::Function,
             "custom_tool_call" => Self::Custom,
             "web_search_call" => Self::WebSearch,
+            "mcp_call" => Self::Mcp,
             _ => Self::Other,
         }
     }

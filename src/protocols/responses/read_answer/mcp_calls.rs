@@ -1,0 +1,80 @@
+//! Calls of tools of MCP servers that the upstream ran.
+
+use super::machine::Machine;
+use super::slots::compact;
+use crate::answer::Output;
+use crate::error::Error;
+use crate::json::{self, Reader, ValueKind, written};
+use crate::model::hosted::{HostedCall, McpCall};
+use crate::protocols::responses::wire::{Arguments, Item};
+
+impl Machine {
+    /// A call is over.
+    pub(super) fn complete_mcp_call(
+        &mut self,
+        slot: usize,
+        item: &Item<'_>,
+        to: &mut Output<'_>,
+    ) -> Result<(), Error> {
+        if self.slots.get(slot).is_none_or(|slot| slot.is_closed) {
+            return Ok(());
+        }
+        let text = |name| {
+            let text = json::member(item.raw, name).and_then(json::string);
+            text.map(|text| text.decode().into_owned())
+        };
+        let failure = json::member(item.raw, "error").filter(|error| *error != "null");
+        let output = text("output");
+        let is_error = failure.is_some() || output.is_none();
+        let mut call = McpCall {
+            name: text("name").unwrap_or_default(),
+            server: text("server_label").unwrap_or_default(),
+            input: input_of(item, to.rules.depth_max),
+            text: failure.map(told_of).or(output),
+            is_error,
+            ..McpCall::default()
+        };
+        self.close_thought(to);
+        if !self.content.begin_call(to)? {
+            return Ok(());
+        }
+        self.start(to);
+        call.id = to.ids.mcp_call(self.mcp_calls);
+        self.mcp_calls = self.mcp_calls.saturating_add(1);
+        self.content.assembly_mut().push_hosted(HostedCall::Mcp(call));
+        Ok(())
+    }
+}
+
+/// The input of a call, as an object: clients read no other.
+fn input_of(item: &Item<'_>, depth_max: u32) -> String {
+    let text = match item.arguments {
+        Arguments::None => return "{}".to_owned(),
+        Arguments::Json(raw) => return compact(raw),
+        Arguments::Text(text) => text.decode(),
+    };
+    let mut reader = Reader::new(&text, depth_max);
+    let is_object = reader.kind().is_ok_and(|kind| kind == ValueKind::Object)
+        && reader.skip().is_ok()
+        && reader.end().is_ok();
+    match is_object {
+        true => compact(text.trim()),
+        false => written(|json| {
+            json.begin_object().key("INVALID_JSON").text(&text).end_object();
+        }),
+    }
+}
+
+/// What an error says: that of the server, of the protocol, or the texts that the tool gave.
+fn told_of(error: &str) -> String {
+    if let Some(text) = json::string(error) {
+        return text.decode().into_owned();
+    }
+    let text = |object, name| json::member(object, name).and_then(json::string);
+    if let Some(message) = text(error, "message") {
+        return message.decode().into_owned();
+    }
+    let parts = json::member(error, "content").into_iter().flat_map(json::elements);
+    let texts: Vec<_> = parts.filter_map(|part| text(part, "text")).map(|it| it.decode()).collect();
+    if texts.is_empty() { compact(error) } else { texts.join("\n") }
+}
