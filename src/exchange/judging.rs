@@ -36,7 +36,7 @@ pub(super) struct Judging {
     asks: Asks,
     /// What the judge's upstream refused of the request for it.
     refused: Vec<Refused>,
-    /// When the judge was first asked.
+    /// When the judge was first to be asked.
     asked_at: Option<Millis>,
 }
 
@@ -120,6 +120,9 @@ impl Exchange {
         let waits = self.judging.as_ref().is_some_and(|judging| judging.is_waiting());
         if waits && !self.is_ended() {
             self.report = self.report();
+            if let Some(judging) = &mut self.judging {
+                judging.asked_at.get_or_insert(now);
+            }
             self.state.judge(is_cut);
             return;
         }
@@ -134,6 +137,12 @@ impl Exchange {
         self.state.is_judge_due() || self.state.round().is_some_and(Round::is_judge)
     }
 
+    /// When the judge is given up.
+    pub(super) fn judge_until(&self) -> Option<Millis> {
+        let asked_at = self.judging.as_ref()?.asked_at?;
+        Some(asked_at.saturating_add(self.config.settings.safeguards.timeout_ms))
+    }
+
     /// The request for the judge; nothing if there can be none.
     pub(super) fn judge_call(&mut self, now: Millis) -> Option<Call> {
         let call = self.write_judge_call(now);
@@ -145,7 +154,7 @@ impl Exchange {
 
     fn write_judge_call(&mut self, now: Millis) -> Option<Call> {
         let (upstream, model) = self.config.judge()?;
-        let judging = self.judging.as_deref_mut()?;
+        let judging = self.judging.as_deref()?;
         let Asks::Judge(brief) = &judging.asks else { return None };
         let calls = judging.gate.calls();
         let body = question::body(model, brief, calls, upstream.takes_schema());
@@ -155,8 +164,7 @@ impl Exchange {
         let protocol = upstream.protocol;
         let path = format!("{}/{}", upstream.base_path, protocols::of(protocol).endpoint());
         let headers = judge_headers(&self.client.headers, upstream).ok()?;
-        let asked_at = *judging.asked_at.get_or_insert(now);
-        let until = asked_at.saturating_add(self.config.settings.safeguards.timeout_ms);
+        let until = self.judge_until()?;
         let upstream = upstream.name.clone();
         self.begin_round(protocol, Purpose::Verdicts(context), until.saturating_sub(now), now);
         Some(Call { upstream, path, headers, body })

@@ -288,6 +288,10 @@ impl Exchange {
     /// When [`Exchange::handle_timeout`] wants to be called, or never.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Millis> {
+        if self.state.is_judge_due() {
+            // A host that never asks for the call must not keep the client waiting.
+            return self.judge_until();
+        }
         self.state.round()?;
         Some(self.watchdog.next(self.may_ping_unasked()))
     }

@@ -75,7 +75,9 @@ impl Exchange {
         self.note_progress(now);
         let Some(round) = self.state.round() else { return };
         if round.bytes_left() == 0 {
-            return self.handle_call_end(End::Complete, now);
+            // What is left out of a judge's answer could be the verdict.
+            let end = if round.is_judge() { End::Aborted } else { End::Complete };
+            return self.handle_call_end(end, now);
         }
         self.settle(result, before, now);
         let Some(answer) = self.state.round().map(super::round::Round::events) else { return };
@@ -116,7 +118,9 @@ impl Exchange {
         let Some(round) = self.state.round_mut() else { return };
         let (result, cause) = match round.handle_end(end, &mut self.output.body) {
             Ended::Json { body, is_estimate } => return self.end_json(&body, is_estimate, now),
-            Ended::Verdicts { status, body, context } => {
+            // What is missing could be the verdict.
+            Ended::Verdicts { end: End::Aborted, .. } => return self.tell_no_verdicts(false, now),
+            Ended::Verdicts { status, body, context, .. } => {
                 return self.judged(status, &body, context, now);
             }
             Ended::Answer { result, cause } => (result, cause),
@@ -227,6 +231,9 @@ impl Exchange {
     /// The time of [`Exchange::poll_timeout`] has come: sends a ping, or gives up on an upstream
     /// that has stalled. Too early is no harm.
     pub fn handle_timeout(&mut self, now: Millis) {
+        if self.state.is_judge_due() && self.judge_until().is_some_and(|until| now >= until) {
+            return self.tell_no_verdicts(true, now);
+        }
         // Nothing is due after the end, even for a host whose timer still runs.
         let Some(round) = self.state.round() else { return };
         let mut due = self.watchdog.due(now);

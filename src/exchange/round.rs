@@ -101,7 +101,7 @@ pub(super) enum Ended {
     /// A count or a list. `is_estimate`: a count that is not exact.
     Json { body: Vec<u8>, is_estimate: bool },
     /// What the judge answered.
-    Verdicts { status: u16, body: Vec<u8>, context: Box<RequestContext> },
+    Verdicts { status: u16, body: Vec<u8>, context: Box<RequestContext>, end: End },
     /// An answer. `cause`: what ended it, if it failed.
     Answer { result: Result<(), Error>, cause: Option<Cause> },
 }
@@ -363,7 +363,7 @@ impl Round {
         }
         let (result, cause) = match mem::replace(&mut self.progress, Progress::Over) {
             Progress::Sent(Purpose::Verdicts(context)) => {
-                return Ended::Verdicts { status: 502, body: Vec::new(), context };
+                return Ended::Verdicts { status: 502, body: Vec::new(), context, end };
             }
             Progress::Sent(_) => {
                 (Err(unreachable_upstream(&Unreachable::Closed)), Some(Cause::Unreachable))
@@ -378,7 +378,9 @@ impl Round {
                     None => return Ended::count(count, count::readable(status, &body)),
                 },
                 Collected::Models(list_for) => return self.list(list_for, status, &body),
-                Collected::Verdicts(context) => return Ended::Verdicts { status, body, context },
+                Collected::Verdicts(context) => {
+                    return Ended::Verdicts { status, body, context, end };
+                }
             },
             Progress::Undecided { mut answer, seen } => {
                 let result = match end {

@@ -47,6 +47,42 @@ fn a_whole_answer_gets_nothing_before_its_end() {
 }
 
 #[test]
+fn a_host_that_never_asks_for_the_judges_call_does_not_hang_the_client() {
+    let mut exchange = Session::new().begin();
+    exchange.handle_call_head(200, &[], NOW);
+    exchange.handle_call_body(two_calls().as_bytes(), NOW);
+    assert!(exchange.is_call_due());
+    assert_eq!(exchange.poll_timeout(), Some(NOW + 30_000));
+    exchange.handle_timeout(NOW + 29_999);
+    assert!(!exchange.is_ended());
+    exchange.handle_timeout(NOW + 30_000);
+    assert!(exchange.is_ended() && exchange.poll_call(NOW + 30_000).is_none());
+    let mut out = Vec::new();
+    exchange.poll_body(&mut out);
+    let out = String::from_utf8(out).unwrap();
+    assert!(out.contains("\"timeout\"") && !out.contains("evaluated"), "{out}");
+    assert!(out.contains("event: message_stop"));
+}
+
+#[test]
+fn an_answer_of_the_judge_that_is_broken_off_counts_for_nothing() {
+    let [one, two] = session::ids();
+    let said = json!({"verdicts": [{"id": one, "verdict": "not_flagged"}, {"id": two, "verdict": "not_flagged"}]});
+    let answer =
+        json!({"choices": [{"message": {"content": said.to_string()}, "finish_reason": "stop"}]});
+    for (end, passes) in [(End::Complete, true), (End::Aborted, false)] {
+        let (mut exchange, mut out) = waiting(&Session::new());
+        exchange.handle_call_head(200, &[], NOW);
+        exchange.handle_call_body(answer.to_string().as_bytes(), NOW);
+        exchange.handle_call_end(end, NOW);
+        assert!(exchange.is_ended());
+        exchange.poll_body(&mut out);
+        let out = String::from_utf8(out).unwrap();
+        assert_eq!(out.contains("not_flagged"), passes, "{out}");
+    }
+}
+
+#[test]
 fn a_judge_that_trickles_has_no_more_time() {
     let (mut exchange, _) = waiting(&Session::new());
     exchange.handle_call_head(200, &[], NOW + 10_000);
