@@ -10,10 +10,10 @@ use crate::Millis;
 use crate::config::{Key, Upstream};
 use crate::dialect::profile::ReasoningOnly;
 use crate::error::{Error, ErrorKind, Reason, Rejection};
-use crate::headers::{self, Header};
+use crate::headers::{self, Header, Headers as _};
 use crate::json;
 use crate::judge;
-use crate::judge::brief::Brief;
+use crate::judge::brief::{Brief, Speaker};
 use crate::judge::gate::Gate;
 use crate::judge::question;
 use crate::judge::verdicts::{Judged, Verdict, Verdicts};
@@ -87,7 +87,9 @@ impl Exchange {
         let Some((upstream, model)) = self.config.judge().filter(|_| context.is_judged) else {
             return;
         };
-        let asks = match Brief::read(body) {
+        let is_of_agent = self.client.headers.value("x-claude-code-agent-id").is_some();
+        let speaker = if is_of_agent { Speaker::Agent } else { Speaker::User };
+        let asks = match Brief::read(body, speaker) {
             _ if !self.can.ask_again => Asks::Unsupported,
             Some(brief) => Asks::Judge(brief),
             None => Asks::TooLong,

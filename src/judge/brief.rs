@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use crate::json::{self, Writer};
+use super::input::write_plain;
+use crate::json;
 use crate::model::safeguards::dangerous_tool_use;
 use crate::text::words;
 
@@ -26,8 +27,29 @@ const GIT: [&str; 5] = ["cwd", "branch", "default_branch", "status", "visibility
 /// The lists of the user's own sentences.
 const SENTENCES: [&str; 4] = ["allow", "soft_deny", "hard_deny", "environment"];
 
-/// What Claude Code writes into a user's words by itself.
-const REMINDER: (&str, &str) = ("<system-reminder>", "</system-reminder>");
+/// What Claude Code writes into a user's words by itself: what it, commands and other agents have to say.
+const NOT_THE_USERS: [&str; 9] = [
+    "system-reminder",
+    "bash-stdout",
+    "bash-stderr",
+    "local-command-stdout",
+    "local-command-stderr",
+    "local-command-caveat",
+    "task-notification",
+    "teammate-message",
+    "ide_selection",
+];
+
+/// How Claude Code's message begins that stands for a conversation which it has made shorter. A model wrote it.
+const SUMMARY: &str = "This session is being continued from a previous conversation";
+
+/// By whom the messages of the role `user` are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Speaker {
+    User,
+    /// The request is a sub-agent's, whose orders come from another agent.
+    Agent,
+}
 
 /// What the judge is shown of a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,13 +64,13 @@ pub(crate) struct Brief {
 
 impl Brief {
     /// Reads it from a body of the Messages API; nothing if the judge could not be shown all that it must see.
-    pub(crate) fn read(body: &str) -> Option<Self> {
+    pub(crate) fn read(body: &str, speaker: Speaker) -> Option<Self> {
         let asked = json::member(body, "safeguards").and_then(dangerous_tool_use)?;
         let context = json::member(asked, "classifier_context").unwrap_or("{}");
         let mut brief = Self::default();
         brief.write_context(context);
         let messages = json::member(body, "messages").unwrap_or("[]");
-        brief.transcript = transcript(messages);
+        brief.transcript = transcript(messages, speaker);
         (brief.context.len() <= CONTEXT_BYTES_MAX).then_some(brief)
     }
 
@@ -114,7 +136,7 @@ pub(super) fn push_line(to: &mut String, json: &str) {
 }
 
 /// The user's words and the assistant's calls, as many as there is room for.
-fn transcript(messages: &str) -> String {
+fn transcript(messages: &str, speaker: Speaker) -> String {
     let mut lines = Lines::default();
     for message in json::elements(messages) {
         let role = json::member(message, "role").and_then(json::string).unwrap_or_default();
@@ -122,11 +144,11 @@ fn transcript(messages: &str) -> String {
         match role.decode().as_ref() {
             "user" => {
                 if let Some(text) = json::string(content) {
-                    lines.say(&text.decode());
+                    lines.say(&text.decode(), speaker);
                 }
                 for block in json::elements(content).filter(|block| is_of(block, "text")) {
                     let text = json::member(block, "text").and_then(json::string);
-                    lines.say(&text.unwrap_or_default().decode());
+                    lines.say(&text.unwrap_or_default().decode(), speaker);
                 }
             }
             "assistant" => {
@@ -154,14 +176,19 @@ struct Lines {
 }
 
 impl Lines {
-    fn say(&mut self, text: &str) {
-        let own = without_reminders(text);
+    fn say(&mut self, text: &str, speaker: Speaker) {
+        let own = own_words(text);
         let own = own.trim();
         if own.is_empty() {
             return;
         }
         let line = json::written(|json| {
-            json.begin_object().key("user").text(&shortened(own)).end_object();
+            let by = match speaker {
+                _ if own.starts_with(SUMMARY) => "summary",
+                Speaker::Agent => "main_agent",
+                Speaker::User => "user",
+            };
+            json.begin_object().key(by).text(&shortened(own)).end_object();
         });
         if self.first.is_none() && self.newest.is_empty() {
             self.bytes = self.bytes.saturating_add(line.len());
@@ -176,11 +203,12 @@ impl Lines {
         let input = json::member(block, "input").unwrap_or("{}");
         let line = json::written(|json| {
             // A name is a value: as a key, that of an unknown tool could be `user`.
-            json.begin_object().key("call").text(&shortened(&name.decode())).key("input").value();
-            if input.len() > LINE_BYTES_MAX {
-                json::quote(json.out(), &shortened(input));
+            json.begin_object().key("call").text(&shortened(&name.decode())).key("input");
+            let plain = json::written(|json| write_plain(json, input));
+            if plain.len() > LINE_BYTES_MAX {
+                json.text(&shortened(&plain));
             } else {
-                json::compact(json.out(), input);
+                json.raw(&plain);
             }
             json.end_object();
         });
@@ -208,29 +236,33 @@ impl Lines {
     }
 }
 
-/// The beginning of a long text.
+/// A long text's beginning and end, with a word on what is missing between them. An order can stand at either.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LINE_BYTES_MAX {
         return text.into();
     }
-    format!("{} […]", words::beginning(text, LINE_BYTES_MAX)).into()
+    let begin = words::beginning(text, LINE_BYTES_MAX / 2);
+    let end = words::end(text, LINE_BYTES_MAX / 2);
+    let missing = text.len().saturating_sub(begin.len()).saturating_sub(end.len());
+    format!("{begin} [… {missing} bytes are left out here …] {end}").into()
 }
 
-/// A text without what Claude Code puts into it. What is never closed may be the user's own.
-fn without_reminders(text: &str) -> String {
-    let (open, close) = REMINDER;
-    let (mut own, mut rest) = (String::new(), text);
-    while let Some((before, after)) = words::split_once(rest, open) {
-        let Some((_, behind)) = words::split_once(after, close) else { break };
-        own.push_str(before);
-        rest = behind;
+/// A text without what Claude Code puts into it. What is never closed may be the user's own. A part goes on to the last
+/// tag that closes it: the first one may be in what a command wrote.
+fn own_words(text: &str) -> String {
+    let mut own = text.to_owned();
+    for name in NOT_THE_USERS {
+        let (open, close) = (format!("<{name}"), format!("</{name}>"));
+        let is_tag = |at: &usize| {
+            let behind = own.get(at.saturating_add(open.len())..).unwrap_or_default();
+            behind.starts_with(|letter: char| letter == '>' || letter.is_whitespace())
+        };
+        let Some(begin) = words::places(&own, &open).find(is_tag) else { continue };
+        let Some(last) = words::places(&own, &close).filter(|at| *at > begin).last() else {
+            continue;
+        };
+        let behind = own.get(last.saturating_add(close.len())..).unwrap_or_default();
+        own = format!("{}{behind}", own.get(..begin).unwrap_or_default());
     }
-    own.push_str(rest);
     own
-}
-
-/// Writes a value without the white space in it, or `{}` for nothing.
-pub(super) fn write_input(json: &mut Writer<'_>, input: &str) {
-    json.value();
-    json::compact(json.out(), if input.trim().is_empty() { "{}" } else { input });
 }

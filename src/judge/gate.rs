@@ -4,6 +4,7 @@
 //! is one frame, and a whole message one object.
 
 use super::Call;
+use super::input::has_twins;
 use crate::ids::Ids;
 use crate::json::{self, Reader, Str, ValueKind};
 use crate::model::safeguards::dangerous_tool_use;
@@ -177,7 +178,8 @@ impl Gate {
             let is_object = input.is_empty()
                 || Reader::of(input).is_whole()
                     && Reader::of(input).kind().is_ok_and(|kind| kind == ValueKind::Object);
-            if !is_object || json::member(input, "INVALID_JSON").is_some() {
+            let is_odd = || json::member(input, "INVALID_JSON").is_some();
+            if !is_object || is_odd() || !input.is_empty() && has_twins(input) {
                 call.unjudged = Some("input_unparsed");
             }
         }

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `brief` | what the judge is shown of a request |
 //! | `gate` | the calls of an answer, and its end, which waits for the verdicts |
+//! | `input` | the input of a call, as the judge reads it |
 //! | `question` | the request for the judge |
 //! | `verdicts` | what the judge said, and how the client reads it |
 //!
@@ -17,6 +18,7 @@
 
 pub(crate) mod brief;
 pub(crate) mod gate;
+mod input;
 pub(crate) mod question;
 pub(crate) mod verdicts;
 

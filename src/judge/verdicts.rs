@@ -2,6 +2,7 @@
 
 use super::Call;
 use super::brief::Brief;
+use super::input::has_twins;
 use crate::json::{self, Reader, Writer};
 use crate::model::safeguards::DANGEROUS_TOOL_USE;
 use crate::text::words;
@@ -128,6 +129,8 @@ impl<'t> Said<'t> {
     fn read(text: &'t str) -> Self {
         let text = if text.len() > ANSWER_BYTES_MAX { "" } else { words::bare(text) };
         let object = if Reader::of(text).is_object() { text } else { fenced(text).unwrap_or("{}") };
+        // Of two members of one name, neither counts.
+        let object = if has_twins(object) { "{}" } else { object };
         Self(json::elements(json::member(object, "verdicts").unwrap_or("[]")).collect())
     }
 

@@ -228,6 +228,16 @@ pub fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
+/// At most the last `bytes` of a text.
+#[must_use]
+pub(crate) fn end(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start = start.saturating_add(1);
+    }
+    text.get(start..).unwrap_or_default()
+}
+
 /// Whether two texts are the same. Eight bytes at a time: WebAssembly has no instruction for it, and what the
 /// compiler puts in its place goes byte by byte.
 #[inline]

@@ -141,6 +141,7 @@ fn an_object_among_words_or_a_second_one_is_no_verdict() {
         format!("```\n{passes} {flags}\n```"),
         format!("{passes}{}{flags}", "{".repeat(70)),
         format!("{passes}{}", " ".repeat(70_000)),
+        r#"{"verdicts":[{"id":"1","verdict":"not_flagged","verdict":"flagged"}]}"#.to_owned(),
         passes.to_string().replace(']', &format!(",{}]", "7,".repeat(40_000) + "7")),
     ] {
         assert_eq!(said(&text)[0], unavailable("error"), "{}", &text[..60]);
@@ -260,6 +261,16 @@ fn a_call_that_was_cut_off_or_cannot_be_read_is_not_shown_to_the_judge() {
     for session in [Session::new(), Session::new().whole()] {
         let got = session.run_whole(&broken, &verdicts(&entries));
         assert_eq!(got.verdicts(), [not_flagged(), unavailable("input_unparsed")]);
+    }
+
+    for twins in [
+        r#"{"command":"ls","command":"rm"}"#,
+        r#"{"command":"ls","c\u006fmmand":"rm"}"#,
+        r#"{"a":[{"b":1,"b":2}]}"#,
+    ] {
+        let answer = chunks(&[call(0, "Bash", twins)], "tool_calls");
+        let got = Session::new().run_whole(&answer, &Judge::Unasked);
+        assert_eq!(got.verdicts(), [unavailable("input_unparsed")], "{twins}");
     }
 
     let long = format!(r#"{{"command":"echo {}; rm -rf /"}}"#, "x".repeat(70_000));

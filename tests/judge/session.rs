@@ -39,6 +39,8 @@ pub(super) struct Session {
     pub(super) config: Arc<Config>,
     pub(super) can: HostCan,
     pub(super) body: Value,
+    /// Headers beside the usual.
+    pub(super) sent: Vec<(&'static str, &'static str)>,
 }
 
 /// One judge beside the upstream of all models.
@@ -59,7 +61,7 @@ impl Session {
 
     pub(super) fn with(config: &str) -> Self {
         let can = HostCan { ping: Pings::Sent, ask_again: true, ..HostCan::default() };
-        Self { config: drive::config(config), can, body: request() }
+        Self { config: drive::config(config), can, body: request(), sent: Vec::new() }
     }
 
     pub(super) fn whole(mut self) -> Self {
@@ -70,11 +72,13 @@ impl Session {
     /// The upstream has the request.
     pub(super) fn begin(&self) -> Exchange {
         let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, self.can);
-        let sent = headers(&[
+        let mut sent = self.sent.clone();
+        sent.extend([
             ("x-api-key", "sk-client"),
             ("anthropic-beta", "b"),
             ("traceparent", "00-a-b-01"),
         ]);
+        let sent = headers(&sent);
         assert_eq!(exchange.decide("POST", "/v1/messages", &sent), Decision::Translate);
         exchange.request(self.body.to_string().as_bytes(), NOW).unwrap();
         exchange

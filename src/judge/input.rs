@@ -1,0 +1,58 @@
+//! The input of a call, so that the judge reads what the tool will do.
+
+use std::collections::HashSet;
+
+use crate::json::{Error, Reader, ValueKind, Writer};
+
+/// Whether an object in it has two members of one name. Readers differ in which of them counts: the judge could be
+/// shown the one, and the client run the other.
+pub(super) fn has_twins(input: &str) -> bool {
+    walk(&mut Reader::of(input), &mut None).unwrap_or(true)
+}
+
+/// Writes a value without white space and without escapes of letters that need none, behind which words can hide.
+pub(super) fn write_plain(json: &mut Writer<'_>, input: &str) {
+    let input = if input.trim().is_empty() { "{}" } else { input };
+    if !Reader::of(input).is_whole() {
+        json.text(input);
+        return;
+    }
+    // It has just been read as a whole, so nothing is left half written.
+    let _ = walk(&mut Reader::of(input), &mut Some(json));
+}
+
+/// Reads a value, and writes it. Says whether an object in it has two members of one name.
+fn walk(reader: &mut Reader<'_>, to: &mut Option<&mut Writer<'_>>) -> Result<bool, Error> {
+    let mut has_twins = false;
+    match reader.kind()? {
+        ValueKind::Object => {
+            let mut names = HashSet::new();
+            reader.begin_object()?;
+            to.iter_mut().for_each(|json| _ = json.begin_object());
+            while let Some(key) = reader.next_key()? {
+                let key = key.decode();
+                to.iter_mut().for_each(|json| _ = json.key_text(&key));
+                has_twins |= !names.insert(key);
+                has_twins |= walk(reader, to)?;
+            }
+            to.iter_mut().for_each(|json| _ = json.end_object());
+        }
+        ValueKind::Array => {
+            reader.begin_array()?;
+            to.iter_mut().for_each(|json| _ = json.begin_array());
+            while reader.next_element()? {
+                has_twins |= walk(reader, to)?;
+            }
+            to.iter_mut().for_each(|json| _ = json.end_array());
+        }
+        ValueKind::String => {
+            let text = reader.string()?.decode();
+            to.iter_mut().for_each(|json| _ = json.text(&text));
+        }
+        ValueKind::Number | ValueKind::Bool | ValueKind::Null => {
+            let text = reader.skip()?;
+            to.iter_mut().for_each(|json| _ = json.raw(text));
+        }
+    }
+    Ok(has_twins)
+}
