@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `null` | where the schema takes none |
 //! | `""` or blanks | where no text is wanted, or another one: `enum`, `minLength`, `format`, `pattern` |
-//! | a number | beyond the bounds, or beyond 2^53 − 1 where an integer is wanted |
+//! | a number | beyond the bounds, of a tool of Claude Code or of a member with a default |
 //! | `null`, `""`, `[]`, `{}` | of a member that the schema does not know and does not allow |
 //!
 //! `"3"` and `"true"` become what they say where the schema takes no text. All else stays as the model wrote it, and so
@@ -120,6 +120,8 @@ struct Current {
     schema: Option<Part>,
     /// It may be left out.
     may_lack: bool,
+    /// So may a number beyond its bounds.
+    bounded: bool,
     /// The schema does not allow it.
     is_extra: bool,
     by_name: Option<by_name::Rule>,

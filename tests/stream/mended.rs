@@ -3,7 +3,7 @@
 use super::*;
 
 const SCHEMA: &str = r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"},
-    "limit":{"type":"integer","minimum":1},"note":{"type":"string"}},"required":["path","content"],"additionalProperties":false}"#;
+    "limit":{"type":"integer","minimum":1,"default":9},"note":{"type":"string"}},"required":["path","content"],"additionalProperties":false}"#;
 
 fn with_schema() -> Case {
     case().with(|context, _| {

@@ -95,9 +95,9 @@ def rows(work):
 
     # JavaScript does not hold it exactly.
     rounded = got(size=26000000000000000)
-    table.append(Row("mcp__odd__search", query, "size", huge, rounded, got()))
+    table.append(Row("mcp__odd__search", query, "size", huge, rounded, rounded))
     for member, value in (
-        ("size", ""), ("size", None), ("size", 0), ("exact", ""), ("exact", None), ("order", ""),
+        ("size", ""), ("size", None), ("page", 0), ("exact", ""), ("exact", None), ("order", ""),
         ("order", None), ("tags", ""), ("tags", None), ("since", ""), ("since", None), ("note", None),
     ):
         table.append(Row("mcp__odd__search", query, member, value, got(**{member: value}), got()))
@@ -106,6 +106,7 @@ def rows(work):
     # These are as the model meant them, for all that can be known.
     for member, value in (
         ("note", ""), ("cursor", None), ("cursor", ""), ("order", "down"), ("filter", None), ("tags", []), ("more", ""),
+        ("size", 0),
     ):
         table.append(Row("mcp__odd__search", query, member, value, got(**{member: value}), got(**{member: value})))
     table.append(Row("mcp__odd__search", {}, "query", "", 'got {"query": ""}', 'got {"query": ""}'))

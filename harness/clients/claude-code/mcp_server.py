@@ -8,6 +8,7 @@ PLAIN = {
         "query": {"type": "string"},
         "note": {"type": "string"},
         "size": {"type": "integer", "minimum": 1},
+        "page": {"type": "integer", "minimum": 1, "default": 1},
         "exact": {"type": "boolean"},
         "order": {"enum": ["asc", "desc"]},
         "tags": {"type": "array", "items": {"type": "string"}},

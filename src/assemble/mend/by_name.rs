@@ -1,5 +1,5 @@
-//! What Claude Code 2.1 takes by its schema, and what does harm all the same. The members stand for its tools; a tool
-//! of the same name without them is another client's.
+//! The tools of Claude Code 2.1 whose numbers have bounds, and what it takes by its schema though it does harm. Members
+//! stand for its tools; a tool of the same name without them is another client's.
 
 use crate::json::{self, Number};
 use crate::json_schema::input::mend::Shape;
@@ -17,20 +17,23 @@ pub(super) enum Rule {
     UnknownWord,
 }
 
-/// The members of a tool that have a rule.
+/// The members of a tool that have a rule, if it is one of Claude Code's.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ByName(&'static [(&'static str, Rule)]);
+pub(super) struct ByName(Option<&'static [(&'static str, Rule)]>);
 
 /// Its name, members by which it is known, and the rules.
-type Row = (&'static str, [&'static str; 3], &'static [(&'static str, Rule)]);
+type Row = (&'static str, &'static [&'static str], &'static [(&'static str, Rule)]);
 
 const AGENT: &[(&str, Rule)] = &[("subagent_type", Rule::Blank), ("model", Rule::UnknownWord)];
 
-const ROWS: [Row; 4] = [
-    ("Read", ["file_path", "offset", "limit"], &[("offset", Rule::Zero)]),
-    ("Bash", ["command", "timeout", "run_in_background"], &[("timeout", Rule::BelowOne)]),
-    ("Agent", ["prompt", "subagent_type", "model"], AGENT),
-    ("Task", ["prompt", "subagent_type", "model"], AGENT),
+const ROWS: [Row; 7] = [
+    ("Read", &["file_path", "offset", "limit"], &[("offset", Rule::Zero)]),
+    ("Bash", &["command", "timeout", "run_in_background"], &[("timeout", Rule::BelowOne)]),
+    ("Agent", &["prompt", "subagent_type", "model"], AGENT),
+    ("Task", &["prompt", "subagent_type", "model"], AGENT),
+    ("Grep", &["pattern", "output_mode", "head_limit"], &[]),
+    ("WebFetch", &["url", "prompt", "offset"], &[]),
+    ("ReportFindings", &["findings", "level"], &[]),
 ];
 
 impl ByName {
@@ -38,11 +41,16 @@ impl ByName {
         let is_it = |(name, members, _): &&Row| {
             *name == tool && members.iter().all(|member| shape.member(member).is_some())
         };
-        Self(ROWS.iter().find(is_it).map_or(&[], |(_, _, rules)| rules))
+        Self(ROWS.iter().find(is_it).map(|(_, _, rules)| *rules))
+    }
+
+    /// Whether the tool is one of Claude Code's, none of which does more where a number lacks than with a wrong one.
+    pub(super) fn is_known(self) -> bool {
+        self.0.is_some()
     }
 
     pub(super) fn rule(self, member: &str) -> Option<Rule> {
-        self.0.iter().find(|(name, _)| *name == member).map(|(_, rule)| *rule)
+        self.0?.iter().find(|(name, _)| *name == member).map(|(_, rule)| *rule)
     }
 }
 

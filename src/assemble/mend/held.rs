@@ -10,7 +10,7 @@ use crate::text::json_scan::Scanner;
 impl Mender {
     /// A value of a member begins. Says whether its first byte was taken.
     pub(super) fn begin_value(&mut self, byte: u8, budget: &mut Budget) -> usize {
-        let Current { may_lack, is_extra, schema, .. } = self.member;
+        let Current { may_lack, bounded, is_extra, schema, .. } = self.member;
         self.value = self.held.len();
         let held = match byte {
             b'n' if may_lack || is_extra => At::HeldNull,
@@ -18,7 +18,7 @@ impl Mender {
                 self.at = At::HeldText { escaped: false };
                 return self.hold("\"");
             }
-            b'-' | b'0'..=b'9' if may_lack => At::HeldNumber,
+            b'-' | b'0'..=b'9' if may_lack && bounded => At::HeldNumber,
             b'{' | b'[' if is_extra => {
                 self.at = At::HeldEmpty { open: byte };
                 return self.hold(if byte == b'{' { "{" } else { "[" });
@@ -142,7 +142,7 @@ impl Mender {
 
     fn verdict(&self, budget: &mut Budget) -> Verdict {
         let value = self.held.get(self.value..).unwrap_or_default();
-        let Current { is_extra, schema, by_name, .. } = self.member;
+        let Current { is_extra, schema, by_name, bounded, .. } = self.member;
         if is_extra {
             return if matches!(value, "null" | "\"\"") { Verdict::Drop } else { Verdict::Keep };
         }
@@ -159,7 +159,7 @@ impl Mender {
         {
             return Verdict::Drop;
         }
-        schema::judge(&self.root, part, value, budget)
+        schema::judge(&self.root, part, value, bounded, budget)
     }
 
     /// So much is held that none of it is left out.

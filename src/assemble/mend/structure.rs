@@ -98,6 +98,7 @@ impl Mender {
         Current {
             schema: Some(member.schema),
             may_lack: member.may_lack && is_first,
+            bounded: member.has_value || self.by_name.is_known(),
             is_extra: false,
             by_name: if depth == 1 { self.by_name.rule(&name) } else { None },
         }

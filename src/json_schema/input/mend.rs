@@ -11,11 +11,8 @@ use crate::text::names::{NameSet, Names};
 /// Members of an object that are looked at; those behind them stay as they are.
 pub(crate) const MEMBERS_MAX: usize = 128;
 
-/// The largest integer that JavaScript holds exactly.
+/// The largest integer that JavaScript holds exactly: a larger one keeps its quotes.
 const INTEGER_MAX: &str = "9007199254740991";
-
-/// An integer that no list of values has by chance.
-const INTEGER: &str = "4503599627370497";
 
 /// Formats that no blank text has. Some others, such as `uri-reference`, allow an empty one.
 const FORMATS: [&str; 13] = [
@@ -92,6 +89,8 @@ pub(crate) struct Member {
     pub(crate) place: usize,
     /// It is not required, or has a default.
     pub(crate) may_lack: bool,
+    /// Something is put in its place where it lacks.
+    pub(crate) has_value: bool,
 }
 
 impl Shape {
@@ -115,11 +114,13 @@ impl Shape {
             json::members(keywords.properties).take(MEMBERS_MAX).enumerate()
         {
             let name = name.decode();
-            let may_lack = !required.contains(&name) || json::member(schema, "default").is_some();
+            let default = json::member(schema, "default");
+            let may_lack = !required.contains(&name) || default.is_some();
+            let has_value = default.is_some_and(|value| kind_of(value) != ValueKind::Null);
             let nests = ["\"properties\"", "$ref"].iter().any(|word| schema.contains(word));
             shape.mends |= may_lack || nests;
             let schema = Part::of(root, schema)?;
-            shape.members.insert(name.into_owned(), Member { schema, place, may_lack });
+            shape.members.insert(name.into_owned(), Member { schema, place, may_lack, has_value });
         }
         Some(shape)
     }
@@ -155,14 +156,20 @@ pub(crate) fn refuses(root: &str, part: Part, value: &str, budget: &mut Budget) 
     !Check::new(root, budget).apply(part.text(root), value, 0)
 }
 
-/// What becomes of a member with this value that may lack.
-pub(crate) fn judge(root: &str, part: Part, value: &str, budget: &mut Budget) -> Verdict {
+/// What becomes of a member with this value that may lack. `bounded`: a number beyond its bounds is left out.
+pub(crate) fn judge(
+    root: &str,
+    part: Part,
+    value: &str,
+    bounded: bool,
+    budget: &mut Budget,
+) -> Verdict {
     let mut check = Check { asks_forms: true, ..Check::new(root, budget) };
     let schema = part.text(root);
     let verdict = match kind_of(value) {
         ValueKind::Null => Verdict::drop_if(!check.apply(schema, value, 0)),
-        ValueKind::Number => Verdict::drop_if(check.is_out_of_bounds(schema, value)),
-        ValueKind::String => check.judge_text(schema, value),
+        ValueKind::Number => Verdict::drop_if(bounded && check.is_out_of_bounds(schema, value)),
+        ValueKind::String => check.judge_text(schema, value, bounded),
         ValueKind::Bool | ValueKind::Array | ValueKind::Object => Verdict::Keep,
     };
     // Without a budget all checks say yes.
@@ -170,7 +177,7 @@ pub(crate) fn judge(root: &str, part: Part, value: &str, budget: &mut Budget) ->
 }
 
 impl<'s> Check<'s, '_> {
-    fn judge_text(&mut self, schema: &'s str, value: &str) -> Verdict {
+    fn judge_text(&mut self, schema: &'s str, value: &str, bounded: bool) -> Verdict {
         let Some(text) = json::string(value) else { return Verdict::Keep };
         if text.is_blank() {
             return Verdict::drop_if(!self.apply(schema, value, 0));
@@ -180,8 +187,10 @@ impl<'s> Check<'s, '_> {
         if !is_whole || self.takes_kind(schema, "\"\"", 0) {
             return Verdict::Keep;
         }
+        let digits = inside.trim_start_matches('-');
         match kind_of(inside) {
-            ValueKind::Number if self.is_out_of_bounds(schema, inside) => Verdict::Drop,
+            ValueKind::Number if bounded && self.is_out_of_bounds(schema, inside) => Verdict::Drop,
+            ValueKind::Number if Number::read(digits) > Number::read(INTEGER_MAX) => Verdict::Keep,
             ValueKind::Number | ValueKind::Bool if self.apply(schema, inside, 0) => {
                 Verdict::Unquote
             }
@@ -189,26 +198,15 @@ impl<'s> Check<'s, '_> {
         }
     }
 
-    /// Whether a number would fit but for the bounds, or is too large for an integer of JavaScript and neither a bound
-    /// nor a format of the schema allows that.
+    /// Whether a number would fit but for the bounds.
     fn is_out_of_bounds(&mut self, schema: &'s str, value: &str) -> bool {
-        let fits = self.apply(schema, value, 0);
-        let mut fits_unbounded = |value: &str| {
-            self.ignores_bounds = true;
-            let fits = self.apply(schema, value, 0);
-            self.ignores_bounds = false;
-            fits
-        };
-        if !fits {
-            return fits_unbounded(value);
+        if self.apply(schema, value, 0) {
+            return false;
         }
-        let distance = Number::read(value.trim_start_matches('-'));
-        let is_far =
-            distance.is_some_and(|it| it.is_whole() && Some(it) > Number::read(INTEGER_MAX));
-        is_far
-            && !names_limit(schema, value.starts_with('-'))
-            && fits_unbounded(INTEGER)
-            && !fits_unbounded("0.5")
+        self.ignores_bounds = true;
+        let fits = self.apply(schema, value, 0);
+        self.ignores_bounds = false;
+        fits
     }
 
     /// The keywords that say all that is said of the members or the elements of a value such as `sample`: `{}` or `[]`.
@@ -246,16 +244,6 @@ impl<'s> Check<'s, '_> {
             json::elements(schemas).filter(|schema| self.takes_kind(schema, sample, depth));
         taking.next().filter(|_| taking.next().is_none())
     }
-}
-
-/// Whether the top of a schema says how far an integer may go on that side of zero.
-fn names_limit(schema: &str, negative: bool) -> bool {
-    let side =
-        if negative { ["minimum", "exclusiveMinimum"] } else { ["maximum", "exclusiveMaximum"] };
-    json::members(schema).any(|(key, value)| {
-        let key = key.decode();
-        side.contains(&key.as_ref()) || key == "format" && value.contains("int")
-    })
 }
 
 /// Whether a text with this `format` or this `pattern` is never empty.
