@@ -176,8 +176,9 @@ impl Mender {
 
     /// What is still held, when nothing more comes.
     pub(crate) fn rest(&mut self) -> &str {
-        self.at = At::Off;
-        &self.held
+        self.out.clear();
+        self.give_up();
+        &self.out
     }
 
     /// How many members were mended since the last call.
@@ -225,8 +226,7 @@ impl Mender {
 
     /// It is no JSON, or not what was understood: all of it passes.
     fn give_up(&mut self) -> usize {
-        self.out.push_str(&self.held);
-        self.held.clear();
+        self.release();
         self.at = At::Off;
         0
     }

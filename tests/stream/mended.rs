@@ -111,4 +111,7 @@ fn what_breaks_off_is_not_completed() {
         let chunks = [call(0, "call_a", "write_file", input), json!({"finish": "length"})];
         c.streams(&done(&chunks), &format!("tool_use a write.file {}; max_tokens", json!(input)));
     }
+    // Of what was left out before, no comma stays.
+    let cut = [call(0, "call_a", "write_file", r#"{"note":null,"pa"#), json!({"finish": "length"})];
+    c.streams(&done(&cut), r#"tool_use a write.file "{\"pa"; max_tokens !tool_argument_mended"#);
 }

@@ -337,8 +337,25 @@ fn what_is_no_json_passes_as_it_came() {
         assert_eq!(mended(&tool, input), (input.to_owned(), 0), "{input}");
     }
     // What was left out before the break cannot come back.
-    assert_eq!(mended(&tool, r#"{"a":null,,"z":1}"#).0, r#"{,,"z":1}"#);
+    assert_eq!(mended(&tool, r#"{"a":null,,"z":1}"#).0, r#"{,"z":1}"#);
     assert_eq!(mended(&tool, r#"{"a":nulll}"#).0, "{l}");
+}
+
+#[test]
+fn what_breaks_off_has_no_comma_behind_a_bracket() {
+    let tool = with(r#"{"type":"integer","default":1}"#);
+    for (input, expected) in [
+        (r#"{"a":null,"file_pa"#, r#"{"file_pa"#),
+        (r#"{"a":null,"z"#, r#"{"z"#),
+        (r#"{"a":null , "z":nul"#, r#"{ "z":nul"#),
+        (r#"{"a":null,"#, "{"),
+        (r#"{"a":null,}"#, "{}"),
+        (r#"{"z":1,"a":null,}"#, r#"{"z":1,}"#),
+        (r#"{"z":1,"a":nu"#, r#"{"z":1,"a":nu"#),
+        (r#"{"z":1,"a":null,"a":2"#, r#"{"z":1,"a":2"#),
+    ] {
+        assert_eq!(mended(&tool, input), (expected.to_owned(), u32::from(input.contains("null"))));
+    }
 }
 
 #[test]
