@@ -102,15 +102,15 @@ impl Mender {
             return true;
         }
         let Some(part) = schema.filter(|_| !is_extra) else { return false };
-        if more == " " && inside.bytes().all(|byte| byte == b' ') {
+        // What is held has begun so, up to here: its first byte says what all of it is.
+        let first = inside.get(..1).unwrap_or(more);
+        if more == " " && first == " " {
             return true;
         }
         let begins =
             |word: &str| word.strip_prefix(inside).is_some_and(|rest| rest.starts_with(more));
-        let is_numeric = |text: &str| !text.is_empty() && number_end(text) == text.len();
-        let is_scalar = begins("true")
-            || begins("false")
-            || is_numeric(more) && (inside.is_empty() || is_numeric(inside));
+        let is_numeric = |text: &str| number_end(text) == text.len();
+        let is_scalar = begins("true") || begins("false") || is_numeric(more) && is_numeric(first);
         is_scalar && !(inside.is_empty() && schema::takes_texts(&self.root, part, budget))
     }
 

@@ -447,6 +447,24 @@ fn no_more_is_held_than_what_can_be_left_out() {
 }
 
 #[test]
+fn a_held_text_is_what_it_began_as() {
+    let tool = with(r#"{"type":["integer","boolean"]}"#);
+    let pieces = |input: &'static str| in_pieces(&tool, &[input]).0;
+    for (input, sent) in [
+        (r#"{"a":" 3"#, r#"{"a":" 3"#),
+        (r#"{"a":"3 "#, r#"{"a":"3 "#),
+        (r#"{"a":"tr3"#, r#"{"a":"tr3"#),
+        (r#"{"a":"3t"#, r#"{"a":"3t"#),
+        (r#"{"a":" t"#, r#"{"a":" t"#),
+        (r#"{"a":"  "#, "{"),
+        (r#"{"a":"-12e"#, "{"),
+        (r#"{"a":"fals"#, "{"),
+    ] {
+        assert_eq!(pieces(input)[0], sent);
+    }
+}
+
+#[test]
 fn a_spent_budget_leaves_everything() {
     let schema = with(r#"{"type":"integer"}"#);
     let mut budget = Budget::default();
