@@ -31,6 +31,12 @@ use memchr::memchr2;
 /// No key and no value that is left out is longer than this; what is longer passes.
 const HELD_BYTES_MAX: usize = 4 << 10;
 
+/// What is known of a tool's schema takes no more; objects of which nothing is known then pass unread.
+const KNOWN_BYTES_MAX: usize = 256 << 10;
+
+/// What it takes to know one place of a schema, without its members.
+const PLACE_BYTES: usize = 128;
+
 /// The state of one input.
 #[derive(Debug)]
 pub(crate) struct Mender {
@@ -40,6 +46,7 @@ pub(crate) struct Mender {
     shapes: Vec<Shape>,
     /// What is known of the objects and arrays of a schema, by its place.
     known: BTreeMap<(Part, bool), Option<Inner>>,
+    known_bytes: usize,
     /// The objects and arrays that are open and known.
     frames: Vec<Frame>,
     at: At,
@@ -131,11 +138,15 @@ impl Mender {
     /// For a call of this tool; nothing where its schema leaves nothing to mend.
     pub(crate) fn of(tool: &Tool, budget: &mut Budget) -> Option<Self> {
         let root = tool.schema.clone()?;
-        let shape = Shape::of(&root, Part::whole(&root), budget).filter(Shape::mends)?;
+        let shape = Shape::of(&root, Part::whole(&root), budget)?;
+        if !shape.mends() || shape.bytes() > KNOWN_BYTES_MAX {
+            return None;
+        }
         let by_name = ByName::of(&tool.name, &shape);
         Some(Self {
             root,
             by_name,
+            known_bytes: shape.bytes(),
             shapes: vec![shape],
             known: BTreeMap::new(),
             frames: Vec::new(),
@@ -315,8 +326,14 @@ impl Mender {
         if let Some(known) = self.known.get(&(part, is_object)) {
             return *known;
         }
+        if !self.has_room(PLACE_BYTES) {
+            return None;
+        }
+        self.known_bytes = self.known_bytes.saturating_add(PLACE_BYTES);
         let inner = if is_object {
-            Shape::of(&self.root, part, budget).filter(Shape::mends).map(|shape| {
+            let shape = Shape::of(&self.root, part, budget).filter(Shape::mends);
+            shape.filter(|shape| self.has_room(shape.bytes())).map(|shape| {
+                self.known_bytes = self.known_bytes.saturating_add(shape.bytes());
                 self.shapes.push(shape);
                 Inner::Object(self.shapes.len().saturating_sub(1))
             })
@@ -325,6 +342,11 @@ impl Mender {
         };
         self.known.insert((part, is_object), inner);
         inner
+    }
+
+    /// Whether so much more may be known.
+    fn has_room(&self, bytes: usize) -> bool {
+        self.known_bytes.saturating_add(bytes) <= KNOWN_BYTES_MAX
     }
 }
 

@@ -465,6 +465,34 @@ fn a_held_text_is_what_it_began_as() {
 }
 
 #[test]
+fn what_is_known_of_a_schema_is_bounded() {
+    let name = |at: usize| format!("{at:04}{}", "n".repeat(60));
+    let members = |count: usize, schema: &str| -> String {
+        (0..count).map(|at| format!(r#""{}":{schema},"#, name(at))).collect()
+    };
+    // Each reference is a place of its own, and takes all names of its target.
+    let schema = format!(
+        r##"{{"properties":{{"all":{{"properties":{{{}"z":{{}}}}}}}},"$defs":{{"d":{{"properties":{{{}"a":{{"type":"integer"}}}}}}}}}}"##,
+        members(127, r##"{"$ref":"#/$defs/d"}"##),
+        members(127, "{}"),
+    );
+    let tool = tool("t", &schema);
+    let input = format!(r#"{{"all":{{{}"z":1}}}}"#, members(127, r#"{"a":null}"#));
+    let mut budget = Budget::default();
+    let mut mender = Mender::of(&tool, &mut budget).unwrap();
+    let out = mender.push(&input, &mut budget).to_owned();
+    let kept: usize = mender.shapes.iter().map(Shape::bytes).sum();
+    assert!(mender.shapes.len() > 8 && kept <= KNOWN_BYTES_MAX, "{kept}");
+    // The first ones are mended, and the rest is as it came.
+    assert!(out.starts_with(&format!(r#"{{"all":{{"{}":{{}},"#, name(0))));
+    assert!(out.ends_with(&format!(r#""{}":{{"a":null}},"z":1}}}}"#, name(126))));
+    // A root that takes more by itself is not read.
+    let wide =
+        format!(r#"{{"properties":{{"{}":{{"type":"integer"}}}}}}"#, "n".repeat(KNOWN_BYTES_MAX));
+    assert!(Mender::of(&Tool { schema: Some(wide.into()), ..tool }, &mut budget).is_none());
+}
+
+#[test]
 fn a_spent_budget_leaves_everything() {
     let schema = with(r#"{"type":"integer"}"#);
     let mut budget = Budget::default();

@@ -11,6 +11,9 @@ use crate::text::names::{NameSet, Names};
 /// Members of an object that are looked at; those behind them stay as they are.
 pub(crate) const MEMBERS_MAX: usize = 128;
 
+/// What a member takes beside its name.
+const MEMBER_BYTES: usize = 128;
+
 /// The largest integer that JavaScript holds exactly: a larger one keeps its quotes.
 const INTEGER_MAX: &str = "9007199254740991";
 
@@ -79,6 +82,7 @@ pub(crate) struct Shape {
     is_closed: bool,
     /// Something in an object of this shape may be mended.
     mends: bool,
+    bytes: usize,
 }
 
 /// What it says of one member.
@@ -120,9 +124,16 @@ impl Shape {
             let nests = ["\"properties\"", "$ref"].iter().any(|word| schema.contains(word));
             shape.mends |= may_lack || nests;
             let schema = Part::of(root, schema)?;
+            let bytes = name.len().saturating_add(MEMBER_BYTES);
+            shape.bytes = shape.bytes.saturating_add(bytes);
             shape.members.insert(name.into_owned(), Member { schema, place, may_lack, has_value });
         }
         Some(shape)
+    }
+
+    /// How much memory it takes, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Whether something in an object of this shape may be mended.
