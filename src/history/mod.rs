@@ -1,7 +1,8 @@
 //! The history as turns, repaired: what every protocol means by it, before any one's form.
 //!
 //! Messages become turns by passes in this order, each in a file named for it. Before the first, `spoilt_inputs` brings
-//! back inputs of calls that clients lost, and `clearing` marks what the client asks to have cleared.
+//! back inputs of calls that clients lost, `hidden_images` takes images out of the texts of results, and `clearing`
+//! marks what the client asks to have cleared.
 //!
 //! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Images get their true types
 //!    (`image_types`). Words stand in place of images and files that the model does not take (`omitted`). Thinking
@@ -21,6 +22,7 @@ pub(crate) mod attached;
 pub(crate) mod beginning;
 mod blanks;
 pub(crate) mod clearing;
+pub(crate) mod hidden_images;
 mod image_types;
 mod neighbours;
 pub(crate) mod omitted;

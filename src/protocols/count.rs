@@ -3,6 +3,7 @@
 use crate::carry::marks::Marks;
 use crate::config::Upstream;
 use crate::error::Error;
+use crate::history::hidden_images::Hidden;
 use crate::history::{History, Recipient};
 use crate::json::{Reader, Writer};
 use crate::model::turn::Turn;
@@ -20,8 +21,11 @@ pub(super) fn estimate(
     add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut Count<'static>),
 ) -> Result<TokenCount, Error> {
     let mut warnings = Warnings::new(client.config.settings.strict);
-    client.read(Purpose::Count, &mut warnings, |routed, _| {
-        let Routed { mut request, upstream, model, .. } = routed;
+    client.read(Purpose::Count, &mut warnings, |routed, warnings| {
+        let Routed { request, upstream, model, .. } = routed;
+        let hidden = Hidden::find(&request, warnings.strict());
+        let mut request = request;
+        hidden.show(&mut request, warnings);
         let marks = Marks::new(client.config, upstream, model);
         let cleared = clearing::clear(&mut request, &upstream.profile);
         let mut estimated = tokens::estimate_carefully(&request);

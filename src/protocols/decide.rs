@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::{Header, is_of_claude_code};
 use crate::history::clearing::clear;
+use crate::history::hidden_images::Hidden;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
 use crate::model::context_management::Cleared;
@@ -65,7 +66,9 @@ pub(crate) fn decide(
     client.read(purpose, warnings, |routed, warnings| {
         let Routed { request, body, upstream, model } = routed;
         let lost = spoilt_inputs::find_lost(&request, client.config.settings.depth_max);
+        let hidden = Hidden::find(&request, warnings.strict());
         let mut request = request;
+        hidden.show(&mut request, warnings);
         lost.iter().for_each(|lost| lost.put_back(&mut request));
         if request.thinking.is_none()
             && request.effort.is_some()

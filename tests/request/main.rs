@@ -13,6 +13,7 @@ mod context;
 mod control;
 mod counted;
 mod files;
+mod hidden_images;
 mod joined;
 mod marks;
 mod messages;

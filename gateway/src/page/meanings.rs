@@ -14,6 +14,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("empty_text", "empty texts were left out"),
     ("finish_reason_unknown", "an unknown finish reason became end_turn"),
     ("guards_skipped", "a request too new to be read was sent without a check of its turns"),
+    ("image_in_text", "the text of a result was an image, which the model got as one"),
     ("images_refused", "the upstream refused images; it was asked again without them"),
     ("judge_failed", "the judge of tool calls gave no verdict"),
     ("late_tool_fragment", "a piece of a call came after the call was complete"),

@@ -11,6 +11,7 @@ use crate::config::Upstream;
 use crate::dialect::profile::{Profile, Tokenizer};
 use crate::error::Error;
 use crate::history::Recipient;
+use crate::history::hidden_images::Hidden;
 use crate::json::{self, Writer};
 use crate::model::Request;
 use crate::model::request_context::RequestContext;
@@ -115,7 +116,10 @@ fn text_of(
     warnings: &mut Warnings,
 ) -> Option<(String, u64)> {
     let depth_max = client.config.settings.depth_max;
-    let mut request = Request::read(client.body, depth_max, warnings).ok()?;
+    let request = Request::read(client.body, depth_max, warnings).ok()?;
+    let hidden = Hidden::find(&request, warnings.strict());
+    let mut request = request;
+    hidden.show(&mut request, warnings);
     clearing::clear(&mut request, profile);
     let (mut text, estimated) = tokens::text(&request);
     let marks =
