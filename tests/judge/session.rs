@@ -80,10 +80,7 @@ impl Session {
         ]);
         let sent = headers(&sent);
         assert_eq!(exchange.decide("POST", "/v1/messages", &sent), Decision::Translate);
-        let call = exchange.request(self.body.to_string().as_bytes(), NOW).unwrap();
-        let body = String::from_utf8(call.body).unwrap();
-        let is_judged = self.config.judge().is_some();
-        assert!(!(is_judged && body.contains("safeguards")), "only the judge is asked: {body}");
+        exchange.request(self.body.to_string().as_bytes(), NOW).unwrap();
         exchange
     }
 

@@ -6,7 +6,6 @@
 //! - empty texts, which the API refuses, and messages of which nothing is left;
 //! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
 //! - tools and results, where a guard acts (`guards`);
-//! - `safeguards`, where a judge answers it;
 //! - what the upstream refused, in a second request (`without`).
 //!
 //! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
@@ -32,7 +31,7 @@ use crate::tokens;
 use crate::upstream_error::refused::Refused;
 use guards::Edits;
 use history::{NotRead, SentMessages};
-use without::{Without, without_member};
+use without::Without;
 
 /// Writes a request without what the upstream refused.
 ///
@@ -120,10 +119,6 @@ fn relay(
     // A guard answers in place of the upstream.
     if let Some(text) = end {
         return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
-    }
-    if context.is_judged {
-        // It asks the judge. A server that does not know the field refuses the request for it.
-        body_up = without_member(&body_up, "safeguards")?.into_owned();
     }
     Ok(Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), context })
 }
