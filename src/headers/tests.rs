@@ -57,9 +57,10 @@ fn what_is_needed_later_is_kept() {
         ("x-claude-code-agent-id", "a"),
         ("cookie", "c"),
     ]));
-    assert_eq!(kept.len(), 3);
+    assert_eq!(kept.len(), 4);
     assert_eq!(kept.value("anthropic-version"), Some("2026-10-21"));
     assert!(kept.value("x-claude-code-session-id").is_some() && kept.value("cookie").is_none());
+    assert_eq!(kept.value("x-claude-code-agent-id"), Some("a"));
     assert!(kept.iter().all(|(name, _)| *name == name.to_ascii_lowercase()));
 }
 
