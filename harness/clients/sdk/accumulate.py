@@ -18,7 +18,7 @@ except ImportError:  # Newer releases of the SDK bring the next generation of it
     import httpx2 as httpx
 
 
-def read(stream):
+def read(stream, beta):
     def answer(request):
         return httpx.Response(
             200, headers={"content-type": "text/event-stream"}, content=stream.encode()
@@ -31,8 +31,14 @@ def read(stream):
         http_client=httpx.Client(transport=httpx.MockTransport(answer)),
     )
     messages = [{"role": "user", "content": "Hello"}]
-    with client.messages.stream(model="m", max_tokens=9, messages=messages) as events:
+    api = client.beta.messages if beta else client.messages
+    with api.stream(model="m", max_tokens=9, messages=messages) as events:
         return events.get_final_message().to_dict()
+
+
+def is_beta(message):
+    """Whether it has blocks that the SDK knows in its beta part alone."""
+    return any(block["type"].startswith("mcp_") for block in (message or {}).get("content", []))
 
 
 def comparable(message):
@@ -62,7 +68,7 @@ def main():
     for file in sorted(pathlib.Path(sys.argv[1]).glob("*.json")):
         case = json.loads(file.read_text("utf-8"))
         try:
-            found = comparable(read(case["stream"]))
+            found = comparable(read(case["stream"], is_beta(case["message"])))
         except anthropic.APIError as error:
             found = None if case["message"] is None else f"{type(error).__name__}: {error}"
         except Exception as error:  # Whatever breaks a client is a failure.

@@ -63,7 +63,15 @@ function found(message, cut) {
 
 function expected(message) {
   const cut = isCut(message);
+  const names = new Map(message.content.map((block) => [block.id, block.name]));
   const content = message.content.map((block) => {
+    // The SDK takes the input of such a call at its start, where the API has none yet.
+    if (block.type === "mcp_tool_use") {
+      return { type: "server_tool_use", id: block.id, name: block.name, input: cut ? null : {} };
+    }
+    if (block.type === "mcp_tool_result") {
+      return { type: `${names.get(block.tool_use_id)}_tool_result`, id: block.tool_use_id };
+    }
     if (block.type === "text") return { type: "text", text: block.text };
     if (block.type === "thinking") {
       return { type: "thinking", thinking: block.thinking, signature: block.signature || null };
