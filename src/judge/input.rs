@@ -1,8 +1,7 @@
 //! The input of a call, so that the judge reads what the tool will do.
 
-use std::collections::HashSet;
-
 use crate::json::{Error, Reader, ValueKind, Writer};
+use crate::text::names::NameSet;
 
 /// Whether an object in it has two members of one name. Readers differ in which of them counts: the judge could be
 /// shown the one, and the client run the other.
@@ -26,13 +25,13 @@ fn walk(reader: &mut Reader<'_>, to: &mut Option<&mut Writer<'_>>) -> Result<boo
     let mut has_twins = false;
     match reader.kind()? {
         ValueKind::Object => {
-            let mut names = HashSet::new();
+            let mut names = NameSet::default();
             reader.begin_object()?;
             to.iter_mut().for_each(|json| _ = json.begin_object());
             while let Some(key) = reader.next_key()? {
                 let key = key.decode();
                 to.iter_mut().for_each(|json| _ = json.key_text(&key));
-                has_twins |= !names.insert(key);
+                has_twins |= !names.add(key);
                 has_twins |= walk(reader, to)?;
             }
             to.iter_mut().for_each(|json| _ = json.end_object());
