@@ -63,19 +63,26 @@ pub(crate) struct McpToolset<'a> {
     pub tools: Option<&'a str>,
 }
 
+/// Members of a computer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Computer {
+    /// `display_width_px`
+    pub display_width_px: Option<u64>,
+    /// `display_height_px`
+    pub display_height_px: Option<u64>,
+    /// `display_number`
+    pub display_number: Option<u64>,
+    /// `enable_zoom`
+    pub enable_zoom: bool,
+}
+
 /// Members of a definition that few tools have.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rare<'a> {
     /// `input_examples`, each an object.
     pub input_examples: Vec<Raw<'a>>,
-    /// `display_width_px` (computer)
-    pub display_width_px: Option<u64>,
-    /// `display_height_px` (computer)
-    pub display_height_px: Option<u64>,
-    /// `display_number` (computer)
-    pub display_number: Option<u64>,
-    /// `enable_zoom` (computer)
-    pub enable_zoom: bool,
+    /// What a computer has beside.
+    computer: Option<Box<Computer>>,
     /// `max_characters` (text editor)
     pub max_characters: Option<u64>,
     /// `configs` of a toolset, in their order.
@@ -106,10 +113,7 @@ impl<'a> ToolDefinition<'a> {
     pub(crate) fn rare(&self) -> &Rare<'a> {
         const NONE: &Rare<'static> = &Rare {
             input_examples: Vec::new(),
-            display_width_px: None,
-            display_height_px: None,
-            display_number: None,
-            enable_zoom: false,
+            computer: None,
             max_characters: None,
             configs: Vec::new(),
             search: None,
@@ -214,6 +218,15 @@ impl<'a> ToolDefinition<'a> {
 }
 
 impl<'a> Rare<'a> {
+    /// What a computer has beside.
+    pub(crate) fn computer(&self) -> Computer {
+        self.computer.as_deref().copied().unwrap_or_default()
+    }
+
+    fn computer_mut(&mut self) -> &mut Computer {
+        self.computer.get_or_insert_default()
+    }
+
     /// What a web search has beside.
     pub(crate) fn search(&self) -> Search<'a> {
         self.search.as_deref().copied().unwrap_or_default()
@@ -234,10 +247,16 @@ impl<'a> Rare<'a> {
 
     fn read_member(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
-            "display_width_px" => return source.whole_number(&mut self.display_width_px),
-            "display_height_px" => return source.whole_number(&mut self.display_height_px),
-            "display_number" => return source.whole_number(&mut self.display_number),
-            "enable_zoom" => return source.bool(&mut self.enable_zoom),
+            "display_width_px" => {
+                return source.whole_number(&mut self.computer_mut().display_width_px);
+            }
+            "display_height_px" => {
+                return source.whole_number(&mut self.computer_mut().display_height_px);
+            }
+            "display_number" => {
+                return source.whole_number(&mut self.computer_mut().display_number);
+            }
+            "enable_zoom" => return source.bool(&mut self.computer_mut().enable_zoom),
             "max_characters" => return source.whole_number(&mut self.max_characters),
             "configs" => {
                 source.reader.kind()?;

@@ -122,7 +122,7 @@ pub(super) fn kind_of(
     warnings: &mut Warnings,
 ) -> Result<(ToolKind, bool), Error> {
     let tool_type = definition.tool_type.as_ref();
-    let (kind, known) = match ToolKind::of(tool_type, definition.rare().enable_zoom) {
+    let (kind, known) = match ToolKind::of(tool_type, definition.rare().computer().enable_zoom) {
         Some(found) => found,
         None if definition.input_schema.is_some() => (ToolKind::Custom, false),
         None => return Err(unknown_type(definition, body)),

@@ -83,12 +83,12 @@ impl<'a> Function<'a> {
         };
         let remarks = &mut function.remarks;
         // Writing to a string cannot fail.
-        if let (Some(width), Some(height)) =
-            (definition.rare().display_width_px, definition.rare().display_height_px)
+        let computer = definition.rare().computer();
+        if let (Some(width), Some(height)) = (computer.display_width_px, computer.display_height_px)
         {
             let _ = write!(remarks, " The display is {width} x {height} pixels.");
         }
-        if let Some(number) = definition.rare().display_number {
+        if let Some(number) = computer.display_number {
             let _ = write!(remarks, " Its X11 display number is {number}.");
         }
         if let Some(characters) = definition.rare().max_characters {

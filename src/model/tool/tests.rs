@@ -84,7 +84,10 @@ fn the_fields_of_every_kind_are_known() {
         !read.rare().limits.contains(&"allowed_domains")
             && read.rare().limits.contains(&"blocked_domains")
     );
-    assert_eq!((read.rare().display_number, read.rare().max_characters), (Some(3), Some(4)));
+    assert_eq!(
+        (read.rare().computer().display_number, read.rare().max_characters),
+        (Some(3), Some(4))
+    );
 }
 
 #[test]
