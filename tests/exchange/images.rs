@@ -7,7 +7,7 @@ const TOO_LARGE: &str = "messages.38.content.1.image.source.base64.data: At leas
 
 fn image() -> Value {
     let source =
-        json!({"type": "base64", "media_type": "image/jpeg", "data": "iVBORw0KGgoAAAANSUhEUg=="});
+        json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgoAAAANSUhEUg=="});
     json!({"type": "image", "source": source})
 }
 
