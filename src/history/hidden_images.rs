@@ -103,10 +103,7 @@ fn texts<'a>(result: &ToolResult<'a>) -> Vec<(usize, Cow<'a, str>)> {
 /// by its first name.
 fn may_hide(text: Str<'_>) -> bool {
     let raw = text.raw();
-    // Quotes and line ends are escapes.
-    if !matches!(raw.as_bytes().first(), Some(b'{' | b'[' | b'd' | b'\\' | b' '))
-        || raw.starts_with('d') && !raw.starts_with("data:")
-    {
+    if !may_begin(raw.as_bytes()) {
         return false;
     }
     let Some(start) = (0..4).find_map(|less| raw.get(..raw.len().min(START).saturating_sub(less)))
@@ -126,6 +123,20 @@ fn may_hide(text: Str<'_>) -> bool {
     };
     let name = words::before(name, b"\"");
     NAMES.contains(&name) && words::has(raw, "image")
+}
+
+/// Whether a text begins as one of the shapes, as far as it shows before anything is decoded.
+fn may_begin(mut raw: &[u8]) -> bool {
+    loop {
+        raw = match raw {
+            // Whatever this stands for.
+            [b'\\', b'u', ..] => return true,
+            // Quotes and line ends are escapes.
+            [b'\\', _, rest @ ..] | [b'[' | b'{' | b' ', rest @ ..] => rest,
+            _ => break,
+        };
+    }
+    raw.starts_with(b"data:") || NAMES.iter().any(|name| raw.starts_with(name.as_bytes()))
 }
 
 /// The blocks that a text is. `None` if it is no image, or more than images and the words beside them.
