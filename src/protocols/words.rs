@@ -18,7 +18,7 @@ use crate::model::{
 use crate::observe::warning::Warnings;
 use crate::text::words;
 use browser::push_browser_state;
-pub(crate) use parts::{Parts, end_text, write_data};
+pub(crate) use parts::{Parts, end_text, write_file, write_image};
 
 /// What the words of one request have in common.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use crate::dialect::profile::CacheBreakpoints;
 use crate::error::Error;
 use crate::json::{Str, Writer, escape};
 use crate::model::turn::UserPart;
-use crate::model::{Block, CacheMark, Document, DocumentSource, ToolResult};
+use crate::model::{Block, CacheMark, Document, DocumentSource, Image, ImageSource, ToolResult};
 use crate::protocols::breakpoints::Breakpoint;
 
 /// How a protocol writes parts.
@@ -241,8 +241,34 @@ pub(crate) fn end_text(json: &mut Writer<'_>, breakpoint: Option<Breakpoint>) {
     json.end_object();
 }
 
+/// Writes the address of an image, which may be a `data:` URL.
+pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>) {
+    match &image.source {
+        ImageSource::Base64 { media_type, data } => write_data(json, *media_type, *data),
+        ImageSource::Url(url) => {
+            json.str(*url);
+        }
+        // Refused by the check.
+        ImageSource::File => {
+            json.null();
+        }
+    }
+}
+
+/// Writes the members of a file: its name, and its bytes as a `data:` URL.
+pub(crate) fn write_file(
+    json: &mut Writer<'_>,
+    title: Option<Str<'_>>,
+    media_type: Str<'_>,
+    data: Str<'_>,
+) {
+    let name = title.filter(|title| !title.is_blank());
+    json.key("filename").str(name.unwrap_or(Str::plain("document.pdf")));
+    write_data(json.key("file_data"), media_type, data);
+}
+
 /// Writes an image or a file as a `data:` URL.
-pub(crate) fn write_data(json: &mut Writer<'_>, media_type: Str<'_>, data: Str<'_>) {
+fn write_data(json: &mut Writer<'_>, media_type: Str<'_>, data: Str<'_>) {
     json.string(|out| {
         out.extend_from_slice(b"data:");
         push(out, media_type);

@@ -1,10 +1,10 @@
 //! Images and files as parts of Chat Completions.
 
 use crate::error::Error;
-use crate::json::{Str, Writer};
-use crate::model::{Block, DocumentSource, ImageSource};
+use crate::json::Writer;
+use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
-use crate::protocols::words::{Parts, Words, write_data};
+use crate::protocols::words::{Parts, Words, write_file, write_image};
 
 /// The parts of Chat Completions.
 pub(super) static PARTS: Parts =
@@ -21,16 +21,7 @@ fn attachment(
             words.check_image(image)?;
             json.begin_object().kind("image_url");
             json.key("image_url").begin_object().key("url");
-            match &image.source {
-                ImageSource::Base64 { media_type, data } => write_data(json, *media_type, *data),
-                ImageSource::Url(url) => {
-                    json.str(*url);
-                }
-                // Refused by the check.
-                ImageSource::File => {
-                    json.null();
-                }
-            }
+            write_image(json, image);
         }
         Block::Document(document) => {
             words.check_document(document)?;
@@ -44,9 +35,7 @@ fn attachment(
             }
             json.begin_object().kind("file");
             json.key("file").begin_object();
-            let name = document.title.filter(|title| !title.is_blank());
-            json.key("filename").str(name.unwrap_or(Str::plain("document.pdf")));
-            write_data(json.key("file_data"), *media_type, *data);
+            write_file(json, document.title, *media_type, *data);
         }
         _ => return Ok(()),
     }

@@ -1,10 +1,10 @@
 //! Images and files as parts of the items of Responses.
 
 use crate::error::Error;
-use crate::json::{Str, Writer};
-use crate::model::{Block, DocumentSource, ImageSource};
+use crate::json::Writer;
+use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
-use crate::protocols::words::{Parts, Words, end_text, push, write_data};
+use crate::protocols::words::{Parts, Words, end_text, push, write_file, write_image};
 
 /// The parts of Responses.
 pub(super) static PARTS: Parts =
@@ -21,16 +21,7 @@ fn attachment(
             words.check_image(image)?;
             json.begin_object().kind("input_image");
             json.key("image_url");
-            match &image.source {
-                ImageSource::Base64 { media_type, data } => write_data(json, *media_type, *data),
-                ImageSource::Url(url) => {
-                    json.str(*url);
-                }
-                // Refused by the check.
-                ImageSource::File => {
-                    json.null();
-                }
-            }
+            write_image(json, image);
             json.key("detail").text("auto");
         }
         Block::Document(document) => {
@@ -44,9 +35,7 @@ fn attachment(
             json.begin_object().kind("input_file");
             match &document.source {
                 DocumentSource::Base64 { media_type, data } => {
-                    let name = document.title.filter(|title| !title.is_blank());
-                    json.key("filename").str(name.unwrap_or(Str::plain("document.pdf")));
-                    write_data(json.key("file_data"), *media_type, *data);
+                    write_file(json, document.title, *media_type, *data);
                 }
                 DocumentSource::Url(url) => {
                     json.key("file_url").str(*url);
