@@ -10,8 +10,8 @@
 mod rig;
 
 use rig::{
-    Gateway, JUDGE, Upstream, client, judged, judged_messages, nobody, read, read_until, request,
-    send, soon, until,
+    Gateway, JUDGE, Upstream, client, failing_judges, judged, judged_messages, read, read_until,
+    request, send, soon, until,
 };
 use serde_json::json;
 
@@ -67,17 +67,7 @@ async fn a_whole_answer_comes_with_its_verdicts() {
 #[tokio::test]
 async fn a_judge_that_is_down_or_slow_lets_nothing_pass() {
     let (upstream, judges) = Upstream::judged().await;
-    let down = format!(
-        r#"{{"upstreams": {{"main": {{"url": "{}"}}, "guard": {{"url": "{}", "key": "none"}}}},
-        "models": {{"*": {{"upstream": "main"}}}}, "safeguards": {{"model": "guard", "upstream": "guard"}}}}"#,
-        upstream.url(),
-        nobody().await,
-    );
-    let slow = format!(
-        r#"{{"upstreams": {{"main": {{"url": "{}"}}}}, "safeguards": {{"model": "guard", "timeout_ms": 200}}}}"#,
-        upstream.url()
-    );
-    for (config, reason) in [(down, "error"), (slow, "timeout")] {
+    for (config, reason) in failing_judges(&upstream.url()).await {
         let gateway = Gateway::start_with(&[], &config, &[]);
         for stream in [true, false] {
             let sent = request("POST", &gateway.url("/v1/messages"), judged_messages(stream));

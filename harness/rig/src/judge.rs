@@ -4,11 +4,24 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use crate::{EVENT_STREAM, Out, Upstream};
+use crate::{EVENT_STREAM, Out, Upstream, nobody};
 
 /// The configuration in which the model `guard` judges.
 pub const JUDGE: &str =
     r#"{"safeguards": {"model": "guard", "timeout_ms": 20000}, "ping_interval_ms": 100}"#;
+
+/// Configurations whose judge gives no verdict, with the word for it: nobody is there, or it takes too long.
+pub async fn failing_judges(upstream: &str) -> [(String, &'static str); 2] {
+    let down = format!(
+        r#"{{"upstreams": {{"main": {{"url": "{upstream}"}}, "guard": {{"url": "{}", "key": "none"}}}},
+        "models": {{"*": {{"upstream": "main"}}}}, "safeguards": {{"model": "guard", "upstream": "guard"}}}}"#,
+        nobody().await,
+    );
+    let slow = format!(
+        r#"{{"upstreams": {{"main": {{"url": "{upstream}"}}}}, "safeguards": {{"model": "guard", "timeout_ms": 200}}}}"#,
+    );
+    [(down, "error"), (slow, "timeout")]
+}
 
 /// A request of the Messages API that asks for verdicts.
 #[must_use]

@@ -1,7 +1,7 @@
 //! The call of the judge behind an answer, in workerd.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
 
-use creole_rig::{JUDGE, judged, judged_messages, nobody};
+use creole_rig::{JUDGE, failing_judges, judged, judged_messages};
 use creole_worker_tests::client::request;
 use creole_worker_tests::{Upstream, Worker, open, post, read, read_until, soon, until};
 use serde_json::json;
@@ -47,17 +47,7 @@ async fn a_whole_answer_comes_with_its_verdicts() {
 #[tokio::test]
 async fn a_judge_that_is_down_or_slow_lets_nothing_pass() {
     let (upstream, judges) = Upstream::judged().await;
-    let down = format!(
-        r#"{{"upstreams": {{"main": {{"url": "{}"}}, "guard": {{"url": "{}", "key": "none"}}}},
-        "models": {{"*": {{"upstream": "main"}}}}, "safeguards": {{"model": "guard", "upstream": "guard"}}}}"#,
-        upstream.url(),
-        nobody().await,
-    );
-    let slow = format!(
-        r#"{{"upstreams": {{"main": {{"url": "{}"}}}}, "safeguards": {{"model": "guard", "timeout_ms": 200}}}}"#,
-        upstream.url()
-    );
-    for (config, reason) in [(down, "error"), (slow, "timeout")] {
+    for (config, reason) in failing_judges(&upstream.url()).await {
         let worker = Worker::start_with(&[("CREOLE_CONFIG", &config)]);
         for stream in [true, false] {
             let got = post(&worker, "/v1/messages", judged_messages(stream)).await;
