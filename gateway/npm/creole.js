@@ -32,12 +32,8 @@ const child = spawn(file, process.argv.slice(2), { stdio: "inherit" });
 child.on("error", (error) => fail(`${file} does not start: ${error.message}`));
 
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"]) {
-  process.on(signal, () => {
-    // A terminal sends the signals of its keys to the program, too. A second one would cut its streams.
-    const key = signal === "SIGINT" || signal === "SIGQUIT";
-    const terminal = process.stdin.isTTY || process.stdout.isTTY || process.stderr.isTTY;
-    if (!windows && !(key && terminal)) child.kill(signal);
-  });
+  // A terminal sends the signals of its keys to the program, too, which takes two at once for one.
+  process.on(signal, () => windows || child.kill(signal));
 }
 
 child.on("exit", (code, signal) => {

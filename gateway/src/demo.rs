@@ -31,6 +31,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     let mut config = configured(flags.protocol).map_err(Failed::Run)?;
     config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
+    let door = Door { view: flags.view.clone(), ..door };
     serve::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
 }
 

@@ -1,12 +1,13 @@
-//! The log: one line of standard error for each exchange, and for what the gateway tells about itself. A line is a JSON
-//! object, or a short text for a person at a terminal.
+//! The log: one line of standard error, or of a file, for each exchange, and for what the gateway tells about itself. A
+//! line is a JSON object, or a short text for a person at a terminal.
 //!
-//! A thread of its own writes them: standard error may be a pipe that nobody reads, or a full disk, and
+//! A thread of its own writes them: standard error may be a pipe that nobody reads, or the disk is full, and
 //! no request may wait for that or die of it. Lines that find no room are lost, and counted.
 
 pub(crate) mod text;
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,7 +35,7 @@ pub(crate) const EXCHANGE: &str = "exchange";
 /// What events of the gateway's own modules have for a target.
 const OWN: &str = env!("CARGO_CRATE_NAME");
 
-/// More lines than these do not wait for standard error.
+/// More lines than these do not wait to be written.
 const WAITING_MAX: usize = 1024;
 
 /// How long the end of the process waits for the last lines.
@@ -53,25 +54,30 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What whoever reads standard error is likely to want.
-    pub(crate) fn of_reader() -> Self {
-        if io::stderr().is_terminal() { Self::Text } else { Self::Json }
+    /// What whoever reads the file, or else standard error, is likely to want.
+    pub(crate) fn of_reader(file: Option<&File>) -> Self {
+        let is_terminal = file.map_or_else(|| io::stderr().is_terminal(), File::is_terminal);
+        if is_terminal { Self::Text } else { Self::Json }
     }
 }
 
-/// From here on, everything goes to standard error.
+/// From here on, everything goes to this file, or else to standard error.
 ///
 /// # Errors
 /// There can be no thread for it.
-pub(crate) fn start(log: Log, format: Format) -> io::Result<Queue> {
+pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<Queue> {
     let (sender, entries) = sync_channel(WAITING_MAX);
     let queue = Queue { sender, lost: Arc::default() };
     let lost = Arc::clone(&queue.lost);
-    thread::Builder::new().name("log".to_owned()).spawn(move || match format {
-        // Leaves the colours out where nobody sees them, or NO_COLOR is set.
-        Format::Text => write_all(&entries, &lost, format, &mut anstream::stderr()),
-        Format::Json => write_all(&entries, &lost, format, &mut io::stderr()),
-    })?;
+    let mut out: Box<dyn Write + Send> = match (file, format) {
+        // These leave the colours out where nobody sees them, or NO_COLOR is set.
+        (None, Format::Text) => Box::new(anstream::stderr()),
+        (Some(file), Format::Text) => Box::new(anstream::AutoStream::auto(file)),
+        (None, Format::Json) => Box::new(io::stderr()),
+        (Some(file), Format::Json) => Box::new(file),
+    };
+    let thread = thread::Builder::new().name("log".to_owned());
+    thread.spawn(move || write_all(&entries, &lost, format, &mut *out))?;
     let lines = queue.clone();
     tracing_subscriber::fmt()
         .with_writer(move || lines.clone())
@@ -135,15 +141,15 @@ impl Write for Queue {
     }
 }
 
-fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, stderr: &mut impl Write) {
+fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &mut dyn Write) {
     for entry in entries {
         let missing = lost.swap(0, Ordering::Relaxed);
-        if missing > 0 && stderr.write_all(lost_lines(missing, format).as_bytes()).is_err() {
+        if missing > 0 && out.write_all(lost_lines(missing, format).as_bytes()).is_err() {
             lost.fetch_add(missing, Ordering::Relaxed);
         }
         match entry {
             Entry::Line(line) => {
-                if stderr.write_all(&line).is_err() {
+                if out.write_all(&line).is_err() {
                     lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -156,7 +162,7 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, stderr
 
 /// The line that stands for lost ones.
 fn lost_lines(missing: u64, format: Format) -> String {
-    let said = format!("{missing} lines of the log were lost: standard error did not take them");
+    let said = format!("{missing} lines of the log were lost: they could not be written in time");
     let mut line = String::new();
     // A line that cannot be written is no reason to be silent.
     let _ = write_own(&mut Writer::new(&mut line), format, Level::WARN, &said);

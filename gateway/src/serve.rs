@@ -1,9 +1,11 @@
 //! `creole serve`: listens, serves, and stops without cutting streams.
 
 use std::convert::Infallible;
+use std::fs::File;
 use std::io;
 use std::net::SocketAddr;
 use std::num::NonZero;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
@@ -26,7 +28,7 @@ use crate::budget::Budget;
 use crate::call::Caller;
 use crate::callers::Callers;
 use crate::check::at_start;
-use crate::cli::serve::{Door, Serve};
+use crate::cli::serve::{Door, Serve, View};
 use crate::configure;
 use crate::connections::Connections;
 use crate::first_request::HadRequest;
@@ -74,18 +76,26 @@ pub(crate) fn run_with(
     stop: impl FnOnce() -> io::Result<Stop>,
     ready: impl FnOnce(Ready),
 ) -> Result<(), Failed> {
-    let format = door.log_format.unwrap_or_else(log::Format::of_reader);
-    let log = log::start(config.settings.log, format)
+    let View { no_page, log, log_format } = &door.view;
+    let file = log.as_deref().map(log_file).transpose()?;
+    let format = log_format.unwrap_or_else(|| log::Format::of_reader(file.as_ref()));
+    let log = log::start(config.settings.log, format, file)
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
     // It accepts connections, and gives the metrics where they have an address of their own.
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let records = Arc::new(Records::new(format, (!door.no_page).then(Board::default)));
+    let records = Arc::new(Records::new(format, (!no_page).then(Board::default)));
     let served = serve(&runtime, door, (Arc::new(config), records), stop, ready);
     log.finish();
     served
+}
+
+/// Each line is put at the end, wherever that is by then: a file that was truncated meanwhile begins anew.
+fn log_file(path: &Path) -> Result<File, Failed> {
+    let opened = File::options().append(true).create(true).open(path);
+    opened.map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
 }
 
 fn serve(

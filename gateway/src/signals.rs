@@ -2,8 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
+
+/// A signal that comes this soon after another is the same one. A terminal sends those of its keys to every process,
+/// and what started this one (npm) hands them on.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// What asks the gateway to stop.
 pub(crate) enum Stop {
@@ -28,6 +34,8 @@ impl Stop {
 
 /// The signals that the process obeys.
 pub(crate) struct Signals {
+    /// When the last one came that was obeyed.
+    last: Option<Instant>,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
     #[cfg(unix)]
@@ -39,6 +47,7 @@ impl Signals {
         #[cfg(unix)]
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
+            last: None,
             #[cfg(unix)]
             terminate: signal(SignalKind::terminate())?,
             #[cfg(unix)]
@@ -46,8 +55,18 @@ impl Signals {
         })
     }
 
-    #[cfg(unix)]
     async fn asked(&mut self) {
+        loop {
+            self.any().await;
+            if self.last.is_none_or(|last| last.elapsed() >= SAME_SIGNAL) {
+                break;
+            }
+        }
+        self.last = Some(Instant::now());
+    }
+
+    #[cfg(unix)]
+    async fn any(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
@@ -55,7 +74,7 @@ impl Signals {
     }
 
     #[cfg(not(unix))]
-    async fn asked(&mut self) {
+    async fn any(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending().await
         }

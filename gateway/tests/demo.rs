@@ -98,6 +98,18 @@ async fn with_the_protocol_responses_the_model_reasons_and_calls_tools_in_it() {
     assert_eq!(content[1]["name"], "get_weather", "{}", got.body);
 }
 
+#[tokio::test]
+async fn it_takes_the_flags_of_the_page_and_the_log() {
+    let file = rig::file("");
+    let demo = Demo::start(&["--no-page", "--log", &file, "--log-format", "text"]);
+    let address = demo.between("listening on ", "\n");
+    assert!(!demo.said.contains("in a browser"), "{}", demo.said);
+    let sent = request("GET", &format!("{address}/"), "");
+    assert_eq!(send(&client(false), sent).await.status, 200);
+    let read = || std::fs::read_to_string(&file).unwrap();
+    rig::until("the line", || read().contains(" 200 GET /  ")).await;
+}
+
 #[test]
 fn a_signal_ends_it_with_success() {
     let mut demo = Demo::start(&[]);

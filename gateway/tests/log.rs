@@ -139,3 +139,79 @@ async fn where_no_terminal_is_the_log_is_json_unless_text_is_asked_for() {
         assert!(!gateway.log().contains('\u{1b}'), "{}", gateway.log());
     }
 }
+
+/// A request that is answered 200 with "/".
+async fn ask(gateway: &Gateway) {
+    assert_eq!(send(&client(false), request("GET", &gateway.url("/"), "")).await.status, 200);
+}
+
+/// What is in a file once it has so many lines about the request of [`ask`].
+async fn lines_in(file: &str, count: usize) -> Vec<serde_json::Value> {
+    let read = || std::fs::read_to_string(file).unwrap();
+    rig::until("the lines", || read().matches(r#""path":"/""#).count() == count).await;
+    read().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_file_gets_the_log_at_its_end_also_after_it_was_truncated() {
+    let file = rig::file("{\"earlier\":\"line\"}\n");
+    let args = ["--upstream", "http://127.0.0.1:9", "--log", &file];
+    let gateway = Gateway::start_with(&args, "{}", &[]);
+    ask(&gateway).await;
+    ask(&gateway).await;
+    let lines = lines_in(&file, 2).await;
+    assert_eq!(lines[0]["earlier"], "line");
+    assert!(
+        lines.iter().any(|line| line["message"]
+            .as_str()
+            .is_some_and(|it| it.contains("http://127.0.0.1:9")))
+    );
+    // As logrotate does with `copytruncate`.
+    std::fs::write(&file, "").unwrap();
+    ask(&gateway).await;
+    assert_eq!(lines_in(&file, 1).await.len(), 1, "what was lost of the file came back");
+    assert_eq!(gateway.log(), "", "standard error gets the log, too");
+}
+
+#[tokio::test]
+async fn a_file_gets_text_without_colours_if_it_is_asked_for() {
+    let file = rig::file("");
+    let args = ["--upstream", "http://127.0.0.1:9", "--log", &file, "--log-format", "text"];
+    let gateway = Gateway::start_with(&args, "{}", &[]);
+    ask(&gateway).await;
+    let read = || std::fs::read_to_string(&file).unwrap();
+    rig::until("the line", || read().contains(" 200 GET /  ")).await;
+    assert!(!read().contains('\u{1b}') && !read().contains('{'), "{}", read());
+}
+
+#[tokio::test]
+async fn a_log_on_a_full_disk_costs_no_request() {
+    let args = ["--upstream", "http://127.0.0.1:9", "--log", "/dev/full"];
+    let mut gateway = Gateway::start_with(&args, "{}", &[]);
+    for _ in 0..3 {
+        ask(&gateway).await;
+    }
+    gateway.signal("-TERM");
+    assert!(ended(&mut gateway).await.success());
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_is_named_and_nothing_is_served() {
+    for command in ["serve", "demo"] {
+        let args = [command, "--listen", "127.0.0.1:0", "--log", "/no/such/folder/log"];
+        let args = if command == "serve" {
+            [&args[..], &["--upstream", "http://127.0.0.1:9"]].concat()
+        } else {
+            args.to_vec()
+        };
+        let output =
+            std::process::Command::new(env!("CARGO_BIN_EXE_creole")).args(args).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(output.stdout.is_empty(), "{output:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(
+            said,
+            "creole: --log /no/such/folder/log: No such file or directory (os error 2)\n"
+        );
+    }
+}

@@ -72,9 +72,11 @@ def installed_by_npm(name, *flags):
 def a_signal_reaches_the_program_and_its_exit_code_comes_back():
     command, environment, home = installed_by_npm("npm")
     for number in (signal.SIGTERM, signal.SIGINT):
-        with Demo(command, environment, home) as demo:
-            demo.answers()
-            assert demo.ends(number) == 0
+        # In a terminal too, where the signal of a key would have come to both.
+        for terminal in (False, True):
+            with Demo(command, environment, home, terminal) as demo:
+                demo.answers()
+                assert demo.ends(number) == 0
     # The program does not handle it, so it ends by it, and so does what started it.
     with Demo(command, environment, home) as demo:
         assert demo.ends(signal.SIGHUP) == -signal.SIGHUP

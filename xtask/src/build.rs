@@ -1,7 +1,7 @@
 //! The artefacts in `dist/`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
@@ -95,19 +95,10 @@ pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
 
 /// What cargo makes for an artefact.
 fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
-    unfinished_of(artefact, &workspace::root(), &[])
-}
-
-/// As [`unfinished`], of the sources in a folder.
-pub(crate) fn unfinished_of(
-    artefact: &Artefact,
-    root: &Path,
-    arguments: &[&str],
-) -> Result<PathBuf> {
     setup::target(artefact.target)?;
-    let remapped = binaries::remapped(root, artefact.target)?;
-    let arguments = [&remapped.each_ref().map(String::as_str), arguments].concat();
-    workspace::module(artefact.package, PROFILE, artefact.target, &arguments)
+    let remapped = binaries::remapped(&workspace::root(), artefact.target)?;
+    let remapped = remapped.each_ref().map(String::as_str);
+    workspace::module(artefact.package, PROFILE, artefact.target, &remapped)
 }
 
 /// A finished artefact: the one that its variable names, else a new one.

@@ -22,6 +22,7 @@ mod image;
 mod notices;
 pub(crate) mod npm;
 pub(crate) mod package;
+pub(crate) mod reproduce;
 mod sbom;
 pub(crate) mod wheels;
 
@@ -29,13 +30,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use sha2::{Digest as _, Sha256};
 use walkdir::{DirEntry, WalkDir};
 
 use self::archive::File;
-use self::binaries::Target;
 use self::package::{Binary, Facts};
 use crate::build;
 use crate::setup;
@@ -169,49 +169,6 @@ fn emptied(dist: &Path) -> Result<()> {
         } else if !path.is_dir() {
             fs::remove_file(&path)?;
         }
-    }
-    Ok(())
-}
-
-/// Builds the filter and a binary a second time, from nothing and in another folder, and compares.
-pub(crate) fn reproduce() -> Result<()> {
-    let folder = std::env::temp_dir().join(format!("creole-again-{}", std::process::id()));
-    // Deeper than this one.
-    let root = folder.join("in/another/folder");
-    copy_sources(&root)?;
-    let (manifest, target) = (root.join("Cargo.toml"), root.join("target"));
-    let arguments =
-        ["--manifest-path", &manifest.to_string_lossy(), "--target-dir", &target.to_string_lossy()];
-    let filter = || build::unfinished_of(&build::FILTER, &workspace::root(), &[]);
-    let filter_again = || build::unfinished_of(&build::FILTER, &root, &arguments);
-    let linux = Target::of("x86_64-unknown-linux-musl")?;
-    let files = [
-        ("filter", step("building the filter", filter)?),
-        ("filter", step("building the filter again", filter_again)?),
-        ("binary", binaries::built(linux)?),
-        ("binary", binaries::build(linux, &root, &target)?),
-    ];
-    let mut digests = Vec::new();
-    for (name, file) in files {
-        let digest = digest(&fs::read(&file).with_context(|| file.display().to_string())?);
-        println!("{name} sha256:{digest}");
-        digests.push((name, digest));
-    }
-    fs::remove_dir_all(&folder)?;
-    digests.dedup();
-    // One of each is left if they are equal.
-    if digests.len() == 2 { Ok(()) } else { bail!("two builds gave different bytes") }
-}
-
-/// Copies what git knows of.
-fn copy_sources(to: &Path) -> Result<()> {
-    let from = workspace::root();
-    let listed = Command::new("git").args(["ls-files", "-z"]).current_dir(&from).output()?;
-    ensure!(listed.status.success(), "git ls-files failed");
-    for name in String::from_utf8(listed.stdout)?.split_terminator('\0') {
-        let file = to.join(name);
-        fs::create_dir_all(file.parent().unwrap_or(to))?;
-        fs::copy(from.join(name), &file).with_context(|| name.to_owned())?;
     }
     Ok(())
 }

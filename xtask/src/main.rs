@@ -71,8 +71,8 @@ enum Command {
     },
     /// Make `dist/` complete: artefacts, binaries, packages, images, bill of materials, checksums.
     Dist(dist::Options),
-    /// Build the filter and a binary twice, in two folders, and compare the bytes.
-    Reproduce,
+    /// Make `dist/` a second time, in another folder, and compare the bytes of every file.
+    Reproduce(dist::reproduce::Options),
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
     /// Draw the pictures of the gateway's page in docs/page, with a real Chromium.
@@ -102,7 +102,7 @@ fn main() -> ExitCode {
         Command::Build { parts } if parts.is_empty() => build::all().map(|()| true),
         Command::Build { parts } => build::parts(&parts).map(|()| true),
         Command::Dist(options) => dist::dist(&options).map(|()| true),
-        Command::Reproduce => dist::reproduce().map(|()| true),
+        Command::Reproduce(options) => dist::reproduce::reproduce(&options).map(|()| true),
         Command::Site => site::build().map(|()| true),
         Command::Pictures => operate::page_pictures().map(|()| true),
         Command::Size => size::print().map(|()| true),

@@ -9,15 +9,22 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package};
 
+/// The variable that names the workspace where it is a copy of the one that this program was built in.
+pub(crate) const ROOT: &str = "CREOLE_ROOT";
+
 /// The folder of the workspace.
 pub(crate) fn root() -> PathBuf {
+    std::env::var_os(ROOT).map_or_else(home, PathBuf::from)
+}
+
+fn home() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
-/// What is installed for this project alone: Envoy, logs.
+/// What is installed for this project alone: Envoy, logs. A copy has none of its own.
 pub(crate) fn own() -> PathBuf {
-    root().join(".creole")
+    home().join(".creole")
 }
 
 /// The file that a variable names, else a new one. Tests that run side by side must not build the files that the others
@@ -35,11 +42,31 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
 }
 
 /// Where cargo keeps what it downloads.
-pub(crate) fn cargo_home() -> Result<PathBuf> {
+fn cargo_home() -> Result<PathBuf> {
     match std::env::var_os("CARGO_HOME") {
         Some(folder) => Ok(folder.into()),
         None => Ok(std::env::home_dir().context("this user has no home folder")?.join(".cargo")),
     }
+}
+
+/// A folder in which cargo has unpacked the crates of a registry.
+pub(crate) struct Registry {
+    pub(crate) path: PathBuf,
+    /// Whether the registry is a folder of this machine.
+    pub(crate) is_local: bool,
+}
+
+/// The registries that cargo has unpacked crates of, in an order that does not change.
+pub(crate) fn registries() -> Result<Vec<Registry>> {
+    let mut found = Vec::new();
+    for folder in fs::read_dir(cargo_home()?.join("registry/src")).into_iter().flatten() {
+        let folder = folder?;
+        // Its name is the registry's host and a hash; a folder of this machine has no host.
+        let is_local = folder.file_name().to_string_lossy().starts_with('-');
+        found.push(Registry { path: folder.path(), is_local });
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
 }
 
 /// What cargo tells the program that it runs is not meant for those that this one starts.

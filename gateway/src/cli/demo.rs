@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::serve::address;
+use super::serve::{View, address};
 
 #[derive(Debug, Args)]
 pub(crate) struct Demo {
@@ -15,6 +15,8 @@ pub(crate) struct Demo {
     /// What the gateway and the demo model speak with each other: Chat Completions (openai) or Responses
     #[arg(long, value_enum, value_name = "NAME", default_value = "openai")]
     pub(crate) protocol: Protocol,
+    #[command(flatten)]
+    pub(crate) view: View,
 }
 
 /// The protocols of the demo model, by their names in the configuration.

@@ -1,5 +1,7 @@
 //! `creole serve`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::Chosen;
@@ -51,12 +53,8 @@ pub(crate) struct Door {
     /// and clients have none
     #[arg(long)]
     pub(crate) allow_anyone: bool,
-    /// Serve no page for browsers at /
-    #[arg(long)]
-    pub(crate) no_page: bool,
-    /// How the log is written to standard error; without it, text on a terminal and JSON elsewhere
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    pub(crate) log_format: Option<Format>,
+    #[command(flatten)]
+    pub(crate) view: View,
     /// Do not ask the upstreams for their models at the start
     #[arg(long)]
     pub(crate) no_check: bool,
@@ -68,6 +66,20 @@ pub(crate) struct Door {
     pub(crate) seed: Option<u128>,
 }
 
+/// Where people see what the gateway does.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct View {
+    /// Serve no page for browsers at /
+    #[arg(long)]
+    pub(crate) no_page: bool,
+    /// File that the log is appended to, in place of standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// How the log is written; without it, text on a terminal and JSON elsewhere
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<Format>,
+}
+
 impl Door {
     /// For this machine alone.
     pub(crate) fn local(listen: String, shutdown_timeout: u64) -> Self {
@@ -76,8 +88,7 @@ impl Door {
             metrics: None,
             allow_host: Vec::new(),
             allow_anyone: false,
-            no_page: false,
-            log_format: None,
+            view: View::default(),
             no_check: true,
             shutdown_timeout,
             seed: None,

@@ -126,11 +126,14 @@ impl Target {
     }
 }
 
-/// The binary for a target: the one in the folder that `CREOLE_BINARIES` names (`TRIPLE/creole`), else a new one.
+/// The variable that names a folder of finished ones: `TRIPLE/creole`.
+pub(super) const FINISHED: &str = "CREOLE_BINARIES";
+
+/// The binary for a target: a finished one, else a new one.
 pub(crate) fn built(target: &Target) -> Result<PathBuf> {
-    if let Some(folder) = std::env::var_os("CREOLE_BINARIES") {
+    if let Some(folder) = std::env::var_os(FINISHED) {
         let found = Path::new(&folder).join(target.triple).join(target.file);
-        ensure!(found.is_file(), "CREOLE_BINARIES: there is no {}", found.display());
+        ensure!(found.is_file(), "{FINISHED}: there is no {}", found.display());
         return Ok(found);
     }
     build(target, &workspace::root(), &workspace::root().join("target"))
@@ -159,15 +162,12 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
 
 /// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
 pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
-    let cargo = match std::env::var_os("CARGO_HOME") {
-        Some(folder) => PathBuf::from(folder),
-        None => std::env::home_dir().context("this user has no home folder")?.join(".cargo"),
-    };
     let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
-    let sources = cargo.join("registry/src");
-    // A folder for each registry, whose name is a hash of its address.
-    for registry in fs::read_dir(&sources).into_iter().flatten().flatten() {
-        flags.push(format!("--remap-path-prefix={}=/crates", registry.path().display()));
+    for registry in workspace::registries()? {
+        // Other flags would compile all anew, and packing the crates makes folders of this machine.
+        if !registry.is_local {
+            flags.push(format!("--remap-path-prefix={}=/crates", registry.path.display()));
+        }
     }
     let flags = serde_json::to_string(&flags)?;
     // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.

@@ -43,15 +43,11 @@ pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Removes what cargo unpacked of earlier archives: it takes a version that it has for the one that it needs.
 fn forget(published: &[Package]) -> Result<()> {
-    let unpacked = workspace::cargo_home()?.join("registry/src");
-    for registry in fs::read_dir(&unpacked).into_iter().flatten().flatten() {
-        // The name of a registry's folder is its host and a hash; a folder of this machine has no host.
-        if registry.file_name().to_string_lossy().starts_with('-') {
-            for Package { name, version, .. } in published {
-                let folder = registry.path().join(format!("{name}-{version}"));
-                if folder.exists() {
-                    fs::remove_dir_all(&folder)?;
-                }
+    for registry in workspace::registries()?.iter().filter(|it| it.is_local) {
+        for Package { name, version, .. } in published {
+            let folder = registry.path.join(format!("{name}-{version}"));
+            if folder.exists() {
+                fs::remove_dir_all(&folder)?;
             }
         }
     }
