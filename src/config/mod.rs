@@ -9,6 +9,7 @@ mod clients;
 mod credentials;
 mod document;
 mod models;
+mod named_model;
 mod route;
 mod safeguards;
 pub mod schema;

@@ -1,9 +1,8 @@
 //! Who judges tool calls for clients that ask for verdicts on them.
 
 use super::document::ConfigError;
-use super::{Config, Key, MILLISECONDS, Upstream};
+use super::{Config, MILLISECONDS, Upstream};
 use crate::dialect::profile::ResponseFormat;
-use crate::json::quoted;
 use crate::setting::keys;
 
 keys! {
@@ -31,43 +30,13 @@ impl Config {
     #[must_use]
     pub fn judge(&self) -> Option<(&Upstream, &str)> {
         let Safeguards { model, upstream, .. } = &self.settings.safeguards;
-        if model.is_empty() {
-            return None;
-        }
-        let upstream = match upstream.as_str() {
-            "" => self.first_upstream(),
-            name => self.upstreams.get(name),
-        };
-        Some((upstream?, model))
+        self.named_model(model, upstream)
     }
 
     /// # Errors
     /// A judge is half described, or would get a credential that its client sent for another upstream.
     pub(super) fn check_safeguards(&self) -> Result<(), ConfigError> {
         let Safeguards { model, upstream, .. } = &self.settings.safeguards;
-        let refuse =
-            |key: &str, reason: String| Err(ConfigError::new(format!("safeguards.{key}"), reason));
-        let has_several = self.upstreams.len() > 1;
-        if !upstream.is_empty() && !self.upstreams.contains(upstream) {
-            let reason = format!("expected a name in upstreams, but found {}", quoted(upstream));
-            return refuse("upstream", reason);
-        }
-        if model.is_empty() {
-            return match upstream.as_str() {
-                "" => Ok(()),
-                _ => {
-                    refuse("model", "expected the name of a model, as upstream is given".to_owned())
-                }
-            };
-        }
-        if upstream.is_empty() && has_several {
-            let reason = "expected the name of an upstream, because there are several";
-            return refuse("upstream", reason.to_owned());
-        }
-        if has_several && self.judge().is_some_and(|(judge, _)| judge.key == Key::Client) {
-            let reason = "expected an upstream with a key of its own or \"none\": clients send theirs for another one";
-            return refuse("upstream", reason.to_owned());
-        }
-        Ok(())
+        self.check_named_model("safeguards", model, upstream)
     }
 }

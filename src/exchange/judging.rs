@@ -3,15 +3,12 @@
 //! Blocks reach the client as they come. Only the end of the answer is held, until the judge has spoken or failed.
 
 use super::Exchange;
-use super::body::{first_of_body, is_whole};
+use super::own::can_ask_again;
 use super::round::{Purpose, Round};
 use super::seam::Call;
 use crate::Millis;
-use crate::config::{Key, Upstream};
-use crate::dialect::profile::ReasoningOnly;
 use crate::error::{Error, ErrorKind, Reason, Rejection};
-use crate::headers::{self, Header, Headers as _};
-use crate::json;
+use crate::headers::Headers as _;
 use crate::judge;
 use crate::judge::brief::{Brief, Speaker};
 use crate::judge::gate::Gate;
@@ -19,13 +16,8 @@ use crate::judge::question;
 use crate::judge::verdicts::{Judged, Verdict, Verdicts};
 use crate::model::request_context::RequestContext;
 use crate::observe::report::{JudgeReport, Outcome};
+use crate::protocols::Refused;
 use crate::protocols::messages::write_answer::PING;
-use crate::protocols::{self, Refused, Translated};
-use crate::text::words;
-use crate::upstream_error;
-
-/// Most requests for one answer's verdicts: a server may refuse a parameter, and then a second one.
-const REQUESTS_MAX: usize = 3;
 
 /// What is kept for the verdicts on one answer.
 #[derive(Debug)]
@@ -158,18 +150,11 @@ impl Exchange {
         let (upstream, model) = self.config.judge()?;
         let judging = self.judging.as_deref()?;
         let Asks::Judge(brief) = &judging.asks else { return None };
-        let calls = judging.gate.calls();
-        let body = question::body(model, brief, calls, upstream.takes_schema());
-        let written =
-            protocols::own_request(&judging.refused, &body, &self.config, (upstream, model));
-        let Translated::Send { body, context, .. } = written.ok()? else { return None };
-        let protocol = upstream.protocol;
-        let path = format!("{}/{}", upstream.base_path, protocols::of(protocol).endpoint());
-        let headers = judge_headers(&self.client.headers, upstream).ok()?;
-        let until = self.judge_until()?;
-        let upstream = upstream.name.clone();
+        let body = question::body(model, brief, judging.gate.calls(), upstream.takes_schema());
+        let (call, context) = self.own_call((upstream, model), &judging.refused, &body)?;
+        let (protocol, until) = (upstream.protocol, self.judge_until()?);
         self.begin_round(protocol, Purpose::Verdicts(context), until.saturating_sub(now), now);
-        Some(Call { upstream, path, headers, body })
+        Some(call)
     }
 
     /// What the judge answered.
@@ -199,32 +184,17 @@ impl Exchange {
         body: &[u8],
         context: &RequestContext,
     ) -> Result<Judged, Error> {
-        if !(200..300).contains(&status) {
-            return Err(upstream_error::from_upstream(status, body, context));
-        }
         let Some((upstream, _)) = self.config.judge() else { return Ok(Judged::None("error")) };
-        let (mut context, settings) = (Box::new(context.clone()), &self.config.settings);
-        // What the judge thinks of is no verdict.
-        context.profile.reasoning_only = ReasoningOnly::Keep;
-        let mut answer = protocols::answer(upstream.protocol, context, settings, self.ids);
-        let mut message = Vec::new();
-        // Some servers send a stream, whatever they are asked for.
-        if first_of_body(body).is_some_and(is_whole) {
-            answer.handle_whole(body, &mut message)?;
-        } else {
-            answer.handle_piece(body, &mut message)?;
-            answer.handle_end(&mut message)?;
-        }
-        let report = answer.report();
+        let said = self.read_own(upstream.protocol, status, body, context)?;
         if let Some(judge) = &mut self.report.judge {
-            judge.input_tokens = report.input_tokens;
-            judge.output_tokens = report.output_tokens;
+            judge.input_tokens = said.input_tokens;
+            judge.output_tokens = said.output_tokens;
         }
-        Ok(match report.stop_reason {
+        Ok(match said.stop_reason {
             Some("refusal") => Judged::None("refused"),
             // What is missing could be the verdict.
             Some("max_tokens" | "model_context_window_exceeded") => Judged::None("error"),
-            _ => Judged::Text(text_of(&message)),
+            _ => Judged::Text(said.text),
         })
     }
 
@@ -233,16 +203,7 @@ impl Exchange {
         let (Some((upstream, _)), Some(judging)) = (self.config.judge(), &mut self.judging) else {
             return false;
         };
-        let protocol = protocols::of(upstream.protocol);
-        let Some(rejection) = error.rejection() else { return false };
-        let refused = rejection.reasons.iter().find_map(|reason| {
-            Refused::of(reason, &rejection.message, context).filter(|refused| {
-                protocol.may_refuse(refused, context) && !judging.refused.contains(refused)
-            })
-        });
-        let is_new = refused.is_some() && judging.refused.len().saturating_add(1) < REQUESTS_MAX;
-        judging.refused.extend(refused.filter(|_| is_new));
-        is_new
+        can_ask_again(&mut judging.refused, upstream.protocol, error, context)
     }
 
     /// Gives the end of the answer to the client, with what came of asking the judge.
@@ -342,31 +303,4 @@ fn failed(error: &Error) -> Judged {
         ErrorKind::Timeout => Judged::None("timeout"),
         _ => Judged::Unavailable("error"),
     }
-}
-
-/// The headers of the request for the judge. It is no request of the client's: of that only the trace goes along, and
-/// its credential where there is no other upstream that it could be for.
-fn judge_headers(client: &[Header], upstream: &Upstream) -> Result<Vec<Header>, Error> {
-    let is_own = |name: &str| {
-        name.starts_with("anthropic-")
-            || upstream.key != Key::Client && headers::CREDENTIALS.contains(&name)
-    };
-    let client: Vec<_> = client.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
-    let protocol = protocols::of(upstream.protocol);
-    let mut headers = protocol.headers(&client, &upstream.key, false)?;
-    headers::set_own(&upstream.headers, &mut headers);
-    Ok(headers)
-}
-
-/// The texts of a message.
-fn text_of(message: &[u8]) -> String {
-    let message = words::lossy(message);
-    let mut said = String::new();
-    for block in json::elements(json::member(&message, "content").unwrap_or("[]")) {
-        let is_text = json::member(block, "type").is_some_and(|kind| kind == "\"text\"");
-        if let Some(text) = json::member(block, "text").and_then(json::string).filter(|_| is_text) {
-            said.push_str(&text.decode());
-        }
-    }
-    said
 }

@@ -12,6 +12,7 @@ mod judging;
 mod memory;
 mod models;
 mod output;
+mod own;
 mod pass;
 mod request;
 mod response;

@@ -1,0 +1,59 @@
+//! A model of an upstream that the configuration names for requests of Creole's own.
+
+use super::document::ConfigError;
+use super::{Config, Key, Upstream};
+use crate::json::quoted;
+
+impl Config {
+    /// The upstream of a model that is named so; nothing where none is.
+    pub(super) fn named_model<'c>(
+        &'c self,
+        model: &'c str,
+        upstream: &str,
+    ) -> Option<(&'c Upstream, &'c str)> {
+        if model.is_empty() {
+            return None;
+        }
+        let upstream = match upstream {
+            "" => self.first_upstream(),
+            name => self.upstreams.get(name),
+        };
+        Some((upstream?, model))
+    }
+
+    /// # Errors
+    /// The model is half described, or would get a credential that its client sent for another upstream. `section`: the
+    /// key under which it is named.
+    pub(super) fn check_named_model(
+        &self,
+        section: &str,
+        model: &str,
+        upstream: &str,
+    ) -> Result<(), ConfigError> {
+        let refuse =
+            |key: &str, reason: String| Err(ConfigError::new(format!("{section}.{key}"), reason));
+        let has_several = self.upstreams.len() > 1;
+        if !upstream.is_empty() && !self.upstreams.contains(upstream) {
+            let reason = format!("expected a name in upstreams, but found {}", quoted(upstream));
+            return refuse("upstream", reason);
+        }
+        if model.is_empty() {
+            return match upstream {
+                "" => Ok(()),
+                _ => {
+                    refuse("model", "expected the name of a model, as upstream is given".to_owned())
+                }
+            };
+        }
+        if upstream.is_empty() && has_several {
+            let reason = "expected the name of an upstream, because there are several";
+            return refuse("upstream", reason.to_owned());
+        }
+        let named = self.named_model(model, upstream);
+        if has_several && named.is_some_and(|(upstream, _)| upstream.key == Key::Client) {
+            let reason = "expected an upstream with a key of its own or \"none\": clients send theirs for another one";
+            return refuse("upstream", reason.to_owned());
+        }
+        Ok(())
+    }
+}

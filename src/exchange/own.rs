@@ -1,0 +1,124 @@
+//! Requests of Creole's own, for a model that the operator names: how they are sent, read, and sent again without what
+//! was refused. They are no requests of the client's: of that only the trace goes along, and its credential where there
+//! is no other upstream that it could be for.
+
+use super::Exchange;
+use super::body::{first_of_body, is_whole};
+use super::seam::Call;
+use crate::config::{Key, Protocol, Upstream};
+use crate::dialect::profile::ReasoningOnly;
+use crate::error::Error;
+use crate::headers::{self, Header};
+use crate::json;
+use crate::model::request_context::RequestContext;
+use crate::protocols::{self, Refused, Translated};
+use crate::text::words;
+use crate::upstream_error;
+
+/// Most requests for one answer: a server may refuse a parameter, and then a second one.
+const REQUESTS_MAX: usize = 3;
+
+/// An answer to such a request.
+pub(super) struct Said {
+    /// Its texts.
+    pub(super) text: String,
+    pub(super) stop_reason: Option<&'static str>,
+    pub(super) input_tokens: u64,
+    pub(super) output_tokens: u64,
+}
+
+impl Exchange {
+    /// The call with this body, which is one of the Messages API; nothing if there can be none.
+    pub(super) fn own_call(
+        &self,
+        (upstream, model): (&Upstream, &str),
+        refused: &[Refused],
+        body: &str,
+    ) -> Option<(Call, Box<RequestContext>)> {
+        let written = protocols::own_request(refused, body, &self.config, (upstream, model));
+        let Translated::Send { body, context, .. } = written.ok()? else { return None };
+        let path =
+            format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint());
+        let headers = own_headers(&self.client.headers, upstream).ok()?;
+        let upstream = upstream.name.clone();
+        Some((Call { upstream, path, headers, body }, context))
+    }
+
+    /// Reads the answer of an upstream that speaks this.
+    ///
+    /// # Errors
+    /// The upstream refused, or what it sent is no answer.
+    pub(super) fn read_own(
+        &self,
+        protocol: Protocol,
+        status: u16,
+        body: &[u8],
+        context: &RequestContext,
+    ) -> Result<Said, Error> {
+        if !(200..300).contains(&status) {
+            return Err(upstream_error::from_upstream(status, body, context));
+        }
+        let (mut context, settings) = (Box::new(context.clone()), &self.config.settings);
+        // What a model only thinks is not what it says.
+        context.profile.reasoning_only = ReasoningOnly::Keep;
+        let mut answer = protocols::answer(protocol, context, settings, self.ids);
+        let mut message = Vec::new();
+        // Some servers send a stream, whatever they are asked for.
+        if first_of_body(body).is_some_and(is_whole) {
+            answer.handle_whole(body, &mut message)?;
+        } else {
+            answer.handle_piece(body, &mut message)?;
+            answer.handle_end(&mut message)?;
+        }
+        let report = answer.report();
+        Ok(Said {
+            text: text_of(&message),
+            stop_reason: report.stop_reason,
+            input_tokens: report.input_tokens,
+            output_tokens: report.output_tokens,
+        })
+    }
+}
+
+/// Whether the upstream refused what can be left out; then it is in `refused`.
+pub(super) fn can_ask_again(
+    refused: &mut Vec<Refused>,
+    protocol: Protocol,
+    error: &Error,
+    context: &RequestContext,
+) -> bool {
+    let protocol = protocols::of(protocol);
+    let Some(rejection) = error.rejection() else { return false };
+    let new = rejection.reasons.iter().find_map(|reason| {
+        Refused::of(reason, &rejection.message, context)
+            .filter(|new| protocol.may_refuse(new, context) && !refused.contains(new))
+    });
+    let is_new = new.is_some() && refused.len().saturating_add(1) < REQUESTS_MAX;
+    refused.extend(new.filter(|_| is_new));
+    is_new
+}
+
+fn own_headers(client: &[Header], upstream: &Upstream) -> Result<Vec<Header>, Error> {
+    let is_own = |name: &str| {
+        name.starts_with("anthropic-")
+            || upstream.key != Key::Client && headers::CREDENTIALS.contains(&name)
+    };
+    let client: Vec<_> = client.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
+    let protocol = protocols::of(upstream.protocol);
+    let mut headers = protocol.headers(&client, &upstream.key, false)?;
+    headers::set_own(&upstream.headers, &mut headers);
+    Ok(headers)
+}
+
+/// The texts of a message.
+fn text_of(message: &[u8]) -> String {
+    let message = words::lossy(message);
+    let mut said = String::new();
+    for block in json::elements(json::member(&message, "content").unwrap_or("[]")) {
+        let is_text = json::member(block, "type").is_some_and(|kind| kind == "\"text\"");
+        if let Some(text) = json::member(block, "text").and_then(json::string).filter(|_| is_text) {
+            said.push_str(&text.decode());
+        }
+    }
+    said
+}
