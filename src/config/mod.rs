@@ -74,6 +74,8 @@ keys! {
         /// What happens to arguments that a client would refuse and can do without: `""` for a number, `null`, a number
         /// beyond its bounds.
         tool_arguments: ToolArguments = ToolArguments::Mend;
+        /// What happens to the text of a tool's result that is an image: JSON of MCP, or a long `data:` URL.
+        images_in_text: ImagesInText = ImagesInText::Show;
         /// Whether reasoning becomes thinking blocks.
         reasoning: Reasoning = Reasoning::OnRequest;
         /// How `/v1/messages/count_tokens` is answered.
@@ -173,6 +175,14 @@ word_enum! {
         Pass = "pass",
     }
 
+    /// What happens to the text of a tool's result that is an image.
+    ImagesInText {
+        /// It becomes an image.
+        Show = "show",
+        /// It stays a text.
+        Pass = "pass",
+    }
+
     /// Whether reasoning becomes thinking blocks.
     Reasoning {
         /// When the request enables thinking.
@@ -252,6 +262,11 @@ impl Settings {
     /// Whether inputs of calls are checked against the schemas of their tools.
     pub(crate) fn checks_inputs(&self) -> bool {
         self.invalid_tool_call != InvalidToolCall::Pass || self.tool_stream == ToolStream::Buffered
+    }
+
+    /// Whether images are taken out of the texts of results.
+    pub(crate) fn shows_hidden_images(&self) -> bool {
+        !self.strict && self.images_in_text == ImagesInText::Show
     }
 
     /// The longest silence of an upstream on a host that can (or cannot) send pings.

@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 
+use crate::config::Settings;
 use crate::json::{Error, Reader, Str, unescape};
 use crate::model::{
     Block, CacheMark, Image, ImageSource, Request, Role, Text, ToolResult, image_type,
@@ -43,10 +44,10 @@ struct InResult<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    /// Looks for them in the results of a request, which strict mode leaves as they are.
-    pub(crate) fn find(request: &Request<'a>, strict: bool) -> Self {
+    /// Looks for them in the results of a request, unless the configuration leaves them as they are.
+    pub(crate) fn find(request: &Request<'a>, settings: &Settings) -> Self {
         let mut found = Vec::new();
-        if strict {
+        if !settings.shows_hidden_images() {
             return Self(found);
         }
         for (message, said) in request.messages.iter().enumerate() {
@@ -63,6 +64,10 @@ impl<'a> Hidden<'a> {
             }
         }
         Self(found)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// Puts images in place of them.
@@ -97,6 +102,11 @@ fn texts<'a>(result: &ToolResult<'a>) -> Vec<(usize, Cow<'a, str>)> {
         _ => None,
     });
     texts.filter(|(_, text)| read(text).is_some()).collect()
+}
+
+/// Whether a text is one of the shapes.
+pub(super) fn is_hidden(text: Str<'_>) -> bool {
+    may_hide(text) && read(&text.decode()).is_some()
 }
 
 /// Whether a text may be one of the shapes. Nearly all are dismissed by their first byte, and nearly all other JSON
@@ -140,7 +150,7 @@ fn may_begin(mut raw: &[u8]) -> bool {
 }
 
 /// The blocks that a text is. `None` if it is no image, or more than images and the words beside them.
-fn read(text: &str) -> Option<Vec<Block<'_>>> {
+pub(super) fn read(text: &str) -> Option<Vec<Block<'_>>> {
     let text = text.trim();
     let mut reader = Reader::of(text);
     let mut blocks = Vec::new();

@@ -14,13 +14,15 @@
 //!
 //! When guards have seen all of it, `clearing` clears what it has marked.
 //!
-//! For an upstream of Messages only the last three run, over what the relay has read. Who writes the turns adds what
-//! depends on the rest of the request: notes of guards, calls in words (`rebuild`), and
+//! For an upstream of Messages only the last three run, over what the relay has read, and `body_images` does the work
+//! of `hidden_images` on the text of the request. Who writes the turns adds what depends on the rest of the request:
+//! notes of guards, calls in words (`rebuild`), and
 //! the words before a conversation without a beginning (`beginning`).
 
 pub(crate) mod attached;
 pub(crate) mod beginning;
 mod blanks;
+pub(crate) mod body_images;
 pub(crate) mod clearing;
 pub(crate) mod hidden_images;
 mod image_types;

@@ -23,7 +23,7 @@ pub(super) fn estimate(
     let mut warnings = Warnings::new(client.config.settings.strict);
     client.read(Purpose::Count, &mut warnings, |routed, warnings| {
         let Routed { request, upstream, model, .. } = routed;
-        let hidden = Hidden::find(&request, warnings.strict());
+        let hidden = Hidden::find(&request, &client.config.settings);
         let mut request = request;
         hidden.show(&mut request, warnings);
         let marks = Marks::new(client.config, upstream, model);

@@ -66,7 +66,7 @@ pub(crate) fn decide(
     client.read(purpose, warnings, |routed, warnings| {
         let Routed { request, body, upstream, model } = routed;
         let lost = spoilt_inputs::find_lost(&request, client.config.settings.depth_max);
-        let hidden = Hidden::find(&request, warnings.strict());
+        let hidden = Hidden::find(&request, &client.config.settings);
         let mut request = request;
         hidden.show(&mut request, warnings);
         lost.iter().for_each(|lost| lost.put_back(&mut request));

@@ -11,6 +11,7 @@
 
 mod errors;
 mod guards;
+mod hidden_images;
 mod mended;
 mod properties;
 mod refused;

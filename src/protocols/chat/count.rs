@@ -117,7 +117,7 @@ fn text_of(
 ) -> Option<(String, u64)> {
     let depth_max = client.config.settings.depth_max;
     let request = Request::read(client.body, depth_max, warnings).ok()?;
-    let hidden = Hidden::find(&request, warnings.strict());
+    let hidden = Hidden::find(&request, &client.config.settings);
     let mut request = request;
     hidden.show(&mut request, warnings);
     clearing::clear(&mut request, profile);

@@ -13,6 +13,7 @@ use crate::answer::AnswerReader;
 use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
 use crate::headers::{self, Header};
+use crate::history::hidden_images::Hidden;
 use crate::model::Request;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
@@ -57,7 +58,12 @@ impl UpstreamProtocol for Messages {
         let read =
             Request::read(&body, client.config.settings.depth_max, &mut Warnings::new(false));
         let input = match read {
-            Ok(request) => tokens::estimate_carefully(&request).sum(),
+            Ok(request) => {
+                let hidden = Hidden::find(&request, &client.config.settings);
+                let mut request = request;
+                hidden.show(&mut request, &mut Warnings::new(false));
+                tokens::estimate_carefully(&request).sum()
+            }
             Err(error) if error.is_too_many() => return Err(error),
             Err(_) => tokens::tokens_of(client.body.len() as u64),
         };

@@ -6,6 +6,7 @@
 //! - empty texts, which the API refuses, and messages of which nothing is left;
 //! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
 //! - tools and results, where a guard acts (`guards`);
+//! - texts of results that are images, which become images (`history::hidden_images`);
 //! - what the upstream refused, in a second request (`without`).
 //!
 //! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
@@ -18,8 +19,10 @@ mod without;
 
 use crate::carry::tool_id;
 use crate::config::{Config, Guards, Pairing, ToolArguments};
+use crate::dialect::profile::ImageParts;
 use crate::error::Error;
-use crate::history::attached;
+use crate::history::hidden_images::Hidden;
+use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
 use crate::model::request_context::{Display, RequestContext, Tool};
@@ -48,13 +51,47 @@ pub(super) fn write_request(
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
         }
     }
-    relay(client, &body, warnings)
+    let mut typed = read(client, &body);
+    let shown = typed.as_ref().ok().and_then(|request| shown(client, request, &body, warnings));
+    if let Some(shown) = &shown {
+        typed = read(client, shown);
+    }
+    relay(client, shown.as_deref().unwrap_or(&body), typed, warnings)
 }
 
-/// Writes a body that is well-formed text.
+/// Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
+fn read<'a>(client: &ClientRequest<'_>, body: &'a str) -> Result<Request<'a>, Error> {
+    Request::read(body, client.config.settings.depth_max, &mut Warnings::new(false))
+}
+
+/// The body with images in place of texts of results that are images, if there are any and the model sees images.
+fn shown(
+    client: &ClientRequest<'_>,
+    request: &Request<'_>,
+    body: &str,
+    warnings: &mut Warnings,
+) -> Option<String> {
+    if Hidden::find(request, &client.config.settings).is_empty() {
+        return None;
+    }
+    let (upstream, _) = client.route_of(&request.model.decode())?;
+    if upstream.profile.image_parts == ImageParts::None {
+        return None;
+    }
+    let mut edits = Vec::new();
+    for place in body_images::places(body, false, true) {
+        let Some(text) = place.rewritten(body, &mut body_images::write_image) else { continue };
+        warnings.add("image_in_text");
+        edits.push(Edit { start: place.range.start, end: place.range.end, text });
+    }
+    String::from_utf8(edited(body, edits)).ok()
+}
+
+/// Writes a body that is well-formed text. `typed` is what was read of it.
 fn relay(
     client: &ClientRequest<'_>,
     body: &str,
+    typed: Result<Request<'_>, Error>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let (config, depth_max) = (client.config, client.config.settings.depth_max);
@@ -79,8 +116,7 @@ fn relay(
     let ids = repair(body, envelope.messages, pairing, depth_max, &mut edits, warnings)?;
     let is_paired = ids.is_some() && pairing == Pairing::Repair;
     let ids = ids.unwrap_or_default();
-    // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
-    let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
+    let typed = match typed {
         Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
     };

@@ -1,0 +1,197 @@
+//! Where images stand in the text of a request: the blocks of images, and the texts of results that are images.
+//!
+//! Whoever puts other words in place of one leaves the rest of the text as it was, byte for byte.
+
+use std::ops::Range;
+
+use super::hidden_images;
+use crate::json::{self, Str, Writer};
+use crate::model::{Block, Image, ImageSource, image_type};
+
+/// A part of a request's text that is images.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) range: Range<usize>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// The block of an image.
+    Image,
+    /// The block of a text in a result.
+    Text,
+    /// The content of a result that is one string.
+    Content,
+}
+
+/// What a block stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Parent {
+    Message,
+    Result,
+    Document,
+}
+
+/// The places where users' messages have images, in their order.
+pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<Place> {
+    let mut looking = Looking { body, with_blocks, with_texts, places: Vec::new() };
+    for message in json::elements(json::member(body, "messages").unwrap_or_default()) {
+        if is(message, "role", "user") {
+            let content = json::member(message, "content").unwrap_or_default();
+            looking.content(content, Parent::Message);
+        }
+    }
+    looking.places
+}
+
+fn is(object: &str, name: &str, word: &str) -> bool {
+    json::member(object, name).and_then(json::string).is_some_and(|it| it == *word)
+}
+
+struct Looking<'b> {
+    body: &'b str,
+    with_blocks: bool,
+    with_texts: bool,
+    places: Vec<Place>,
+}
+
+impl Looking<'_> {
+    fn content(&mut self, content: &str, parent: Parent) {
+        let takes_texts = self.with_texts && parent == Parent::Result;
+        if takes_texts && json::string(content).is_some_and(hidden_images::is_hidden) {
+            self.add(content, Kind::Content);
+        }
+        for block in json::elements(content) {
+            let Some(kind) = json::member(block, "type").and_then(json::string) else { continue };
+            match (&*kind.decode(), parent) {
+                ("image", _) if self.with_blocks => self.add(block, Kind::Image),
+                ("text", _) if takes_texts => {
+                    let text = json::member(block, "text").and_then(json::string);
+                    if text.is_some_and(hidden_images::is_hidden) {
+                        self.add(block, Kind::Text);
+                    }
+                }
+                ("tool_result", Parent::Message) => {
+                    let content = json::member(block, "content").unwrap_or_default();
+                    self.content(content, Parent::Result);
+                }
+                ("document", Parent::Message | Parent::Result) => {
+                    let source = json::member(block, "source").unwrap_or_default();
+                    let content = json::member(source, "content").unwrap_or_default();
+                    self.content(content, Parent::Document);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add(&mut self, part: &str, kind: Kind) {
+        if let Some(start) = json::offset_in(self.body, part) {
+            let range = start..start.saturating_add(part.len());
+            self.places.push(Place { range, kind });
+        }
+    }
+}
+
+/// Writes what stands for an image, and the client's mark that the prompt is to be cached up to here.
+pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
+
+impl Place {
+    /// What stands here instead, with what `write` writes for each image.
+    pub(crate) fn rewritten(&self, body: &str, write: &mut WriteImage<'_>) -> Option<String> {
+        self.read(body, |blocks, mark| {
+            let array = json::written(|json| {
+                json.begin_array();
+                let mut blocks = blocks.into_iter().peekable();
+                while let Some(block) = blocks.next() {
+                    let mark = mark.filter(|_| blocks.peek().is_none());
+                    match block {
+                        Block::Image(image) => write(json, &image, mark),
+                        Block::Text(text) => {
+                            write_text(json, mark, |json| {
+                                json.str(text.text);
+                            });
+                        }
+                        _ => {}
+                    }
+                }
+                json.end_array();
+            });
+            match self.kind {
+                Kind::Content => array,
+                // They stand in an array of the client's.
+                Kind::Image | Kind::Text => {
+                    let inside = array.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+                    inside.unwrap_or_default().to_owned()
+                }
+            }
+        })
+    }
+
+    fn read<T>(
+        &self,
+        body: &str,
+        then: impl FnOnce(Vec<Block<'_>>, Option<&str>) -> T,
+    ) -> Option<T> {
+        let part = body.get(self.range.clone())?;
+        let mark = json::member(part, "cache_control");
+        let text = match self.kind {
+            Kind::Image => return Some(then(vec![Block::Image(Box::new(image_of(part)))], mark)),
+            Kind::Text => json::member(part, "text")?,
+            Kind::Content => part,
+        };
+        let text = json::string(text)?.decode();
+        hidden_images::read(&text).map(|blocks| then(blocks, mark))
+    }
+}
+
+/// Writes the block of a text.
+pub(crate) fn write_text(
+    json: &mut Writer<'_>,
+    mark: Option<&str>,
+    write: impl FnOnce(&mut Writer<'_>),
+) {
+    json.begin_object().kind("text").key("text");
+    write(json);
+    end_block(json, mark);
+}
+
+/// Writes the block of an image.
+pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>, mark: Option<&str>) {
+    json.begin_object().kind("image").key("source").begin_object();
+    match &image.source {
+        ImageSource::Base64 { media_type, data } => {
+            json.kind("base64").key("media_type").str(*media_type).key("data").str(*data);
+        }
+        ImageSource::Url(url) => {
+            json.kind("url").key("url").str(*url);
+        }
+        ImageSource::File => {}
+    }
+    json.end_object();
+    end_block(json, mark);
+}
+
+fn end_block(json: &mut Writer<'_>, mark: Option<&str>) {
+    if let Some(mark) = mark {
+        json.key("cache_control").raw(mark);
+    }
+    json.end_object();
+}
+
+/// The image of a block, of the type that its bytes have.
+fn image_of(block: &str) -> Image<'_> {
+    let source = json::member(block, "source").unwrap_or_default();
+    let text = |name| json::member(source, name).and_then(json::string);
+    let source = match (text("data"), text("url")) {
+        (Some(data), _) if is(source, "type", "base64") => {
+            let known = image_type::of(data).map(Str::plain);
+            let media_type = known.or_else(|| text("media_type")).unwrap_or_default();
+            ImageSource::Base64 { media_type, data }
+        }
+        (_, Some(url)) if is(source, "type", "url") => ImageSource::Url(url),
+        _ => ImageSource::File,
+    };
+    Image { at: 0, source, cached: None }
+}
