@@ -17,6 +17,8 @@ mod guards;
 mod history;
 mod without;
 
+use std::mem;
+
 use crate::carry::tool_id;
 use crate::config::{Config, Guards, Pairing, ToolArguments};
 use crate::dialect::profile::ImageParts;
@@ -140,23 +142,39 @@ fn relay(
     let mut end = None;
     // Without calls there is nothing to count, nor where they are in the server's part.
     if !ids.is_empty() && !envelope.thread {
-        let read = || Request::read(&body_up, depth_max, &mut Warnings::new(false)).ok();
-        let as_sent = if edits_none { typed } else { read() };
         let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
-        let decided = Edits::new(as_sent, to, guards, warnings)?;
-        body_up = decided.apply(body_up, depth_max);
+        let decided = guard(&mut body_up, typed, to, (guards, depth_max), warnings)?;
         context.withheld = decided.withheld;
         end = decided.end;
     }
-    for id in ids {
-        context.ids_used.add(id.decode().into_owned());
-    }
-    tool_id::count_forms(&context.ids_used, &mut context.counts);
+    note_ids(&ids, &mut context);
     // A guard answers in place of the upstream.
     if let Some(text) = end {
         return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
     }
     Ok(Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), context })
+}
+
+/// Lets guards act on a body for the upstream. `typed`: the body, where it was read before.
+fn guard(
+    body_up: &mut String,
+    typed: Option<Request<'_>>,
+    to: guards::To<'_>,
+    (guards, depth_max): (&Guards, u32),
+    warnings: &mut Warnings,
+) -> Result<Edits, Error> {
+    let read = || Request::read(body_up, depth_max, &mut Warnings::new(false)).ok();
+    let decided = Edits::new(typed.or_else(read), to, guards, warnings)?;
+    *body_up = decided.apply(mem::take(body_up), depth_max);
+    Ok(decided)
+}
+
+/// Tells the answer which ids the conversation has.
+fn note_ids(ids: &[Str<'_>], context: &mut RequestContext) {
+    for id in ids {
+        context.ids_used.add(id.decode().into_owned());
+    }
+    tool_id::count_forms(&context.ids_used, &mut context.counts);
 }
 
 /// What becomes of calls and results that do not fit.
