@@ -10,125 +10,19 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import urllib.request
+
+from argument_rows import RAN, chosen, edits, rows
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CREOLE, CLAUDE = (os.path.abspath(path) for path in sys.argv[1:3])
 MODEL = "qwen3-coder"
 # The client runs at most so many calls of one turn at once; more turns would only take longer.
 CALLS_IN_A_TURN = 30
-
-REFUSED = "is expected as"
-RAN = "ok"
-
-
-class Row:
-    """A tool, arguments that it takes, one that is bad, and what the client says: without, with."""
-
-    def __init__(self, tool, good, member, value, without, mended):
-        self.tool, self.member, self.value = tool, member, value
-        self.arguments = {**good, member: value}
-        self.expected = {"pass": without, "mend": mended}
-        self.said = {}
-
-    def name(self):
-        return f"{self.tool.split('__')[-1]}.{self.member} {json.dumps(self.value)}"
-
-
-def rows(work):
-    """The table. `ok` stands for a result that is no error; other words must be in the result."""
-    def path(name):
-        return os.path.join(work, name)
-
-    read = {"file_path": path("lines.txt")}
-    bash = {"command": "echo ran-it", "description": "Echo"}
-    slow = {"command": "sleep 2; echo ran-it", "description": "Echo late"}
-    agent = {"description": "Small task", "prompt": "SUBTASK", "subagent_type": "general-purpose"}
-    book = {"notebook_path": path("book.ipynb"), "new_source": "x = 1", "cell_id": "a"}
-    huge = 25999999999999999
-    table = []
-    for member in ("offset", "limit"):
-        for value in ("", " ", None, huge):
-            words = "too_big" if value == huge else REFUSED
-            table.append(Row("Read", read, member, value, words, "1\tone"))
-    table += [
-        Row("Read", read, "offset", 0, "0\tone", "1\tone"),
-        Row("Read", read, "offset", "2", "2\ttwo", "2\ttwo"),
-        Row("Read", read, "limit", "2", "2\ttwo", "2\ttwo"),
-        Row("Read", read, "limit", 2.5, REFUSED, REFUSED),
-        Row("Read", read, "limit", "all", REFUSED, REFUSED),
-        Row("Read", read, "pages", "", "1\tone", "1\tone"),
-        Row("Read", read, "pages", None, REFUSED, "1\tone"),
-        Row("Read", read, "file_path", None, REFUSED, REFUSED),
-        Row("Read", read, "colour", None, "unexpected parameter", "1\tone"),
-        Row("Read", read, "colour", "", "unexpected parameter", "1\tone"),
-        Row("Read", read, "colour", "red", "unexpected parameter", "unexpected parameter"),
-        Row("Bash", bash, "timeout", "", REFUSED, "ran-it"),
-        Row("Bash", bash, "timeout", None, REFUSED, "ran-it"),
-        Row("Bash", slow, "timeout", -1, "timed out", "ran-it"),
-        Row("Bash", bash, "timeout", "5000", "ran-it", "ran-it"),
-        Row("Bash", bash, "timeout", 0, "ran-it", "ran-it"),
-        Row("Bash", bash, "run_in_background", "", REFUSED, "ran-it"),
-        Row("Bash", bash, "run_in_background", None, REFUSED, "ran-it"),
-        Row("Bash", bash, "run_in_background", "false", "ran-it", "ran-it"),
-        Row("Bash", bash, "dangerouslyDisableSandbox", "", REFUSED, "ran-it"),
-        Row("Bash", bash, "dangerouslyDisableSandbox", None, REFUSED, "ran-it"),
-        Row("Bash", bash, "description", "", "ran-it", "ran-it"),
-        Row("Bash", bash, "description", None, REFUSED, "ran-it"),
-        Row("Bash", bash, "command", None, REFUSED, REFUSED),
-        Row("Write", {"file_path": path("empty.txt")}, "content", "", RAN, RAN),
-        Row("Write", {"file_path": path("null.txt")}, "content", None, REFUSED, REFUSED),
-        Row("NotebookEdit", book, "edit_mode", "", "invalid_value", "x = 1"),
-        Row("NotebookEdit", book, "edit_mode", None, "invalid_value", "x = 1"),
-        Row("NotebookEdit", book, "cell_type", "", "invalid_value", "x = 1"),
-        Row("Agent", agent, "model", "", "invalid_value", RAN),
-        Row("Agent", agent, "model", "inherit", "invalid_value", RAN),
-        Row("Agent", agent, "model", None, "invalid_value", RAN),
-        Row("Agent", agent, "subagent_type", "", "not found", RAN),
-        Row("Agent", agent, "isolation", "", "invalid_value", RAN),
-        Row("Agent", agent, "run_in_background", "", REFUSED, RAN),
-    ]
-    query = {"query": "q"}
-
-    def got(**more):
-        return "got " + json.dumps({**query, **more}, sort_keys=True)
-
-    # JavaScript does not hold it exactly.
-    rounded = got(size=26000000000000000)
-    table.append(Row("mcp__odd__search", query, "size", huge, rounded, rounded))
-    for member, value in (
-        ("size", ""), ("size", None), ("page", 0), ("exact", ""), ("exact", None), ("order", ""),
-        ("order", None), ("tags", ""), ("tags", None), ("since", ""), ("since", None), ("note", None),
-    ):
-        table.append(Row("mcp__odd__search", query, member, value, got(**{member: value}), got()))
-    nested = {"from": "", "name": ""}
-    table.append(Row("mcp__odd__search", query, "filter", nested, got(filter=nested), got(filter={"name": ""})))
-    # These are as the model meant them, for all that can be known.
-    for member, value in (
-        ("note", ""), ("cursor", None), ("cursor", ""), ("order", "down"), ("filter", None), ("tags", []), ("more", ""),
-        ("size", 0),
-    ):
-        table.append(Row("mcp__odd__search", query, member, value, got(**{member: value}), got(**{member: value})))
-    table.append(Row("mcp__odd__search", {}, "query", "", 'got {"query": ""}', 'got {"query": ""}'))
-    for value in (None, ""):
-        odd = "got " + json.dumps({"id": value, "name": "n"}, sort_keys=True)
-        table.append(Row("mcp__odd__odd", {"name": "n"}, "id", value, odd, odd))
-    return table
-
-
-def edits(work):
-    """What edits files, in an order of its own: each file is read first."""
-    def edit(name, member, value, without, mended):
-        good = {"file_path": os.path.join(work, name), "old_string": "two\n", "new_string": "2\n"}
-        return Row("Edit", good, member, value, without, mended)
-
-    return [
-        edit("edit-a.txt", "replace_all", "", REFUSED, "updated"),
-        edit("edit-b.txt", "replace_all", None, REFUSED, "updated"),
-        edit("edit-c.txt", "new_string", "", "updated", "updated"),
-        edit("edit-d.txt", "new_string", None, REFUSED, REFUSED),
-        edit("edit-e.txt", "replace_all", "false", "updated", "updated"),
-    ]
+# Files that are edited, one for each row.
+EDITED = "abcdef"
+BOOKS = ("book.ipynb", "emptied.ipynb")
 
 
 def http(method, url, body=None):
@@ -154,60 +48,121 @@ def turns_of(table):
     return [table[at:at + CALLS_IN_A_TURN] for at in range(0, len(table), CALLS_IN_A_TURN)]
 
 
-def ask(base, model, policy):
-    """Makes all calls behind one gateway. Gives the rows with what the client said."""
-    with tempfile.TemporaryDirectory() as home:
-        work = os.path.join(home, "project")
-        os.makedirs(work)
-        for name in ["lines.txt"] + [f"edit-{letter}.txt" for letter in "abcde"]:
-            with open(os.path.join(work, name), "w", encoding="utf-8") as file:
-                file.write("one\ntwo\nthree\n")
-        cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "x = 0", "outputs": [], "execution_count": None}
-        with open(os.path.join(work, "book.ipynb"), "w", encoding="utf-8") as file:
+def of_host(request):
+    """What the program that started Claude Code says to a question of its."""
+    given = request["input"]
+    if request["tool_name"] == "AskUserQuestion":
+        given = {**given, "answers": {it["question"]: "B" for it in given["questions"]}}
+    return {"behavior": "allow", "updatedInput": given}
+
+
+def converse(options, home, work, base):
+    """One session that allows everything. Gives its events, and what it wrote beside."""
+    client = subprocess.Popen(
+        [CLAUDE, "-p", "--model", MODEL, "--input-format", "stream-json", "--output-format", "stream-json", "--verbose",
+         "--max-turns", "12", "--permission-prompt-tool", "stdio", "--settings", '{"skipWebFetchPreflight": true}',
+         *options],
+        cwd=work, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        env={"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "ANTHROPIC_BASE_URL": base,
+             "ANTHROPIC_API_KEY": "dummy", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_TELEMETRY": "1",
+             "DISABLE_AUTOUPDATER": "1", "ENABLE_TOOL_SEARCH": "false", "CLAUDE_CODE_ENABLE_TODO_TOOLS": "1"},
+    )
+    late = threading.Timer(300, client.kill)
+    late.start()
+
+    def tell(message):
+        client.stdin.write(json.dumps(message) + "\n")
+        client.stdin.flush()
+
+    events, beside = [], ""
+    try:
+        tell({"type": "user", "message": {"role": "user", "content": "Go."}})
+        for line in client.stdout:
+            if not line.startswith("{"):
+                beside += line
+                continue
+            event = json.loads(line)
+            events.append(event)
+            if event["type"] == "control_request":
+                answer = of_host(event["request"])
+                answer = {"subtype": "success", "request_id": event["request_id"], "response": answer}
+                tell({"type": "control_response", "response": answer})
+            elif event["type"] == "result":
+                client.stdin.close()
+    finally:
+        late.cancel()
+        client.kill()
+        client.wait()
+    return events, beside
+
+
+def prepared(home):
+    """A folder with the files of the table."""
+    work = os.path.join(home, "project")
+    os.makedirs(work)
+    for name in ["lines.txt"] + [f"edit-{letter}.txt" for letter in EDITED]:
+        with open(os.path.join(work, name), "w", encoding="utf-8") as file:
+            file.write("one\ntwo\nthree\n")
+    cell = {"cell_type": "code", "id": "a", "metadata": {}, "source": "x = 0", "outputs": [], "execution_count": None}
+    for name in BOOKS:
+        with open(os.path.join(work, name), "w", encoding="utf-8") as file:
             json.dump({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}, file)
-        servers = {"mcpServers": {"odd": {"command": sys.executable, "args": [os.path.join(HERE, "mcp_server.py")]}}}
+    return work
+
+
+def results(base, model, work, home, before, turns, options):
+    """Makes all calls. Gives what the client said to each of `turns`, which come after those of `before`."""
+    words = ["\n".join(call(*it) for it in before)] if before else []
+    words += ["\n".join(call(row.tool, row.arguments) for row in turn) for turn in turns]
+    steps = [{"when": "", "times": 1, "words": step} for step in words]
+    # Only a sub-agent's own conversation begins with these words, and only a search has these.
+    steps.insert(0, {"when": ':"SUBTASK', "times": 0, "words": "demo:say I am a sub-agent."})
+    steps.insert(0, {"when": "Perform a web search", "times": 0, "words": "demo:say I found nothing."})
+    steps.append({"when": "", "times": 0, "words": "demo:say Done."})
+    http("DELETE", model + "/demo/script")
+    http("POST", model + "/demo/script", steps)
+    events, beside = converse(options, home, work, base)
+    made, said_of = [], {}
+    for event in events:
+        if event["type"] not in ("assistant", "user") or event.get("parent_tool_use_id"):
+            continue
+        content = event["message"]["content"]
+        for block in content if isinstance(content, list) else []:
+            if block["type"] == "tool_use":
+                made.append(block["id"])
+            elif block["type"] == "tool_result":
+                said_of[block["tool_use_id"]] = said(block)
+    made = made[len(before):]
+    expected = sum(len(turn) for turn in turns)
+    if len(made) != expected:
+        sys.exit(f"{len(made)} calls of {expected}: {json.dumps(events)[-3000:]} {beside[-3000:]}")
+    return [said_of.get(it, "no result") for it in made]
+
+
+def ask(base, model, policy):
+    """Makes all calls behind one gateway. Gives the rows with what the client said, and what became of files."""
+    servers = {"mcpServers": {"odd": {"command": sys.executable, "args": [os.path.join(HERE, "mcp_server.py")]}}}
+    with tempfile.TemporaryDirectory() as home:
+        work = prepared(home)
         table, edited = rows(work), edits(work)
         before = [("Read", {"file_path": row.arguments["file_path"]}) for row in edited]
-        before.append(("Read", {"file_path": os.path.join(work, "book.ipynb")}))
-        turns = [[(row.tool, row.arguments) for row in turn] for turn in [*turns_of(table), edited]]
-        words = ["\n".join(call(*it) for it in turn) for turn in [before, *turns]]
-        steps = [{"when": "", "times": 1, "words": step} for step in words]
-        # Only a sub-agent's own conversation begins with these words.
-        steps.insert(0, {"when": ':"SUBTASK', "times": 0, "words": "demo:say I am a sub-agent."})
-        steps.append({"when": "", "times": 0, "words": "demo:say Done."})
-        http("DELETE", model + "/demo/script")
-        http("POST", model + "/demo/script", steps)
-        ran = subprocess.run(
-            [CLAUDE, "-p", "Go.", "--model", MODEL, "--output-format", "stream-json", "--verbose", "--max-turns", "12",
-             "--mcp-config", json.dumps(servers), "--allowedTools", "Bash", "Read", "Write", "Edit", "NotebookEdit",
-             "Agent", "mcp__odd__search", "mcp__odd__odd"],
-            cwd=work, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300, check=False,
-            env={"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "ANTHROPIC_BASE_URL": base,
-                 "ANTHROPIC_API_KEY": "dummy", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-                 "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1", "ENABLE_TOOL_SEARCH": "false"},
-        )
-        events = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-        made, results = [], {}
-        for event in events:
-            if event["type"] not in ("assistant", "user") or event.get("parent_tool_use_id"):
-                continue
-            content = event["message"]["content"]
-            for block in content if isinstance(content, list) else []:
-                if block["type"] == "tool_use":
-                    made.append(block["id"])
-                elif block["type"] == "tool_result":
-                    results[block["tool_use_id"]] = said(block)
+        before += [("Read", {"file_path": os.path.join(work, name)}) for name in BOOKS]
+        found = results(base, model, work, home, before, [*turns_of(table), edited],
+                        ["--mcp-config", json.dumps(servers)])
         empty = os.path.join(work, "empty.txt")
         kept = {
             "an_empty_file_is_written": os.path.exists(empty) and os.path.getsize(empty) == 0,
             "an_empty_text_takes_the_place_of_another": text_of(os.path.join(work, "edit-c.txt")) == "one\nthree\n",
+            "an_empty_cell_is_written": json.loads(text_of(os.path.join(work, BOOKS[1])))["cells"][0]["source"] == "",
         }
-    all_rows = table + edited
-    made = made[len(before):]
-    if len(made) != len(all_rows):
-        sys.exit(f"{len(made)} calls of {len(all_rows)}: {ran.stdout[-3000:]} {ran.stderr[-3000:]}")
-    for row, identifier in zip(all_rows, made):
-        row.said[policy] = results.get(identifier, "no result")
+    with tempfile.TemporaryDirectory() as home:
+        work = prepared(home)
+        others = chosen(work)
+        tools = ",".join(dict.fromkeys(["Read", *(row.tool for row in others)]))
+        found += results(base, model, work, home, [], turns_of(others), ["--tools", tools])
+    all_rows = table + edited + others
+    for row, words in zip(all_rows, found):
+        row.said[policy] = words
     return all_rows, kept
 
 
@@ -240,7 +195,8 @@ def main():
     try:
         for policy in ("pass", "mend"):
             with tempfile.NamedTemporaryFile("w", suffix=".json") as config:
-                json.dump({"tool_arguments": policy, "log": "error", "upstreams": {"demo": {"url": model + "/v1"}}}, config)
+                upstreams = {"demo": {"url": model + "/v1"}}
+                json.dump({"tool_arguments": policy, "log": "error", "upstreams": upstreams}, config)
                 config.flush()
                 gateway, base = started(
                     [CREOLE, "serve", "--config", config.name, "--listen", "127.0.0.1:0", "--no-check"],
