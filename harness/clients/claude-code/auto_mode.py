@@ -20,8 +20,10 @@ from harness import call, check, say, script, step  # noqa: E402
 
 CREOLE, CLAUDE = (os.path.abspath(path) for path in sys.argv[1:3])
 ROOM = tempfile.TemporaryDirectory()
-# With it Claude Code asks no model by itself.
-OFF = {"DISABLE_TELEMETRY": "1"}
+# With one of these Claude Code asks no model by itself.
+ALL_OFF = ("DISABLE_TELEMETRY", "DO_NOT_TRACK", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_GROWTHBOOK",
+           "CLAUDE_CODE_DISABLE_FEATURE_FLAGS")
+OFF = {ALL_OFF[0]: "1"}
 
 # The model that Claude Code asks by itself, where no variable names another one.
 CLASSIFIER = "claude-sonnet-5"
@@ -92,7 +94,7 @@ class Gateway:
 class Run:
     """One session with one command of the model's."""
 
-    def __init__(self, name, config, steps=(), **environment):
+    def __init__(self, name, config, steps=(), options=(), **environment):
         home = os.path.join(ROOM.name, name)
         work = os.path.join(home, "project")
         os.makedirs(work)
@@ -103,7 +105,7 @@ class Run:
         try:
             done = harness.run(
                 [CLAUDE, "-p", "Make the file.", "--model", "demo", "--output-format", "stream-json", "--verbose",
-                 "--max-turns", "6", "--permission-mode", "auto"],
+                 "--max-turns", "6", "--permission-mode", "auto", *options],
                 home, work,
                 ANTHROPIC_BASE_URL=gateway.base, ANTHROPIC_API_KEY="dummy", DISABLE_AUTOUPDATER="1",
                 DISABLE_ERROR_REPORTING="1", CLAUDE_CODE_MAX_RETRIES="1", **environment)
@@ -113,15 +115,18 @@ class Run:
         self.shown = done.stdout + done.stderr
         self.ran = os.path.exists(self.made)
         self.logged = gateway.lines()
-        assert all(line["status"] == 200 for line in self.logged), self.logged
+        assert self.statuses() <= {200, 404}, self.logged
 
     def verdicts(self):
         """What came of asking the judge, answer by answer."""
         return [line["judge"]["result"] for line in self.logged if "judge" in line]
 
-    def asks_itself(self):
-        """Claude Code asked a model whether a command is safe."""
-        return any(line["model"] == CLASSIFIER for line in self.logged)
+    def asks_itself(self, model=CLASSIFIER):
+        """Claude Code asked this model whether a command is safe."""
+        return any(line["model"] == model for line in self.logged)
+
+    def statuses(self):
+        return {line["status"] for line in self.logged}
 
     def sends_safeguards(self):
         return any("dropped:safeguards" in line.get("warnings", "") or "judge" in line for line in self.logged)
@@ -164,13 +169,28 @@ def without_a_judge_claude_code_asks_a_model_and_names_the_gateway():
     for answer, ran in (("<block>no", True), ("<block>yes", False)):
         it = Run(f"own-{ran}", {}, [step(say(answer), when=OF_CLASSIFIER, times=0)])
         assert it.ran == ran and it.asks_itself() and it.is_told_of_the_gateway(), it.show()
-        assert it.sends_safeguards(), it.show()
+        assert it.sends_safeguards() and it.statuses() == {200}, it.show()
+
+
+@check
+def without_a_judge_the_model_that_it_asks_is_the_one_of_two_variables():
+    for variable in ("ANTHROPIC_DEFAULT_SONNET_MODEL", "CLAUDE_CODE_AUTO_MODE_MODEL"):
+        it = Run(variable, {}, [step(say("<block>no"), when=OF_CLASSIFIER, times=0)], **{variable: "small"})
+        assert it.ran and it.asks_itself("small") and not it.asks_itself(), it.show()
+
+
+@check
+def without_a_judge_and_its_own_model_claude_code_asks_the_main_model():
+    missing = step("demo:error 404", when=f'"{CLASSIFIER}"', times=0)
+    it = Run("not-found", {}, [missing, step(say("<block>no"), when=OF_CLASSIFIER, times=0)])
+    assert it.ran and it.asks_itself() and it.statuses() == {200, 404}, it.show()
 
 
 @check
 def without_a_judge_and_telemetry_nothing_runs():
-    it = Run("none", {}, [step(say("<block>no"), when=OF_CLASSIFIER, times=0)], **OFF)
-    assert not it.ran and not it.asks_itself() and it.sends_safeguards(), it.show()
+    for variable in ALL_OFF:
+        it = Run(variable, {}, [step(say("<block>no"), when=OF_CLASSIFIER, times=0)], **{variable: "1"})
+        assert not it.ran and not it.asks_itself() and it.sends_safeguards(), it.show()
 
 
 @check
@@ -178,6 +198,14 @@ def with_its_server_check_switched_off_claude_code_never_asks_the_gateway():
     it = Run("local", {}, [step(say("<severity>0</severity>"), when=OF_SEVERITY, times=0)],
              CLAUDE_CODE_AUTO_MODE_SERVER="0", **OFF)
     assert it.ran and it.asks_itself() and not it.sends_safeguards(), it.show()
+
+
+@check
+def with_auto_mode_disabled_there_is_none():
+    settings = json.dumps({"permissions": {"disableAutoMode": "disable"}})
+    it = Run("disabled", {}, [step(say("<block>no"), when=OF_CLASSIFIER, times=0)], ("--settings", settings))
+    assert not it.ran and not it.asks_itself() and not it.sends_safeguards(), it.show()
+    assert '"permissionMode":"default"' in it.shown, it.show()
 
 
 def main():
