@@ -50,7 +50,7 @@ impl Judging {
     }
 
     fn needs_judge(&self) -> bool {
-        matches!(self.asks, Asks::Judge(_)) && self.gate.needs_judge() && !self.gate.has_verdicts()
+        matches!(self.asks, Asks::Judge(_)) && self.gate.needs_judge()
     }
 
     /// Bytes that are kept in memory.
@@ -233,19 +233,17 @@ impl Exchange {
 
     fn release(&mut self, judged: Judged) {
         let Some(judging) = &mut self.judging else { return };
-        let is_needed = judging.gate.needs_judge() && !judging.gate.has_verdicts();
+        let is_needed = judging.gate.needs_judge();
         let failure = match judged {
             Judged::None(reason) | Judged::Unavailable(reason) => Some(reason),
             Judged::Text(_) => None,
         };
         let verdicts = judging.verdicts(judged);
-        let has_own = judging.gate.has_verdicts();
         let results = verdicts.written(judging.gate.calls());
-        judging.gate.release(Some(&*results).filter(|_| !has_own), &mut self.output.body);
+        judging.gate.release(&results, &mut self.output.body);
         let Some(judge) = &mut self.report.judge else { return };
         let missing = note(&verdicts, judging.gate.calls(), judge);
         let (result, is_failure) = match (&judging.asks, failure) {
-            _ if has_own => ("upstream", false),
             (Asks::Unsupported, _) => ("unsupported", false),
             _ if !is_needed => ("not_needed", false),
             (Asks::TooLong, _) => ("input_too_long", true),

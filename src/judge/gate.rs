@@ -7,7 +7,6 @@ use super::Call;
 use super::input::has_twins;
 use crate::ids::Ids;
 use crate::json::{self, Reader, Str, ValueKind};
-use crate::model::safeguards::dangerous_tool_use;
 
 /// Most bytes of a call that is judged. A shorter one could hide in the rest what it does.
 const INPUT_BYTES_MAX: usize = 64 << 10;
@@ -69,23 +68,14 @@ impl Gate {
         self.calls.iter().any(|call| call.unjudged.is_none())
     }
 
-    /// Whether the upstream has given verdicts by itself.
-    pub(crate) fn has_verdicts(&self) -> bool {
-        let results = self.ending().and_then(|ending| json::member(ending, RESULTS));
-        let Some(result) = results.and_then(dangerous_tool_use) else { return false };
-        let status = json::member(result, "status").and_then(|status| json::member(status, "type"));
-        status.and_then(json::string).is_some_and(|status| status == "available")
-    }
-
     /// Bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.as_ref().map_or(0, String::len).saturating_add(self.input_bytes)
     }
 
-    /// Gives the end of the answer, with these verdicts or with those that it has.
-    pub(crate) fn release(&mut self, results: Option<&str>, out: &mut Vec<u8>) {
+    /// Gives the end of the answer with these verdicts, and without any that the upstream gave.
+    pub(crate) fn release(&mut self, results: &str, out: &mut Vec<u8>) {
         let Some(held) = self.held.take() else { return };
-        let Some(results) = results else { return out.extend_from_slice(held.as_bytes()) };
         if !self.is_stream {
             out.extend_from_slice(with(&held, RESULTS, results).as_bytes());
             return;

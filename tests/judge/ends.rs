@@ -108,16 +108,40 @@ fn an_upstream_that_speaks_messages_is_judged_alike() {
 }
 
 #[test]
-fn verdicts_of_the_upstreams_own_stay_and_the_judge_is_not_asked() {
-    let own = json!([{"type": "dangerous_tool_use", "status": {"type": "available", "tool_uses":
-        {"toolu_1": {"type": "evaluated", "outcome": "flagged"}}}}]);
+fn verdicts_that_an_upstream_gives_unasked_are_not_the_judges() {
+    let own = |outcome: &str| {
+        json!([{"type": "dangerous_tool_use", "status": {"type": "available", "tool_uses":
+            {"toolu_1": {"type": "evaluated", "outcome": outcome}}}}])
+    };
+    let flagged = verdicts(&json!([{"id": "1", "verdict": "flagged", "explanation": "no"}]));
     let session = Session::with(&of_messages());
-    let got = session.run_whole(&messages(&own), &Judge::Unasked);
-    assert_eq!((got.results(), got.report.judge.as_ref().unwrap().result), (own, "upstream"));
-    // An upstream that only says that it does not judge is no judge.
-    let none = json!([{"type": "dangerous_tool_use", "status": {"type": "unsupported"}}]);
-    let got = session.run_whole(&messages(&none), &both());
-    assert_eq!(got.verdicts()[0]["outcome"], "not_flagged");
+    for (of_upstream, judge, outcome) in
+        [("flagged", &both(), "not_flagged"), ("not_flagged", &flagged, "flagged")]
+    {
+        let got = session.run_whole(&messages(&own(of_upstream)), judge);
+        assert_eq!((got.verdicts().len(), &got.verdicts()[0]["outcome"]), (1, &json!(outcome)));
+        assert_eq!(got.report.judge.as_ref().unwrap().result, "judged");
+    }
+    // Nor does one count where the judge says nothing.
+    let got = session.run_whole(&messages(&own("not_flagged")), &Judge::Silent);
+    assert_eq!(got.verdicts()[0]["reason"], "timeout");
+}
+
+#[test]
+fn a_strict_upstream_that_speaks_messages_gets_all_but_the_field_for_the_judge() {
+    let judged = Session::with(&of_messages());
+    let mut plain = Session::with(&of_messages());
+    plain.body.as_object_mut().unwrap().remove("safeguards");
+    assert_eq!(judged.sent_body(), plain.sent_body());
+    // Without a judge it is the upstream's.
+    let config: Value = serde_json::from_str(&of_messages()).unwrap();
+    let without = json!({"upstreams": config["upstreams"], "models": config["models"]}).to_string();
+    let mut unjudged = Session::with(&without);
+    let body = unjudged.sent_body();
+    assert_eq!(body, unjudged.body);
+    unjudged.body["safeguards"] = json!([{"type": "other"}]);
+    unjudged.config = judged.config;
+    assert_eq!(unjudged.sent_body(), unjudged.body);
 }
 
 #[test]

@@ -71,6 +71,15 @@ impl Session {
 
     /// The upstream has the request.
     pub(super) fn begin(&self) -> Exchange {
+        self.send().0
+    }
+
+    /// The request as the upstream has it.
+    pub(super) fn sent_body(&self) -> Value {
+        serde_json::from_slice(&self.send().1.body).unwrap()
+    }
+
+    fn send(&self) -> (Exchange, Call) {
         let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, self.can);
         let mut sent = self.sent.clone();
         sent.extend([
@@ -80,8 +89,8 @@ impl Session {
         ]);
         let sent = headers(&sent);
         assert_eq!(exchange.decide("POST", "/v1/messages", &sent), Decision::Translate);
-        exchange.request(self.body.to_string().as_bytes(), NOW).unwrap();
-        exchange
+        let call = exchange.request(self.body.to_string().as_bytes(), NOW).unwrap();
+        (exchange, call)
     }
 
     /// The upstream answers with these pieces.

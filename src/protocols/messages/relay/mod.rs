@@ -7,6 +7,7 @@
 //! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
 //! - tools and results, where a guard acts (`guards`);
 //! - texts of results that are images, which become images (`history::hidden_images`);
+//! - `safeguards`, where a judge answers it;
 //! - what the upstream refused, in a second request (`without`).
 //!
 //! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
@@ -36,7 +37,7 @@ use crate::tokens;
 use crate::upstream_error::refused::Refused;
 use guards::Edits;
 use history::{NotRead, SentMessages};
-use without::Without;
+use without::{Without, without_member};
 
 /// Writes a request without what the upstream refused.
 ///
@@ -151,6 +152,10 @@ fn relay(
     // A guard answers in place of the upstream.
     if let Some(text) = end {
         return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
+    }
+    if context.is_judged {
+        // The judge is asked. A server that does not know the field refuses the request for it.
+        body_up = without_member(&body_up, "safeguards")?.into_owned();
     }
     Ok(Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), context })
 }

@@ -20,6 +20,11 @@ pub(crate) struct Without<'r> {
     pub(crate) warnings: &'r mut Warnings,
 }
 
+/// The body without this member.
+pub(super) fn without_member<'b>(body: &'b str, name: &str) -> Result<Cow<'b, str>, Error> {
+    object(body, |key, value| Ok((key != name).then_some(value.into())))
+}
+
 impl Without<'_> {
     /// The body without it, which is the same text where it is not there, or where what is left would be refused.
     ///
