@@ -98,6 +98,8 @@ pub(crate) struct Answering {
     caller: Arc<Caller>,
     /// A call that follows, until its head has come.
     sent: Option<Sent>,
+    /// The size of its body.
+    sent_bytes: usize,
     /// `None` once it is over.
     upstream: Option<inflate::Answer>,
     /// What is kept of the answer, and the client's body.
@@ -115,7 +117,18 @@ impl Answering {
     ) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
         let (live, upstream, out) = (Some(live), Some(upstream), Vec::new());
-        Self { live, running: None, apart, caller, sent: None, upstream, held, timer, out }
+        Self {
+            live,
+            running: None,
+            apart,
+            caller,
+            sent: None,
+            sent_bytes: 0,
+            upstream,
+            held,
+            timer,
+            out,
+        }
     }
 
     fn is_ended(&self) -> bool {
@@ -146,6 +159,7 @@ impl Answering {
     fn call_again(&mut self, mut live: Live) {
         let now = live.clock.now();
         let call = live.timed(|exchange| exchange.poll_call(now));
+        self.sent_bytes = call.as_ref().map_or(0, |call| call.body.len());
         self.sent = call.map(|call| self.caller.start(call));
         self.live = Some(live);
     }
@@ -196,7 +210,7 @@ impl Answering {
         if let Some(sent) = &mut self.sent
             && let Poll::Ready(answered) = sent.as_mut().poll(context)
         {
-            self.sent = None;
+            self.end_sent();
             match answered {
                 Ok(response) => self.begin_answer(response),
                 Err(failure) => return Poll::Ready(Event::Failed(failure)),
@@ -250,8 +264,9 @@ impl Answering {
     /// Counts what is kept of the exchange, which ends where that is too much.
     fn hold(&mut self) {
         let Some(live) = &mut self.live else { return };
-        let free = self.held.free();
-        let kept = |exchange: &Exchange| exchange.held_bytes().saturating_sub(free);
+        let (free, sent) = (self.held.free(), self.sent_bytes);
+        let kept =
+            |exchange: &Exchange| exchange.held_bytes().saturating_add(sent).saturating_sub(free);
         if self.held.set(kept(&live.exchange)) {
             return;
         }
@@ -259,7 +274,14 @@ impl Answering {
         if !self.held.set(kept(&live.exchange)) {
             self.upstream = None;
             tell(live, Event::Failed(Failure::Overloaded));
+            self.end_sent();
         }
+    }
+
+    /// A call that follows has its head, or is given up.
+    fn end_sent(&mut self) {
+        self.sent = None;
+        self.sent_bytes = 0;
     }
 
     /// What is there for the client. Where that is much, it is counted until the client has it.

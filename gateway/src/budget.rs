@@ -1,9 +1,9 @@
 //! How many bytes all exchanges hold together: `buffered_bytes_max`.
 //!
 //! Counted are each exchange and its head, the client's body while it is collected, the translated request until the
-//! upstream answers, what is kept of an answer (a whole one, an event that is not complete, calls that wait), and an
-//! answer that its client has not read. A stream that flows holds no more than its sockets do, and its client's pace
-//! slows its upstream.
+//! upstream answers, the judge's as well, what is kept of an answer (a whole one, an event that is not complete, calls
+//! that wait), and an answer that its client has not read. A stream that flows holds no more than its sockets do, and
+//! its client's pace slows its upstream.
 //!
 //! The last sixteenth is for what is small. Large bodies that come slowly cannot take it, so that ordinary requests are
 //! served beside them.

@@ -10,8 +10,8 @@
 mod rig;
 
 use rig::{
-    Gateway, JUDGE, Upstream, client, failing_judges, judged, judged_messages, read, read_until,
-    request, send, soon, until,
+    Gateway, JUDGE, LONG, LONG_BYTES, Upstream, client, failing_judges, judged, judged_messages,
+    read, read_until, request, send, soon, until,
 };
 use serde_json::json;
 
@@ -92,4 +92,28 @@ async fn a_client_that_leaves_ends_the_judges_call() {
     until("the judge's connection", || upstream.is_idle()).await;
     until("the log line", || !gateway.lines(r#""outcome":"abandoned""#).is_empty()).await;
     drop(judge);
+}
+
+#[tokio::test]
+async fn the_judges_request_is_held_within_what_all_exchanges_may_hold() {
+    let (upstream, mut judges) = Upstream::judged().await;
+    let sent = judged_messages(true).replace("claude-x", LONG);
+    // The call is kept until it is judged, and is in the judge's request again.
+    for (times, is_asked) in [(3, true), (1, false)] {
+        let max = LONG_BYTES * times + LONG_BYTES / 2;
+        let config = JUDGE.replacen('{', &format!(r#"{{"buffered_bytes_max": {max}, "#), 1);
+        let gateway = Gateway::start(&upstream.url(), &config);
+        let client = client(false);
+        let asks = send(&client, request("POST", &gateway.url("/v1/messages"), sent.clone()));
+        let (got, ()) = tokio::join!(asks, async {
+            if is_asked {
+                let mut judge = soon("the judge's call", judges.recv()).await.unwrap();
+                judge.say("flagged").await;
+            }
+        });
+        assert!(got.complete && got.body.contains(&"x".repeat(LONG_BYTES)), "{}", got.status);
+        let unjudged = json!({"type": "unavailable", "reason": "error"});
+        assert_eq!(judged(&got.body), if is_asked { flagged() } else { unjudged }, "{max}");
+        assert!(judges.try_recv().is_err(), "the judge is asked");
+    }
 }

@@ -10,6 +10,10 @@ use crate::{EVENT_STREAM, Out, Upstream, nobody};
 pub const JUDGE: &str =
     r#"{"safeguards": {"model": "guard", "timeout_ms": 20000}, "ping_interval_ms": 100}"#;
 
+/// A model whose call has a command of so many bytes, all of which the judge is shown.
+pub const LONG: &str = "long";
+pub const LONG_BYTES: usize = 60_000;
+
 /// Configurations whose judge gives no verdict, with the word for it: nobody is there, or it takes too long.
 pub async fn failing_judges(upstream: &str) -> [(String, &'static str); 2] {
     let down = format!(
@@ -84,7 +88,9 @@ impl Upstream {
                 return (200, "application/json");
             }
             let is_stream = asked["stream"] == true;
-            tokio::spawn(async move { out.send_data(answer(is_stream)).await });
+            let command =
+                if asked["model"] == LONG { "x".repeat(LONG_BYTES) } else { "ls".to_owned() };
+            tokio::spawn(async move { out.send_data(answer(&command, is_stream)).await });
             (200, if is_stream { EVENT_STREAM } else { "application/json" })
         })
         .await;
@@ -92,9 +98,9 @@ impl Upstream {
     }
 }
 
-fn answer(is_stream: bool) -> Bytes {
+fn answer(command: &str, is_stream: bool) -> Bytes {
     let call = json!({"index": 0, "id": "call_1", "type": "function",
-        "function": {"name": "Bash", "arguments": "{\"command\":\"ls\"}"}});
+        "function": {"name": "Bash", "arguments": json!({"command": command}).to_string()}});
     let said = json!({"role": "assistant", "content": "I look.", "tool_calls": [call]});
     Bytes::from(match is_stream {
         true => format!(

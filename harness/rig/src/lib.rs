@@ -23,7 +23,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 pub use got::{Got, read, read_until};
-pub use judge::{JUDGE, Judge, failing_judges, judged, judged_messages};
+pub use judge::{JUDGE, Judge, LONG, LONG_BYTES, failing_judges, judged, judged_messages};
 pub use upstream::{Out, RequestContext, Upstream, nobody};
 
 /// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
