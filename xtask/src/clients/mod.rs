@@ -9,6 +9,7 @@ pub(crate) mod arguments;
 pub(crate) mod guards;
 pub(crate) mod install;
 pub(crate) mod launch;
+mod record;
 mod table;
 
 use std::fs;
@@ -51,7 +52,8 @@ pub(crate) struct Options {
     /// Only install what they need.
     #[arg(long)]
     install: bool,
-    /// Write the table of docs/clients.md, and docs/dev/client-runs.md, from the results of all runs so far.
+    /// Take over the results of all runs so far (harness/clients/runs.jsonl), and write the table of docs/clients.md
+    /// and docs/dev/client-runs.md from them.
     #[arg(long)]
     table: bool,
 }
@@ -117,7 +119,9 @@ impl Entry for Client {
 #[derive(Default)]
 struct Outcome {
     version: String,
+    /// The checks that passed, and those that did not.
     checks: Vec<String>,
+    failures: Vec<String>,
     passed: u64,
     failed: u64,
 }
@@ -164,7 +168,7 @@ pub(crate) fn run_on(host: Host, protocol: Protocol, names: &[String]) -> Result
         println!("\n== {} on {}", client.name, host.name());
         let start = Instant::now();
         let outcome = client.run(serving)?;
-        table::keep(client, host, protocol, &outcome)?;
+        record::keep(client, host, protocol, &outcome)?;
         passed = passed.saturating_add(outcome.passed);
         failed = failed.saturating_add(outcome.failed);
         rows.push((client, outcome, start.elapsed().as_secs_f64()));
@@ -288,8 +292,9 @@ impl Outcome {
             let words: Vec<&str> = version.split(' ').skip_while(|word| !begins(word)).collect();
             self.version = words.join(" ");
         } else if let Some(check) = line.strip_prefix("ok ") {
-            let claim = check.trim().split(" (").next().unwrap_or_default();
-            self.checks.push(claim.replace('_', " "));
+            self.checks.push(claim(check));
+        } else if let Some(check) = line.strip_prefix("FAIL ") {
+            self.failures.push(claim(check));
         } else if let Some((passed, failed)) = line.split_once(" passed, ") {
             let failed = failed.strip_suffix(" failed").and_then(|count| count.parse().ok());
             if let (Ok(passed), Some(failed)) = (passed.parse(), failed) {
@@ -299,6 +304,12 @@ impl Outcome {
         }
         false
     }
+}
+
+/// The name of a check, without the time that it took.
+fn claim(check: &str) -> String {
+    let claim = check.trim().split(" (").next().unwrap_or_default();
+    claim.replace('_', " ")
 }
 
 #[cfg(test)]

@@ -1,99 +1,132 @@
-//! The table of `docs/clients.md`, and `docs/dev/client-runs.md`: what was run, from the results that each run leaves
-//! in `.creole/clients/results`.
+//! The table of `docs/clients.md`, and `docs/dev/client-runs.md`: what was run, from `record`.
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use serde_json::{Value, json};
 
-use super::{Client, Outcome, Protocol};
+use super::record::{self, Run};
+use super::{Client, Protocol};
 use crate::catalog;
 use crate::hosts::Host;
 use crate::workspace;
 
+/// The hosts of the table. The component is in it where it was run: its clients are those of the gateway.
 const HOSTS: [Host; 4] = [Host::Envoy, Host::Gateway, Host::Worker, Host::Component];
+const PROTOCOLS: [Protocol; 2] = [Protocol::Openai, Protocol::Responses];
 
-/// Keeps the outcome of one client on one host, with a demo model that speaks this.
-pub(super) fn keep(
-    client: &Client,
-    host: Host,
-    protocol: Protocol,
-    outcome: &Outcome,
-) -> Result<()> {
-    let kept = json!({"version": outcome.version, "checks": outcome.checks,
-        "passed": outcome.passed, "failed": outcome.failed});
-    let file = file(client, host, protocol);
-    fs::create_dir_all(file.parent().unwrap_or(&file))?;
-    fs::write(&file, format!("{kept:#}\n")).with_context(|| file.display().to_string())
-}
-
-fn file(client: &Client, host: Host, protocol: Protocol) -> PathBuf {
-    let over = match protocol {
-        Protocol::Openai => "",
-        Protocol::Responses => ".responses",
-    };
-    let name = format!("{}.{}{over}.json", client.folder, host.name());
-    workspace::own().join("clients/results").join(name)
-}
-
-/// What was kept of a client, by host.
-fn kept(client: &Client, protocol: Protocol) -> Vec<(Host, Value)> {
-    let read = |host| fs::read_to_string(file(client, host, protocol)).ok();
-    let on = |host| Some((host, serde_json::from_str(&read(host)?).ok()?));
-    HOSTS.into_iter().filter_map(on).collect()
-}
-
-/// The counts of checks, a line for each host.
-fn counts(results: &[(Host, Value)]) -> String {
-    let on = results.iter().map(|(host, result)| {
-        let count = |key: &str| result.get(key).and_then(Value::as_u64).unwrap_or_default();
-        let (passed, failed) = (count("passed"), count("failed"));
-        match failed {
-            0 => format!("{} {passed}", host.name()),
-            _ => format!("{} {passed}, **{failed} failed**", host.name()),
-        }
-    });
-    let lines = on.collect::<Vec<_>>();
-    if lines.is_empty() { "not run".to_owned() } else { lines.join("<br>") }
-}
-
-/// Writes both pages.
+/// Takes over the results of the runs since, and writes both pages.
 pub(super) fn write() -> Result<()> {
-    let mut clients = catalog::all::<Client>()?;
-    clients.sort_by_key(|client| client.tier);
-    let mut rows = String::new();
-    let mut lists = String::new();
-    for client in &clients {
-        let results = kept(client, Protocol::Openai);
-        let Some((_, first)) = results.first() else { continue };
-        let text = |key: &str| first.get(key).and_then(Value::as_str).unwrap_or_default();
-        writeln!(
-            rows,
-            "| {} | {} | `{}` | {} | {} | {} |",
-            client.name,
-            text("version"),
-            client.folder,
-            counts(&results),
-            counts(&kept(client, Protocol::Responses)),
-            client.needs
-        )?;
-        writeln!(lists, "\n### {}\n", client.name)?;
-        let checks = first.get("checks").and_then(Value::as_array).into_iter().flatten();
-        for check in checks.filter_map(Value::as_str) {
-            writeln!(lists, "- {check}")?;
-        }
-    }
-    let path = workspace::root().join("docs/clients.md");
-    let page = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let (own, _) = page.split_once(MARK).context("docs/clients.md has no mark")?;
-    let runs = workspace::root().join("docs/dev/client-runs.md");
-    for (path, text) in
-        [(path, format!("{own}{MARK}\n{HEAD}{rows}")), (runs, format!("{INTRODUCTION}{lists}"))]
-    {
+    for (path, text) in pages(&record::update()?)? {
         fs::write(&path, text).with_context(|| path.display().to_string())?;
         eprintln!("written: {}", path.display());
+    }
+    Ok(())
+}
+
+/// Both pages, and where they stand.
+pub(super) fn pages(runs: &[Run]) -> Result<[(PathBuf, String); 2]> {
+    let mut clients = catalog::all::<Client>()?;
+    clients.sort_by_key(|client| client.tier);
+    let (mut rows, mut lists) = (String::new(), String::new());
+    for client in &clients {
+        let own: Vec<&Run> = runs.iter().filter(|run| run.client == client.folder).collect();
+        write_row(&mut rows, client, &own)?;
+        write_list(&mut lists, client, &own)?;
+    }
+    let table = workspace::root().join("docs/clients.md");
+    let page = fs::read_to_string(&table).with_context(|| table.display().to_string())?;
+    let (by_hand, _) = page.split_once(MARK).context("docs/clients.md has no mark")?;
+    let lists_path = workspace::root().join("docs/dev/client-runs.md");
+    Ok([
+        (table, format!("{by_hand}{MARK}\n{HEAD}{rows}")),
+        (lists_path, format!("{INTRODUCTION}{lists}")),
+    ])
+}
+
+/// One client's row in the table.
+fn write_row(rows: &mut String, client: &Client, runs: &[&Run]) -> Result<()> {
+    let version = newest(runs).map_or("not run", |run| run.version.as_str());
+    let cells = PROTOCOLS.map(|protocol| cell(runs, protocol, version));
+    let Client { name, folder, needs, .. } = client;
+    writeln!(rows, "| {name} | {version} | `{folder}` | {} | {needs} |", cells.join(" | "))?;
+    Ok(())
+}
+
+/// The last run, whose version is the client's.
+fn newest<'r>(runs: &[&'r Run]) -> Option<&'r Run> {
+    runs.iter().copied().max_by(|one, other| one.date.cmp(&other.date))
+}
+
+/// How many checks passed and failed on each host, and when.
+pub(super) fn cell(runs: &[&Run], protocol: Protocol, version: &str) -> String {
+    let mut lines = Vec::new();
+    if !runs.iter().any(|run| run.protocol == protocol.word()) {
+        return "not run".to_owned();
+    }
+    for host in HOSTS {
+        let Some(run) = run_on(runs, host, protocol) else {
+            if !matches!(host, Host::Component) {
+                lines.push(format!("{}: not run", host.name()));
+            }
+            continue;
+        };
+        let mut line = format!("{}: {} passed", host.name(), run.passed.len());
+        if !run.failed.is_empty() {
+            let _ = write!(line, ", **{} failed**", run.failed.len());
+        }
+        if run.version != version {
+            let _ = write!(line, ", {}", run.version);
+        }
+        lines.push(format!("{line}, {}", run.date));
+    }
+    lines.join("<br>")
+}
+
+fn run_on<'r>(runs: &[&'r Run], host: Host, protocol: Protocol) -> Option<&'r Run> {
+    let is_it = |run: &&&Run| run.host == host.name() && run.protocol == protocol.word();
+    runs.iter().find(is_it).copied()
+}
+
+/// What came of each check of a client, in each of its runs.
+fn write_list(lists: &mut String, client: &Client, runs: &[&Run]) -> Result<()> {
+    writeln!(lists, "\n### {}\n", client.name)?;
+    if runs.is_empty() {
+        writeln!(lists, "Not run.")?;
+        return Ok(());
+    }
+    let mut columns = Vec::new();
+    for protocol in PROTOCOLS {
+        columns.extend(HOSTS.into_iter().filter_map(|host| run_on(runs, host, protocol)));
+    }
+    let mut checks: Vec<&String> = Vec::new();
+    for check in columns.iter().flat_map(|run| run.passed.iter().chain(&run.failed)) {
+        if !checks.contains(&check) {
+            checks.push(check);
+        }
+    }
+    let mut row = |first: &str, cell: &dyn Fn(&Run) -> String| -> Result<()> {
+        let cells: Vec<String> = columns.iter().map(|run| cell(run)).collect();
+        writeln!(lists, "| {first} | {} |", cells.join(" | "))?;
+        Ok(())
+    };
+    row("", &|run| match run.protocol == Protocol::Openai.word() {
+        true => run.host.clone(),
+        false => format!("{}, Responses", run.host),
+    })?;
+    row("---", &|_| "---".to_owned())?;
+    row("version", &|run| run.version.clone())?;
+    row("date", &|run| run.date.clone())?;
+    for check in checks {
+        row(check, &|run| {
+            let came = (run.passed.contains(check), run.failed.contains(check));
+            match came {
+                (_, true) => "**failed**".to_owned(),
+                (true, false) => "passed".to_owned(),
+                (false, false) => "not run".to_owned(),
+            }
+        })?;
     }
     Ok(())
 }
@@ -104,17 +137,19 @@ const MARK: &str = "<!-- From here on, made by `cargo xtask clients --table`: se
 const INTRODUCTION: &str = "# Runs of clients
 
 Real programs that speak the Messages API, run headless in front of Creole, with the [demo model](demo-model.md) as the
-model. `cargo xtask clients --table` makes this page, and [the table](../clients.md#what-was-run), from the results of the
-runs before it. Do not edit it.
+model. `cargo xtask clients --table` makes this page, and [the table](../clients.md#what-was-run), from the last run of each
+client on each host (`harness/clients/runs.jsonl`). Do not edit it.
 
 ```sh
 cargo xtask clients                                  # the default tier, in Envoy
 cargo xtask clients claude-code --on gateway         # one client, another host
 cargo xtask clients all --on envoy --on worker       # everything, in two hosts
 cargo xtask clients second --protocol responses      # in front of a demo model that speaks Responses
+cargo xtask clients --table                          # takes the results over, and writes the pages
 ```
 
 Lock files install the programs into `.creole/clients`. The folder of a client in `harness/clients` has its checks.
+A column is one run: the host, and what the demo model speaks if it is not Chat Completions.
 ";
 
 const HEAD: &str = "| client | version | `cargo xtask clients …` | over Chat Completions | over Responses | what it needs |
