@@ -10,6 +10,7 @@
 //! | `cited` | where the text comes from, if the upstream searched the web |
 //! | `half_call` | calls at the end of a text, cut off with it |
 //! | `reasoning` | reasoning, in whichever field it comes |
+//! | `summary` | what the upstream says of the answer as a whole |
 //! | `end` | why the model stopped, for the client |
 
 mod cited;
@@ -18,6 +19,7 @@ mod end;
 mod half_call;
 mod inline_think;
 mod reasoning;
+mod summary;
 mod text;
 mod text_filter;
 
@@ -32,8 +34,8 @@ use crate::model::request_context::RequestContext;
 use crate::text::names::NameSet;
 use cited::Cited;
 pub(crate) use cited::Source;
-pub(crate) use end::{End, Told};
 pub(crate) use reasoning::{Reasoning, is_kept};
+use summary::Summary;
 pub(crate) use text::Text;
 
 /// What has come of the content of one answer.
@@ -42,6 +44,9 @@ pub(crate) struct Content {
     text: Text,
     reasoning: Reasoning,
     assembly: Assembly,
+    summary: Summary,
+    /// The message has begun.
+    has_started: bool,
     /// The text that may be cited, where the upstream may search the web.
     cited: Option<Box<Cited>>,
     /// The answer came as one JSON text.
@@ -65,6 +70,8 @@ impl Content {
             text: Text::new(context),
             reasoning: Reasoning::new(context),
             assembly: Assembly::new(ids_used),
+            summary: Summary::default(),
+            has_started: false,
             cited: context.searches.then(Box::default),
             whole: false,
             ends_early: false,
@@ -73,6 +80,22 @@ impl Content {
             telling_pieces: 0,
             bytes: 0,
         }
+    }
+
+    /// The message begins, if it has not.
+    #[inline]
+    pub(crate) fn start(&mut self, to: &mut Output<'_>) {
+        if !self.has_started {
+            self.has_started = true;
+            let input_tokens = self.summary.prompt_tokens().unwrap_or(to.context.input_tokens);
+            to.start(self.summary.model_for(to.context), input_tokens);
+        }
+    }
+
+    /// Whether the message has begun.
+    #[inline]
+    pub(crate) fn has_started(&self) -> bool {
+        self.has_started
     }
 
     pub(crate) fn set_whole(&mut self) {
@@ -89,6 +112,15 @@ impl Content {
     /// Whether the text that is taken was cut off.
     pub(crate) fn set_ends_early(&mut self, ends_early: bool) {
         self.ends_early = ends_early && self.whole;
+    }
+
+    /// What the upstream says of the answer as a whole.
+    pub(crate) fn summary(&self) -> &Summary {
+        &self.summary
+    }
+
+    pub(crate) fn summary_mut(&mut self) -> &mut Summary {
+        &mut self.summary
     }
 
     /// Notes what is known of the answer's end.
@@ -110,6 +142,10 @@ impl Content {
 
     pub(crate) fn assembly_mut(&mut self) -> &mut Assembly {
         &mut self.assembly
+    }
+
+    fn reasoning(&self) -> &Reasoning {
+        &self.reasoning
     }
 
     pub(crate) fn reasoning_mut(&mut self) -> &mut Reasoning {
@@ -175,19 +211,19 @@ impl Content {
     }
 
     /// Sends a text of Creole's own as a block.
-    pub(crate) fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
+    fn send_own_text(&mut self, text: &str, to: &mut Output<'_>) {
         self.assembly.send_own_text(text, to);
     }
 
     /// Sends the reasoning once more, as text.
-    pub(crate) fn send_reasoning_as_text(&mut self, to: &mut Output<'_>) {
+    fn send_reasoning_as_text(&mut self, to: &mut Output<'_>) {
         let text = self.reasoning.take_text();
         self.assembly.send_own_text(&text, to);
         to.warn("reasoning_as_text");
     }
 
     /// The answer is over: sends all that waits.
-    pub(crate) fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
+    fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let is_cut_off = self.end.is_cut_off;
         let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
         let pieces = self.text.finish(&to.context.tools, end);

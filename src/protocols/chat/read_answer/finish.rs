@@ -5,6 +5,7 @@
 //! if the connection ends cleanly or usage follows.
 
 use crate::answer::Ending;
+use crate::protocols::chat::wire::Chunk;
 
 /// When the upstream said that it stopped. Times are numbers of pieces of content.
 #[derive(Clone, Copy, Debug, Default)]
@@ -24,10 +25,35 @@ pub(super) struct Finish {
     broken: bool,
 }
 
+/// What had come of the answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    /// Before a chunk.
+    pub(super) before: u64,
+    /// With it.
+    pub(super) progress: u64,
+    /// The chunk is the first that has counts.
+    pub(super) counts_first: bool,
+}
+
 impl Finish {
+    /// Takes what a chunk says of the end. `finishes`: it says why the model stopped.
+    pub(super) fn take(&mut self, chunk: &Chunk<'_>, finishes: bool, seen: Seen) {
+        let Seen { before, progress, counts_first } = seen;
+        if finishes {
+            self.finished(before, progress, counts_first);
+        } else if chunk.usage.is_some() && progress == before {
+            // It tells its counts and nothing else.
+            self.counted_at = self.at.and(Some(progress));
+        }
+        if chunk.choices.is_empty() && chunk.usage.is_some_and(|it| it.completion > Some(0)) {
+            self.totalled_at = Some(progress);
+        }
+    }
+
     /// The upstream says why it stopped; `before`: how much had come before the chunk that says so, `counted`: this is
     /// the first that has counts.
-    pub(super) fn finished(&mut self, before: u64, progress: u64, counted: bool) {
+    fn finished(&mut self, before: u64, progress: u64, counted: bool) {
         // With the first chunk, before any content, it says nothing of others.
         let went_on = self.at.is_some_and(|at| at > 0 && at != progress);
         self.repeats |= went_on && (self.went_on || progress != before);
@@ -41,16 +67,6 @@ impl Finish {
     /// The connection did not end as it should.
     pub(super) fn break_off(&mut self) {
         self.broken = true;
-    }
-
-    /// The upstream tells its counts and nothing else.
-    pub(super) fn counted(&mut self, progress: u64) {
-        self.counted_at = self.at.and(Some(progress));
-    }
-
-    /// The upstream tells its counts in a chunk without choices.
-    pub(super) fn totalled(&mut self, progress: u64) {
-        self.totalled_at = Some(progress);
     }
 
     /// Whether the upstream told its counts and nothing after them, in place of why it stopped, and then closed

@@ -6,13 +6,12 @@
 use super::choices::{Choices, Verdict};
 use super::content::Content;
 use super::early_failure;
-use super::outcome::Outcome;
+use super::finish::{Finish, Seen};
 use super::snapshots::{self, Snapshots};
 use crate::answer::output::failure;
 use crate::answer::{AnswerState, Ending, Output, Phase};
 use crate::carry::signature::Field;
-use crate::content::End;
-use crate::error::{Error, Rejection};
+use crate::error::Error;
 use crate::model::limits;
 use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
@@ -24,10 +23,9 @@ use crate::text::names::NameSet;
 pub(super) struct Machine {
     content: Content,
     choices: Choices,
-    outcome: Outcome,
+    /// When it said why it stopped, and whether that is to be believed.
+    finish: Finish,
     snapshots: Snapshots,
-    /// The message has begun.
-    has_started: bool,
     /// A choice has come, though it may have said nothing.
     has_choice: bool,
     /// The content that comes is the result of a tool, by the last role.
@@ -40,22 +38,10 @@ impl Machine {
         Self {
             content: Content::new(context, ids_used),
             choices: Choices::default(),
-            outcome: Outcome::default(),
+            finish: Finish::default(),
             snapshots: Snapshots::default(),
-            has_started: false,
             has_choice: false,
             in_result: false,
-        }
-    }
-
-    /// The message begins, if it has not.
-    #[inline]
-    fn start(&mut self, to: &mut Output<'_>) {
-        if !self.has_started {
-            self.has_started = true;
-            let input_tokens = self.outcome.told.prompt_tokens().unwrap_or(to.context.input_tokens);
-            let model = self.outcome.told.model_for(to.context);
-            to.start(model, input_tokens);
         }
     }
 
@@ -67,7 +53,7 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         to.report.chunks = to.report.chunks.saturating_add(1);
-        self.start(to);
+        self.content.start(to);
         if self.choices.are_unknown() {
             let held = self.choices.note_one(choice, false);
             self.take_held(held, to)?;
@@ -102,7 +88,7 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         // A `message` beside usage, or after the finish reason, is not a complaint.
-        let has_stopped = self.outcome.finish_reason().is_some();
+        let has_stopped = self.content.summary().finish_reason().is_some();
         let complains = chunk.complains && chunk.usage.is_none() && !has_stopped;
         if chunk.error || (chunk.choices.is_empty() && (chunk.failed || complains)) {
             return self.fail(raw, to);
@@ -127,7 +113,9 @@ impl Machine {
                 choice.answers() && choice.finish_reason.is_some_and(|word| !word.is_blank())
             };
             let is_answer = chunk.choices.iter().any(is_finished);
-            if !is_answer || early_failure::of(chunk, self.has_started, to.context).is_some() {
+            if !is_answer
+                || early_failure::of(chunk, self.content.has_started(), to.context).is_some()
+            {
                 return self.fail(raw, to);
             }
             to.warn("upstream_event_dropped");
@@ -164,13 +152,8 @@ impl Machine {
         if self.content.text().is_cut() {
             return self.end_answer(to);
         }
-        let error = to.error_of(raw);
-        // A call of which the client has seen a part must not look complete.
-        let is_in_call = self.content.assembly().is_in_call();
-        let answer = error.rejection().and_then(Rejection::stop_reason);
-        let Some(stop_reason) = answer.filter(|_| !is_in_call) else { return Err(error) };
-        self.start(to);
-        self.outcome.set_finish_reason(Some(stop_reason));
+        self.content.take_failure(raw, to)?;
+        self.content.start(to);
         self.end_answer(to)
     }
 
@@ -178,16 +161,18 @@ impl Machine {
         to.report.chunks = to.report.chunks.saturating_add(1);
         let before = self.content.pieces();
         to.report.name(chunk.id, chunk.model);
-        self.outcome.take_chunk(chunk);
+        let summary = self.content.summary_mut();
+        let counts_first = summary.usage().is_none() && chunk.usage.is_some();
+        summary.take(chunk.model, chunk.service_tier, chunk.usage);
         if let Some(raw) = chunk.choices.iter().find_map(|choice| choice.error) {
             return self.fail(raw, to);
         }
         if chunk.choices.is_empty() {
-            self.take_finish(chunk, before);
+            self.take_finish(chunk, counts_first, before);
             return Ok(());
         }
         let is_cut = self.content.text().is_cut();
-        let early = early_failure::of(chunk, self.has_started, to.context);
+        let early = early_failure::of(chunk, self.content.has_started(), to.context);
         if let Some(failure) = early.filter(|_| !is_cut) {
             return Err(failure);
         }
@@ -200,7 +185,7 @@ impl Machine {
             None => to.rules.begins_early,
         };
         if chunk.choices.iter().any(begins) {
-            self.start(to);
+            self.content.start(to);
         }
         if self.choices.are_unknown() {
             let held = self.choices.note(chunk);
@@ -209,10 +194,10 @@ impl Machine {
         if self.take_choices(chunk, to)? {
             self.take_messages(chunk, to)?;
         }
-        self.take_finish(chunk, before);
+        self.take_finish(chunk, counts_first, before);
         self.content.pump(to);
         let is_cut = self.content.text().is_cut();
-        match self.outcome.finish_reason().filter(|_| !is_cut) {
+        match self.content.summary().finish_reason().filter(|_| !is_cut) {
             Some(word) => failure(word, to.context).map_or(Ok(()), Err),
             None => Ok(()),
         }
@@ -241,20 +226,38 @@ impl Machine {
                 }
                 _ => has_messages = !is_whole,
             }
-            if !self.choices.is_other(choice.index) && self.outcome.take_choice(choice) {
-                self.content.set_end(self.outcome.broken_off());
+            if !self.choices.is_other(choice.index) {
+                self.take_reason(choice);
             }
         }
         Ok(has_messages)
     }
 
-    /// Notes whether a chunk says that the answer is over.
-    fn take_finish(&mut self, chunk: &Chunk<'_>, before: u64) {
-        let finishes = chunk
-            .choices
-            .iter()
-            .any(|choice| choice.finish_reason.is_some() && !self.choices.is_other(choice.index));
-        self.outcome.take_finish(chunk, finishes, before, self.content.pieces());
+    /// Takes why the model stopped, if a choice says so.
+    fn take_reason(&mut self, choice: &Choice<'_>) {
+        let summary = self.content.summary_mut();
+        if let Some(stop) = choice.stop_sequence {
+            summary.set_stop_sequence(&stop.decode());
+        }
+        let Some(word) = choice.finish_reason else { return };
+        let (word, before) = (word.decode(), summary.finish_reason().unwrap_or_default());
+        if !stop_reason::outlasts(before, &word) {
+            summary.set_finish_reason(&word);
+        }
+        let end = summary.broken_off();
+        self.content.set_end(end);
+    }
+
+    /// Notes whether a chunk says that the answer is over. `before`: how much had come before it.
+    fn take_finish(&mut self, chunk: &Chunk<'_>, counts_first: bool, before: u64) {
+        let finishes =
+            |it: &Choice<'_>| it.finish_reason.is_some() && !self.choices.is_other(it.index);
+        let finishes = chunk.choices.iter().any(finishes);
+        self.finish.take(
+            chunk,
+            finishes,
+            Seen { before, progress: self.content.pieces(), counts_first },
+        );
     }
 
     /// Takes texts that were held until the numbers of their choices were understood.
@@ -353,69 +356,34 @@ impl Machine {
 
     /// The upstream's answer is over: sends the rest and how it ended.
     pub(super) fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
-        if !self.has_started && !self.has_choice {
+        if !self.content.has_started() && !self.has_choice {
             return Err(Error::answer_empty());
         }
-        let end = self.outcome.broken_off();
-        if end.is_refusal && self.content.assembly().is_in_call() {
-            // It must not look complete, and this end would say so.
-            return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
-        }
-        self.content.set_end(end);
+        self.content.reach_end()?;
         if self.choices.drop_held() {
             to.warn("choice_dropped");
         }
-        self.content.finish(to)?;
-        if self.content.text().is_cut() {
-            // What the model said after a stop sequence of the client, it did not say.
-            self.outcome.set_finish_reason(None);
-        }
-        if let Some(text) = self.as_end().own_text(to) {
-            self.content.send_own_text(text, to);
-        }
-        if self.as_end().is_reasoning_alone(to) {
-            self.start(to);
-            self.content.send_reasoning_as_text(to);
-        }
-        let assembly = self.content.assembly();
-        if !assembly.has_said() && assembly.calls().left_out().invalid {
-            return Err(Error::misbehaved("Model produced an invalid tool call"));
-        }
-        let reason = self.as_end().reason(to)?;
-        // Where nothing was said, only now: there is an answer.
-        self.start(to);
-        self.as_end().write(reason, to);
-        Ok(())
-    }
-
-    fn as_end(&self) -> End<'_> {
-        End {
-            content: &self.content,
-            finish_reason: self.outcome.finish_reason(),
-            stop_sequence: self.outcome.stop_sequence(),
-            told: &self.outcome.told,
-            searches: 0,
-        }
+        self.content.end(to)
     }
 
     /// Whether the message has begun.
     pub(super) fn has_started(&self) -> bool {
-        self.has_started
+        self.content.has_started()
     }
 
     /// Whether the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn has_stopped(&self) -> bool {
-        self.content.text().is_cut() || self.outcome.may_end(self.content.pieces())
+        self.content.text().is_cut() || self.finish.may_end(self.content.pieces())
     }
 }
 
 impl AnswerState for Machine {
     fn break_off(&mut self) {
-        self.outcome.break_off();
+        self.finish.break_off();
     }
 
     fn begin(&mut self, to: &mut Output<'_>) {
-        self.start(to);
+        self.content.start(to);
     }
 
     /// Some gateways tell the counts in place of why the model stopped; and nobody
@@ -425,7 +393,7 @@ impl AnswerState for Machine {
             let mut calls = self.content.assembly().calls().all().iter();
             calls.all(|call| call.input().has_text())
                 && self.content.answers()
-                && self.outcome.is_totalled(self.content.pieces())
+                && self.finish.is_totalled(self.content.pieces())
         };
         (self.has_stopped() || is_totalled()) && !self.content.has_half_call()
     }
@@ -434,7 +402,7 @@ impl AnswerState for Machine {
         if self.content.text().is_cut() {
             return Ending::Cut;
         }
-        self.outcome.ending(self.content.pieces(), self.content.answers())
+        self.finish.ending(self.content.pieces(), self.content.answers())
     }
 
     fn spoken(&self) -> u64 {

@@ -3,14 +3,14 @@
 //!
 //! ```text
 //!  chunk ─▶ choices: which are one answer ─▶ content: text, reasoning, calls ─▶ assemble ─▶ events
-//!       └─▶ outcome: model, counts, why it stopped
+//!       └─▶ summary: model, counts, why it stopped
 //! ```
 //!
 //! | step | files, of which `machine` is the state of an answer |
 //! |---|---|
 //! | chunks to content | `choices`; `snapshots`: messages in place of deltas; `content`, with `reasoning` for its fields |
 //! | fragments to calls | `calls`; `fragment`: which call a fragment belongs to, by what is `known` of them |
-//! | how it ends | `outcome`, `finish`; `early_failure` |
+//! | how it ends | `finish`; `early_failure` |
 
 mod calls;
 mod choices;
@@ -20,7 +20,6 @@ mod finish;
 mod fragment;
 mod known;
 mod machine;
-mod outcome;
 mod reasoning;
 mod snapshots;
 

@@ -4,9 +4,10 @@ use super::machine::{Machine, UNTOLD};
 use super::place::Place;
 use super::slots::Named;
 use crate::answer::Output;
-use crate::content::End;
-use crate::error::{Error, Rejection};
+use crate::dialect::profile::LengthStatus;
+use crate::error::Error;
 use crate::json;
+use crate::model::stop_reason;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
 
 impl Machine {
@@ -17,7 +18,7 @@ impl Machine {
         raw: &str,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        self.outcome.take(response, to);
+        self.take_summary(response, to);
         to.report.chunks = to.report.chunks.saturating_add(1);
         if let Some(raw) = response.error {
             return self.fail(raw, to);
@@ -47,7 +48,7 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         let response = Response::read(raw, to.rules.depth_max)?;
-        self.outcome.take(&response, to);
+        self.take_summary(&response, to);
         let has_failed = kind == EventKind::Failed || response.status == Status::Failed;
         if has_failed || response.error.is_some() {
             let told = response.error.map(str::to_owned);
@@ -75,9 +76,9 @@ impl Machine {
         is_cut_off: bool,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        self.outcome.end(response, is_cut_off, to);
+        self.take_reason(response, is_cut_off, to);
         note_withheld(response, to);
-        let end = self.outcome.broken_off();
+        let end = self.content.summary().broken_off();
         self.content.set_end(end);
         self.content.set_ends_early(end.is_cut_off);
         self.take_output(response.output.unwrap_or("[]"), to)?;
@@ -93,12 +94,7 @@ impl Machine {
         if self.content.text().is_cut() {
             return self.end_answer(to);
         }
-        let error = to.error_of(raw);
-        // A call of which the client has seen a part must not look complete.
-        let is_in_call = self.content.assembly().is_in_call();
-        let answer = error.rejection().and_then(Rejection::stop_reason);
-        let Some(stop_reason) = answer.filter(|_| !is_in_call) else { return Err(error) };
-        self.outcome.set_word(Some(stop_reason));
+        self.content.take_failure(raw, to)?;
         self.end_answer(to)
     }
 
@@ -116,48 +112,43 @@ impl Machine {
 
     /// The answer is over: sends the rest and how it ended.
     fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
-        let end = self.outcome.broken_off();
-        if end.is_refusal && self.content.assembly().is_in_call() {
-            // It must not look complete, and this end would say so.
-            return Err(Error::misbehaved("Upstream's content filter cut a tool call off"));
-        }
-        self.content.set_end(end);
+        let end = self.content.reach_end()?;
         self.carry_thought(to);
         if end.is_cut_off {
             self.leave_out_half_calls(to);
         }
-        self.content.finish(to)?;
-        if self.content.text().is_cut() {
-            // What the model said after a stop sequence of the client, it did not say.
-            self.outcome.set_word(None);
-        }
-        if let Some(text) = self.as_end().own_text(to) {
-            self.start(to);
-            self.content.send_own_text(text, to);
-        }
-        if self.as_end().is_reasoning_alone(to) {
-            self.start(to);
-            self.content.send_reasoning_as_text(to);
-        }
-        let assembly = self.content.assembly();
-        if !assembly.has_said() && assembly.calls().left_out().invalid {
-            return Err(Error::misbehaved("Model produced an invalid tool call"));
-        }
-        let reason = self.as_end().reason(to)?;
-        // Where nothing was said, only now: there is an answer.
-        self.start(to);
-        self.as_end().write(reason, to);
-        Ok(())
+        self.content.end(to)
     }
 
-    fn as_end(&self) -> End<'_> {
-        End {
-            content: &self.content,
-            finish_reason: self.outcome.word(),
-            stop_sequence: None,
-            told: &self.outcome.told,
-            searches: self.searches,
-        }
+    /// Takes what a response says beside its items.
+    pub(super) fn take_summary(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
+        to.report.name(response.id, response.model);
+        let summary = self.content.summary_mut();
+        summary.take(response.model, response.service_tier, response.usage);
+    }
+
+    /// Takes why the answer is over. `is_cut_off`: the event says so, whatever the response says.
+    fn take_reason(&mut self, response: &Response<'_>, is_cut_off: bool, to: &Output<'_>) {
+        let reason = response.reason.map(|reason| reason.decode());
+        let is_incomplete = is_cut_off || response.status == Status::Incomplete;
+        let word = match reason.as_deref() {
+            _ if !is_incomplete && self.reaches_limit(to) => "length",
+            _ if !is_incomplete => "stop",
+            // The user went on before the model was done.
+            Some("steered") => "stop",
+            Some(reason) if stop_reason::is_cut_off(reason) => reason,
+            _ => "length",
+        };
+        self.content.summary_mut().set_finish_reason(word);
+    }
+
+    /// Whether the answer has as many tokens as it could have, at a server that does not say that it was cut off.
+    fn reaches_limit(&self, to: &Output<'_>) -> bool {
+        let usage = self.content.summary().usage();
+        let tokens = usage.and_then(|usage| usage.completion).unwrap_or(0);
+        to.context.profile.length_status == LengthStatus::Inferred
+            && to.context.max_tokens > 0
+            && tokens >= to.context.max_tokens
     }
 }
 

@@ -90,7 +90,7 @@ impl Machine {
         if !self.content.begin_call(to)? {
             return Ok(());
         }
-        self.start(to);
+        self.content.start(to);
         let call = self.content.assembly_mut().add_call(Call::new(false), to)?;
         if let Some(slot) = self.slots.get_mut(slot) {
             slot.call = Some(call);
@@ -347,7 +347,7 @@ impl Machine {
         // What nobody sees and no server can read is no block.
         if item.is_encrypted || item.has_text() {
             self.enter_thought(slot, to);
-            self.start(to);
+            self.content.start(to);
             if let Some(slot) = self.slots.get_mut(slot) {
                 slot.thought.keep_item(item.raw);
             }

@@ -3,7 +3,6 @@
 //! Texts, reasoning and calls go on as they come. An item is over with its own `done`, with the first content of
 //! another, or with the answer.
 
-use super::outcome::Outcome;
 use super::parts::Coming;
 use super::place::{Place, kind_of, of_part, part_kind};
 use super::said::News;
@@ -24,9 +23,6 @@ pub(super) const UNTOLD: &str = "{}";
 pub(super) struct Machine {
     pub(super) content: Content,
     pub(super) slots: Slots,
-    pub(super) outcome: Outcome,
-    /// The message has begun.
-    has_started: bool,
     /// The item whose text came last.
     text_slot: Option<usize>,
     /// The item whose reasoning is open.
@@ -36,9 +32,7 @@ pub(super) struct Machine {
     /// Items that are left out: so many have begun, and so many are noted.
     pub(super) others_open: u64,
     pub(super) others_noted: u64,
-    /// How often the upstream searched the web.
-    pub(super) searches: u64,
-    /// How often it called tools of MCP servers.
+    /// How often the upstream called tools of MCP servers.
     pub(super) mcp_calls: u32,
     /// The item and the part whose text came last, where it may be cited.
     pub(super) cited: Option<(usize, u64)>,
@@ -50,27 +44,13 @@ impl Machine {
         Self {
             content: Content::new(context, ids_used),
             slots: Slots::default(),
-            outcome: Outcome::default(),
-            has_started: false,
             text_slot: None,
             thought_slot: None,
             failure: None,
             others_open: 0,
             others_noted: 0,
-            searches: 0,
             mcp_calls: 0,
             cited: None,
-        }
-    }
-
-    /// The message begins, if it has not.
-    #[inline]
-    pub(super) fn start(&mut self, to: &mut Output<'_>) {
-        if !self.has_started {
-            self.has_started = true;
-            let input_tokens = self.outcome.told.prompt_tokens().unwrap_or(to.context.input_tokens);
-            let model = self.outcome.told.model_for(to.context);
-            to.start(model, input_tokens);
         }
     }
 
@@ -117,14 +97,14 @@ impl Machine {
             EventKind::Progress => {
                 if let Some(raw) = event.response {
                     let response = Response::read(raw, to.rules.depth_max)?;
-                    self.outcome.take(&response, to);
+                    self.take_summary(&response, to);
                 }
             }
             EventKind::ItemAdded | EventKind::ItemDone => {
                 let Some(raw) = event.item else { return Ok(None) };
                 let item = Item::read(raw)?;
                 if to.rules.begins_early {
-                    self.start(to);
+                    self.content.start(to);
                 }
                 match kind {
                     EventKind::ItemAdded => self.add_item(&item, event.output_index, to)?,
@@ -289,7 +269,7 @@ impl Machine {
     /// Takes what is new of a text.
     #[inline]
     fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
-        self.start(to);
+        self.content.start(to);
         if let Some(slot) = self.slots.get_mut(place.slot) {
             slot.has_content = true;
         }
@@ -349,7 +329,7 @@ impl Machine {
 
     /// Whether the message has begun.
     pub(super) fn has_started(&self) -> bool {
-        self.has_started
+        self.content.has_started()
     }
 
     /// Whether nothing more of the answer is looked at.
@@ -360,7 +340,7 @@ impl Machine {
 
 impl AnswerState for Machine {
     fn begin(&mut self, to: &mut Output<'_>) {
-        self.start(to);
+        self.content.start(to);
     }
 
     /// Only an end event tells that an answer is complete. An error ends it, too.

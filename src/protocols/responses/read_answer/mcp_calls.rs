@@ -38,7 +38,7 @@ impl Machine {
         if !self.content.begin_call(to)? {
             return Ok(());
         }
-        self.start(to);
+        self.content.start(to);
         call.id = to.ids.mcp_call(self.mcp_calls);
         self.mcp_calls = self.mcp_calls.saturating_add(1);
         self.content.assembly_mut().push_hosted(HostedCall::Mcp(call));

@@ -2,20 +2,19 @@
 //!
 //! ```text
 //!  event ─▶ slots: which item ─▶ said: what is new of its text ─▶ content ─▶ assemble ─▶ events
-//!       └─▶ outcome: model, counts, why it stopped
+//!       └─▶ summary: model, counts, why it stopped
 //! ```
 //!
 //! | step | files, of which `machine` is the state of an answer |
 //! |---|---|
 //! | events to items and their parts | `place`, `slots`, `parts`; `items`, as they begin and as they are complete |
 //! | what an item says | `said`: a text, of which more than one event brings all; `thought`: reasoning; `searches`; `mcp_calls` |
-//! | how it ends | `end`, `outcome` |
+//! | how it ends | `end` |
 
 mod end;
 mod items;
 mod machine;
 mod mcp_calls;
-mod outcome;
 mod parts;
 mod place;
 mod said;

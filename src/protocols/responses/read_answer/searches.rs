@@ -74,9 +74,10 @@ impl Machine {
         if !self.content.begin_call(to)? {
             return Ok(());
         }
-        self.start(to);
-        let id = to.ids.search(u32::try_from(self.searches).unwrap_or(u32::MAX));
-        self.searches = self.searches.saturating_add(1);
+        self.content.start(to);
+        let summary = self.content.summary_mut();
+        let id = to.ids.search(u32::try_from(summary.searches()).unwrap_or(u32::MAX));
+        summary.count_search();
         self.content.assembly_mut().push_hosted(HostedCall::Search(Search { id, query, found }));
         Ok(())
     }
