@@ -13,6 +13,7 @@
 mod documents;
 mod imports;
 mod sizes;
+mod states;
 
 use std::fs;
 use std::path::{Path, PathBuf};

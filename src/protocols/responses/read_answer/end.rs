@@ -1,8 +1,8 @@
 //! How an answer ends: with a response, an error, or without either.
 
 use super::machine::{Machine, UNTOLD};
+use super::names::Named;
 use super::place::Place;
-use super::slots::Named;
 use crate::answer::Output;
 use crate::dialect::profile::LengthStatus;
 use crate::error::Error;
@@ -36,7 +36,7 @@ impl Machine {
             }
             Status::Unsaid | Status::Completed | Status::Incomplete => {}
         }
-        self.content.set_whole();
+        self.content_mut().set_whole();
         self.finish(response, false, to)
     }
 
@@ -53,17 +53,17 @@ impl Machine {
         if has_failed || response.error.is_some() {
             let told = response.error.map(str::to_owned);
             let has_code = told.as_deref().is_some_and(|it| json::member(it, "code").is_some());
-            let failure = if has_code { None } else { self.failure.take() };
+            let failure = if has_code { None } else { self.take_failure() };
             let Some(failure) = failure.or(told) else {
                 // What failed may stand behind it.
-                self.failure = Some(UNTOLD.to_owned());
+                self.note_failure(UNTOLD);
                 return Ok(());
             };
             return self.fail(&failure, to);
         }
         // The name of the event alone does not make an answer complete.
         let goes_on = kind == EventKind::Completed && response.status == Status::Running;
-        if goes_on && !self.content.text().is_cut() {
+        if goes_on && !self.content().text().is_cut() {
             return Err(Error::misbehaved("Upstream ended an answer that is not complete"));
         }
         self.finish(&response, kind == EventKind::Incomplete, to)
@@ -78,12 +78,12 @@ impl Machine {
     ) -> Result<(), Error> {
         self.take_reason(response, is_cut_off, to);
         note_withheld(response, to);
-        let end = self.content.summary().broken_off();
-        self.content.set_end(end);
-        self.content.set_ends_early(end.is_cut_off);
+        let end = self.content().summary().broken_off();
+        self.content_mut().set_end(end);
+        self.content_mut().set_ends_early(end.is_cut_off);
         self.take_output(response.output.unwrap_or("[]"), to)?;
-        if let Some(text) = response.output_text.filter(|_| !self.content.answers()) {
-            let slot = self.slots.open(ItemKind::Message, Named::default())?;
+        if let Some(text) = response.output_text.filter(|_| !self.content().answers()) {
+            let slot = self.slots_mut().open(ItemKind::Message, Named::default())?;
             self.complete(Place { slot, of: Of::Text, part: 0 }, text, to)?;
         }
         self.end_answer(to)
@@ -91,19 +91,19 @@ impl Machine {
 
     /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
     pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
-        if self.content.text().is_cut() {
+        if self.content().text().is_cut() {
             return self.end_answer(to);
         }
-        self.content.take_failure(raw, to)?;
+        self.content_mut().take_failure(raw, to)?;
         self.end_answer(to)
     }
 
     /// The stream is over without an end event.
     pub(super) fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
-        if self.content.text().is_cut() {
+        if self.content().text().is_cut() {
             return self.end_answer(to);
         }
-        match self.failure.take() {
+        match self.take_failure() {
             Some(raw) => self.fail(&raw, to),
             // Nothing says that no more was coming.
             None => Err(Error::answer_broke_off()),
@@ -112,18 +112,18 @@ impl Machine {
 
     /// The answer is over: sends the rest and how it ended.
     fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
-        let end = self.content.reach_end()?;
+        let end = self.content_mut().reach_end()?;
         self.carry_thought(to);
         if end.is_cut_off {
             self.leave_out_half_calls(to);
         }
-        self.content.end(to)
+        self.content_mut().end(to)
     }
 
     /// Takes what a response says beside its items.
     pub(super) fn take_summary(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
         to.report.name(response.id, response.model);
-        let summary = self.content.summary_mut();
+        let summary = self.content_mut().summary_mut();
         summary.take(response.model, response.service_tier, response.usage);
     }
 
@@ -139,12 +139,12 @@ impl Machine {
             Some(reason) if stop_reason::is_cut_off(reason) => reason,
             _ => "length",
         };
-        self.content.summary_mut().set_finish_reason(word);
+        self.content_mut().summary_mut().set_finish_reason(word);
     }
 
     /// Whether the answer has as many tokens as it could have, at a server that does not say that it was cut off.
     fn reaches_limit(&self, to: &Output<'_>) -> bool {
-        let usage = self.content.summary().usage();
+        let usage = self.content().summary().usage();
         let tokens = usage.and_then(|usage| usage.completion).unwrap_or(0);
         to.context.profile.length_status == LengthStatus::Inferred
             && to.context.max_tokens > 0

@@ -1,12 +1,12 @@
 //! Items as they begin and as they are complete: calls, reasoning, and all of an answer's at its end.
 
 use super::machine::Machine;
+use super::names::{ItemNames, Named, compact};
 use super::place::{Place, of_part};
-use super::slots::{ItemNames, KINDS, Named, compact};
+use super::slots::{KINDS, Slot};
 use crate::answer::Output;
 use crate::assemble::call::{Call, CallState};
 use crate::carry::signature::Field;
-use crate::content::is_kept;
 use crate::error::Error;
 use crate::json::{self, Str};
 use crate::protocols::responses::wire::{Arguments, Item, ItemKind, Of, PartKind, ThoughtKind};
@@ -23,13 +23,12 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         if is_left_out(item, to) {
-            self.others_open = self.others_open.saturating_add(1);
-            self.note_other(item, to);
+            self.others_mut().begin(item, to);
             return Ok(());
         }
         let names = ItemNames::of(item);
         let named = Named::of(&names, output_index);
-        let found = self.slots.find_open(item.kind, named);
+        let found = self.slots_mut().find_open(item.kind, named);
         let slot = self.slot_of(found, item.kind, named, to)?;
         self.take_names(slot, item, to);
         match item.arguments {
@@ -45,14 +44,12 @@ impl Machine {
     fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut Output<'_>) {
         let names = ItemNames::of(item);
         let ItemNames { id, call_id, tool: name, .. } = &names;
-        self.slots.name(slot, Named::of(&names, None));
-        let Some(known) = self.slots.get_mut(slot) else { return };
-        if known.tool.is_none() {
-            known.tool.clone_from(name);
-        }
-        let Some(call) = known.call else { return };
+        self.slots_mut().name(slot, Named::of(&names, None));
+        let Some(known) = self.slots_mut().get_mut(slot) else { return };
+        known.name_tool(name.as_deref());
+        let Some(call) = known.call() else { return };
         let tools = &to.context.tools;
-        let conflicts = self.content.assembly_mut().extend_call(call, |call, _| {
+        let conflicts = self.content_mut().assembly_mut().extend_call(call, |call, _| {
             call.receive_id(call_id.as_deref().or(id.as_deref()));
             if item.kind == ItemKind::Custom {
                 call.set_custom();
@@ -75,25 +72,25 @@ impl Machine {
         if let Some(slot) = found {
             return Ok(slot);
         }
-        let slot = self.slots.open(kind, named)?;
+        let slot = self.slots_mut().open(kind, named)?;
         self.begin_item(slot, to)?;
         Ok(slot)
     }
 
     /// An item begins: a call takes its place among the blocks.
     fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
-        let Some(kind) = self.slots.get(slot).map(|slot| slot.kind) else { return Ok(()) };
+        let Some(kind) = self.slots().get(slot).map(Slot::kind) else { return Ok(()) };
         if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
             return Ok(());
         }
         self.close_thought(to);
-        if !self.content.begin_call(to)? {
+        if !self.content_mut().begin_call(to)? {
             return Ok(());
         }
-        self.content.start(to);
-        let call = self.content.assembly_mut().add_call(Call::new(false), to)?;
-        if let Some(slot) = self.slots.get_mut(slot) {
-            slot.call = Some(call);
+        self.content_mut().start(to);
+        let call = self.content_mut().assembly_mut().add_call(Call::new(false), to)?;
+        if let Some(slot) = self.slots_mut().get_mut(slot) {
+            slot.begin_call(call);
         }
         Ok(())
     }
@@ -118,8 +115,8 @@ impl Machine {
         text: Str<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        if let Some(slot) = self.slots.get_mut(place.slot) {
-            slot.input.replace(&text.decode());
+        if let Some(slot) = self.slots_mut().get_mut(place.slot) {
+            slot.input_mut().replace(&text.decode());
         }
         self.extend_call(place.slot, 0, true, to, |call, _| call.receive_full_input(text.raw()));
         Ok(())
@@ -133,8 +130,8 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         let compact = compact(raw);
-        if let Some(slot) = self.slots.get_mut(place.slot) {
-            slot.input.replace(&compact);
+        if let Some(slot) = self.slots_mut().get_mut(place.slot) {
+            slot.input_mut().replace(&compact);
         }
         let text = json::escaped(&compact);
         self.extend_call(place.slot, 0, true, to, |call, _| call.receive_full_input(&text));
@@ -149,13 +146,13 @@ impl Machine {
         to: &mut Output<'_>,
         change: impl FnOnce(&mut Call, &mut String),
     ) {
-        let Some(call) = self.slots.get(slot).and_then(|slot| slot.call) else { return };
-        let state = self.content.assembly().calls().all().get(call).map(Call::state);
+        let Some(call) = self.slots().get(slot).and_then(Slot::call) else { return };
+        let state = self.content().assembly().calls().all().get(call).map(Call::state);
         if matches!(state, None | Some(CallState::LeftOut)) {
             return;
         }
-        self.content.note_progress(bytes, is_blank, to);
-        let assembly = self.content.assembly_mut();
+        self.content_mut().note_progress(bytes, is_blank, to);
+        let assembly = self.content_mut().assembly_mut();
         assembly.extend_call(call, change);
         for _ in 0..assembly.take_conflicts(call) {
             match state == Some(CallState::Closed) {
@@ -173,15 +170,12 @@ impl Machine {
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
         if is_left_out(item, to) {
-            match self.others_open.checked_sub(1) {
-                Some(fewer) => self.others_open = fewer,
-                None => self.note_other(item, to),
-            }
+            self.others_mut().complete(item, to);
             return Ok(());
         }
         let names = ItemNames::of(item);
         let named = Named::of(&names, output_index);
-        let found = self.slots.find_done(item.kind, named);
+        let found = self.slots_mut().find_done(item.kind, named);
         let slot = self.slot_of(found, item.kind, named, to)?;
         self.complete_slot(slot, item, to)
     }
@@ -209,10 +203,8 @@ impl Machine {
             ItemKind::Mcp => self.complete_mcp_call(slot, item, to)?,
             ItemKind::Other => {}
         }
-        if let Some(slot) = self.slots.get_mut(slot) {
-            slot.is_cut_off |= item.is_incomplete;
-            slot.has_content |= item.says_something();
-            slot.is_closed = true;
+        if let Some(slot) = self.slots_mut().get_mut(slot) {
+            slot.close(item);
         }
         Ok(())
     }
@@ -227,7 +219,7 @@ impl Machine {
         let texts = || item.parts().filter(|(_, part)| part.kind == PartKind::Text);
         let mut raw = texts().filter_map(|(_, part)| part.text);
         let first = raw.next().filter(|_| raw.next().is_some());
-        let is_joined = first.is_some_and(|first| self.slots.has_joined(slot, first));
+        let is_joined = first.is_some_and(|first| self.slots().has_joined(slot, first));
         if is_joined {
             // No event told these parts apart.
             let joined: String = texts().filter_map(|(_, it)| it.text).map(|it| it.raw()).collect();
@@ -252,21 +244,19 @@ impl Machine {
     pub(super) fn take_output(&mut self, output: &str, to: &mut Output<'_>) -> Result<(), Error> {
         let (mut before, mut others) = ([0usize; KINDS], 0u64);
         for raw in json::elements(output).filter(|raw| raw.starts_with('{')) {
-            if self.content.text().is_cut() {
+            if self.content().text().is_cut() {
                 return Ok(());
             }
             let item = Item::read(raw)?;
             if is_left_out(&item, to) {
                 others = others.saturating_add(1);
-                if others > self.others_noted {
-                    self.note_other(&item, to);
-                }
+                self.others_mut().note_from(others, &item, to);
                 continue;
             }
             let Some(before) = before.get_mut(item.kind as usize) else { continue };
             let names = ItemNames::of(&item);
             let named = Named::of(&names, None);
-            let found = self.slots.find_in_answer(item.kind, named, *before);
+            let found = self.slots().find_in_answer(item.kind, named, *before);
             if found.is_none() && !item.says_something() {
                 continue;
             }
@@ -277,18 +267,11 @@ impl Machine {
         Ok(())
     }
 
-    /// Notes an item that is left out.
-    fn note_other(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
-        self.others_noted = self.others_noted.saturating_add(1);
-        let name = item.kind_name.map(|name| name.decode());
-        to.warn_named("output_item_dropped", name.as_deref().unwrap_or_default());
-    }
-
     /// Calls that the upstream says it cut off are not run, whatever has come of them.
     pub(super) fn leave_out_half_calls(&mut self, to: &mut Output<'_>) {
-        let half = self.slots.iter().filter(|slot| slot.is_cut_off).filter_map(|slot| slot.call);
+        let half = self.slots().iter().filter(|slot| slot.is_cut_off()).filter_map(Slot::call);
         for call in half.collect::<Vec<_>>() {
-            self.content.assembly_mut().leave_out_half(call, to);
+            self.content_mut().assembly_mut().leave_out_half(call, to);
         }
     }
 
@@ -300,28 +283,20 @@ impl Machine {
         text: Str<'_>,
         to: &mut Output<'_>,
     ) {
-        if self.slots.get(place.slot).is_none_or(|slot| slot.thought.is_over) {
+        if self.slots().get(place.slot).is_none_or(|slot| slot.thought().is_over()) {
             return;
         }
         self.enter_thought(place.slot, to);
-        let Some(slot) = self.slots.get_mut(place.slot) else { return };
-        let (is_shown, begins_part) = slot.thought.take(kind, place.part, text);
+        let Some(slot) = self.slots_mut().get_mut(place.slot) else { return };
+        let (is_shown, begins_part) = slot.thought_mut().take(kind, place.part, text);
         if !is_shown {
-            return self.content.note_progress(text.decoded_len(), text.is_blank(), to);
+            return self.content_mut().note_progress(text.decoded_len(), text.is_blank(), to);
         }
         if begins_part && let Some(line) = Str::inside(BLANK_LINE) {
-            self.content.push_reasoning(line, Field::Item, to);
+            self.content_mut().push_reasoning(line, Field::Item, to);
         }
-        self.content.reasoning_mut().note_field(Some(Field::Item));
-        self.content.push_reasoning(text, Field::Item, to);
-    }
-
-    /// Reasoning of this item comes: that of another one is over.
-    fn enter_thought(&mut self, slot: usize, to: &mut Output<'_>) {
-        if self.thought_slot != Some(slot) {
-            self.close_thought(to);
-            self.thought_slot = Some(slot);
-        }
+        self.content_mut().reasoning_mut().note_field(Some(Field::Item));
+        self.content_mut().push_reasoning(text, Field::Item, to);
     }
 
     /// An item of reasoning is complete.
@@ -331,9 +306,9 @@ impl Machine {
         item: &Item<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        let Some(known) = self.slots.get(slot) else { return Ok(()) };
-        if known.thought.is_over {
-            if item.is_encrypted && !known.thought.is_carried {
+        let Some(known) = self.slots().get(slot) else { return Ok(()) };
+        if known.thought().is_over() {
+            if item.is_encrypted && !known.thought().is_carried() {
                 to.warn("reasoning_item_late");
             }
             return Ok(());
@@ -347,48 +322,16 @@ impl Machine {
         // What nobody sees and no server can read is no block.
         if item.is_encrypted || item.has_text() {
             self.enter_thought(slot, to);
-            self.content.start(to);
-            if let Some(slot) = self.slots.get_mut(slot) {
-                slot.thought.keep_item(item.raw);
+            self.content_mut().start(to);
+            if let Some(slot) = self.slots_mut().get_mut(slot) {
+                slot.thought_mut().keep_item(item.raw);
             }
         }
         // A call may begin with what is held back, until something else comes.
-        if self.thought_slot == Some(slot) && !self.content.reasoning_mut().is_watched() {
+        if self.is_open_thought(slot) && !self.content_mut().reasoning_mut().is_watched() {
             self.close_thought(to);
         }
         Ok(())
-    }
-
-    /// The open reasoning is over.
-    pub(super) fn close_thought(&mut self, to: &mut Output<'_>) {
-        self.content.end_watch(to);
-        if self.thought_slot.is_none() {
-            return;
-        }
-        self.carry_thought(to);
-        self.content.assembly_mut().end_thinking();
-    }
-
-    /// The open reasoning goes back as its item.
-    pub(super) fn carry_thought(&mut self, to: &mut Output<'_>) {
-        let Some(slot) = self.thought_slot.take() else { return };
-        let id = self.slots.id(slot).map(str::to_owned);
-        let Some(slot) = self.slots.get_mut(slot) else { return };
-        let thought = &mut slot.thought;
-        thought.is_over = true;
-        let (item, is_too_long) = thought.take_item(id.as_deref());
-        if is_too_long {
-            to.warn("signature_too_long");
-        }
-        if let Some(item) = item.filter(|_| is_kept(to)) {
-            self.content.assembly_mut().carry_item(item, to);
-        }
-    }
-
-    /// Bytes that are kept of the open reasoning.
-    pub(super) fn thought_bytes(&self) -> usize {
-        let slot = self.thought_slot.and_then(|slot| self.slots.get(slot));
-        slot.map_or(0, |slot| slot.thought.held_bytes())
     }
 }
 

@@ -3,12 +3,14 @@
 //! Texts, reasoning and calls go on as they come. An item is over with its own `done`, with the first content of
 //! another, or with the answer.
 
+use super::names::Named;
+use super::others::Others;
 use super::parts::Coming;
 use super::place::{Place, kind_of, of_part, part_kind};
 use super::said::News;
-use super::slots::{Named, Slots};
+use super::slots::{Slot, Slots};
 use crate::answer::{AnswerState, Ending, Output, Phase};
-use crate::content::Content;
+use crate::content::{Content, is_kept};
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::request_context::RequestContext;
@@ -21,21 +23,19 @@ pub(super) const UNTOLD: &str = "{}";
 /// The state of one answer.
 #[derive(Debug)]
 pub(super) struct Machine {
-    pub(super) content: Content,
-    pub(super) slots: Slots,
+    content: Content,
+    slots: Slots,
     /// The item whose text came last.
     text_slot: Option<usize>,
     /// The item whose reasoning is open.
-    pub(super) thought_slot: Option<usize>,
+    thought_slot: Option<usize>,
     /// An error came, and nothing after it that says more.
-    pub(super) failure: Option<String>,
-    /// Items that are left out: so many have begun, and so many are noted.
-    pub(super) others_open: u64,
-    pub(super) others_noted: u64,
+    failure: Option<String>,
+    others: Others,
     /// How often the upstream called tools of MCP servers.
-    pub(super) mcp_calls: u32,
+    mcp_calls: u32,
     /// The item and the part whose text came last, where it may be cited.
-    pub(super) cited: Option<(usize, u64)>,
+    cited: Option<(usize, u64)>,
 }
 
 impl Machine {
@@ -47,8 +47,7 @@ impl Machine {
             text_slot: None,
             thought_slot: None,
             failure: None,
-            others_open: 0,
-            others_noted: 0,
+            others: Others::default(),
             mcp_calls: 0,
             cited: None,
         }
@@ -162,6 +161,44 @@ impl Machine {
         Ok(None)
     }
 
+    pub(super) fn content(&self) -> &Content {
+        &self.content
+    }
+
+    pub(super) fn content_mut(&mut self) -> &mut Content {
+        &mut self.content
+    }
+
+    pub(super) fn slots(&self) -> &Slots {
+        &self.slots
+    }
+
+    pub(super) fn slots_mut(&mut self) -> &mut Slots {
+        &mut self.slots
+    }
+
+    /// The items that are left out.
+    pub(super) fn others_mut(&mut self) -> &mut Others {
+        &mut self.others
+    }
+
+    /// The number of a call of an MCP server's tool: each is given once.
+    pub(super) fn next_mcp_call(&mut self) -> u32 {
+        let number = self.mcp_calls;
+        self.mcp_calls = number.saturating_add(1);
+        number
+    }
+
+    /// Whether a text came last of those that may be cited. The letters of another one are not known any more.
+    pub(super) fn may_cite(&self, place: Place) -> bool {
+        self.cited == Some((place.slot, place.part))
+    }
+
+    /// The error that is kept.
+    pub(super) fn take_failure(&mut self) -> Option<String> {
+        self.failure.take()
+    }
+
     /// Keeps an error. A failed response often follows, which says more, and Azure sends one that says nothing before
     /// it.
     pub(super) fn note_failure(&mut self, raw: &str) {
@@ -210,13 +247,13 @@ impl Machine {
         if self.content.text().is_cut() {
             return Ok(());
         }
-        let is_closed = self.slots.get(place.slot).is_none_or(|slot| slot.is_closed);
+        let is_closed = self.slots.get(place.slot).is_none_or(Slot::is_closed);
         if is_closed {
             return self.take_late(place, text, to);
         }
         let said = match part_kind(place.of) {
             Some(part) => self.slots.said(place.slot, (part, place.part)),
-            None => self.slots.get_mut(place.slot).map(|slot| &mut slot.input),
+            None => self.slots.get_mut(place.slot).map(Slot::input_mut),
         };
         if let Some(said) = said {
             said.push(text);
@@ -271,7 +308,7 @@ impl Machine {
     fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.content.start(to);
         if let Some(slot) = self.slots.get_mut(place.slot) {
-            slot.has_content = true;
+            slot.note_content();
         }
         match place.of {
             Of::Text => {
@@ -313,6 +350,49 @@ impl Machine {
             self.content.begin_cited();
         }
         Ok(())
+    }
+
+    /// Reasoning of this item comes: that of another one is over.
+    pub(super) fn enter_thought(&mut self, slot: usize, to: &mut Output<'_>) {
+        if self.thought_slot != Some(slot) {
+            self.close_thought(to);
+            self.thought_slot = Some(slot);
+        }
+    }
+
+    /// Whether the reasoning of this item is open.
+    pub(super) fn is_open_thought(&self, slot: usize) -> bool {
+        self.thought_slot == Some(slot)
+    }
+
+    /// The open reasoning is over.
+    pub(super) fn close_thought(&mut self, to: &mut Output<'_>) {
+        self.content.end_watch(to);
+        if self.thought_slot.is_none() {
+            return;
+        }
+        self.carry_thought(to);
+        self.content.assembly_mut().end_thinking();
+    }
+
+    /// The open reasoning goes back as its item.
+    pub(super) fn carry_thought(&mut self, to: &mut Output<'_>) {
+        let Some(slot) = self.thought_slot.take() else { return };
+        let id = self.slots.id(slot).map(str::to_owned);
+        let Some(slot) = self.slots.get_mut(slot) else { return };
+        let (item, is_too_long) = slot.thought_mut().end(id.as_deref());
+        if is_too_long {
+            to.warn("signature_too_long");
+        }
+        if let Some(item) = item.filter(|_| is_kept(to)) {
+            self.content.assembly_mut().carry_item(item, to);
+        }
+    }
+
+    /// Bytes that are kept of the open reasoning.
+    fn thought_bytes(&self) -> usize {
+        let slot = self.thought_slot.and_then(|slot| self.slots.get(slot));
+        slot.map_or(0, |slot| slot.thought().held_bytes())
     }
 
     /// Whether what waits here is not too much.

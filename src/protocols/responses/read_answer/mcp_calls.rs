@@ -1,7 +1,8 @@
 //! Calls of tools of MCP servers that the upstream ran.
 
 use super::machine::Machine;
-use super::slots::compact;
+use super::names::compact;
+use super::slots::Slot;
 use crate::answer::Output;
 use crate::error::Error;
 use crate::json::{self, Reader, ValueKind, written};
@@ -16,7 +17,7 @@ impl Machine {
         item: &Item<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        if self.slots.get(slot).is_none_or(|slot| slot.is_closed) {
+        if self.slots().get(slot).is_none_or(Slot::is_closed) {
             return Ok(());
         }
         let text = |name| {
@@ -35,13 +36,12 @@ impl Machine {
             ..McpCall::default()
         };
         self.close_thought(to);
-        if !self.content.begin_call(to)? {
+        if !self.content_mut().begin_call(to)? {
             return Ok(());
         }
-        self.content.start(to);
-        call.id = to.ids.mcp_call(self.mcp_calls);
-        self.mcp_calls = self.mcp_calls.saturating_add(1);
-        self.content.assembly_mut().push_hosted(HostedCall::Mcp(call));
+        self.content_mut().start(to);
+        call.id = to.ids.mcp_call(self.next_mcp_call());
+        self.content_mut().assembly_mut().push_hosted(HostedCall::Mcp(call));
         Ok(())
     }
 }

@@ -15,6 +15,8 @@ mod end;
 mod items;
 mod machine;
 mod mcp_calls;
+mod names;
+mod others;
 mod parts;
 mod place;
 mod said;

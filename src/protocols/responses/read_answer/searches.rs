@@ -2,6 +2,7 @@
 
 use super::machine::Machine;
 use super::place::Place;
+use super::slots::Slot;
 use crate::answer::Output;
 use crate::content::Source;
 use crate::error::Error;
@@ -22,13 +23,13 @@ impl Machine {
         to: &mut Output<'_>,
     ) {
         let Some(annotations) = annotations.filter(|_| to.context.searches) else { return };
-        let known = self.slots.get(place.slot).map_or(0, |slot| slot.annotations);
+        let known = self.slots().get(place.slot).map_or(0, Slot::annotations);
         let before =
-            self.slots.get(place.slot).map_or(0, |slot| slot.annotations_before(place.part));
+            self.slots().get(place.slot).map_or(0, |slot| slot.annotations_before(place.part));
         for raw in json::elements(annotations).skip(known.saturating_sub(before)) {
             self.take_annotation(place, raw, to);
         }
-        if let Some(slot) = self.slots.get_mut(place.slot) {
+        if let Some(slot) = self.slots_mut().get_mut(place.slot) {
             slot.end_annotations(place.part);
         }
     }
@@ -38,13 +39,12 @@ impl Machine {
         if !to.context.searches || place.of != Of::Text {
             return;
         }
-        let Some(slot) = self.slots.get_mut(place.slot) else { return };
-        slot.annotations = slot.annotations.saturating_add(1);
-        // The letters of another text are not known any more.
-        if self.cited == Some((place.slot, place.part))
+        let Some(slot) = self.slots_mut().get_mut(place.slot) else { return };
+        slot.count_annotation();
+        if self.may_cite(place)
             && let Some(source) = Source::read(raw)
         {
-            self.content.cite(&source);
+            self.content_mut().cite(&source);
         }
     }
 
@@ -55,7 +55,7 @@ impl Machine {
         item: &Item<'_>,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        let is_new = self.slots.get(slot).is_some_and(|slot| !slot.is_closed);
+        let is_new = self.slots().get(slot).is_some_and(|slot| !slot.is_closed());
         let Some(action) = item.action.filter(|_| is_new) else { return Ok(()) };
         let text = |name| json::member(action, name).and_then(json::string).map(|it| it.decode());
         // A page that the model opens is no search of its own.
@@ -71,14 +71,18 @@ impl Machine {
         let found = list("sources").filter_map(url).map(|it| it.decode().into_owned());
         let found = (!item.has_failed).then(|| found.take(FOUND_MAX).collect());
         self.close_thought(to);
-        if !self.content.begin_call(to)? {
+        if !self.content_mut().begin_call(to)? {
             return Ok(());
         }
-        self.content.start(to);
-        let summary = self.content.summary_mut();
+        self.content_mut().start(to);
+        let summary = self.content_mut().summary_mut();
         let id = to.ids.search(u32::try_from(summary.searches()).unwrap_or(u32::MAX));
         summary.count_search();
-        self.content.assembly_mut().push_hosted(HostedCall::Search(Search { id, query, found }));
+        self.content_mut().assembly_mut().push_hosted(HostedCall::Search(Search {
+            id,
+            query,
+            found,
+        }));
         Ok(())
     }
 }

@@ -6,14 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use super::names::Named;
 use super::parts::{Coming, Parts};
 use super::said::{Said, Texts};
 use super::thought::Thought;
 use crate::answer::output::BLOCK_BYTES;
 use crate::error::Error;
-use crate::json::{self, Str};
+use crate::json::Str;
 use crate::model::limits;
-use crate::protocols::responses::wire::{Arguments, Item, ItemKind, PartKind};
+use crate::protocols::responses::wire::{Item, ItemKind, PartKind};
 use crate::text::names::Names;
 
 /// Most items of an answer. Each becomes a block.
@@ -25,33 +26,100 @@ pub(super) const KINDS: usize = 7;
 /// One item.
 #[derive(Debug)]
 pub(super) struct Slot {
-    pub(super) kind: ItemKind,
+    kind: ItemKind,
     call_id: Option<String>,
     output_index: Option<u64>,
     /// All of it has come.
-    pub(super) is_closed: bool,
+    is_closed: bool,
     texts: Texts,
     parts: Parts,
     /// Something of which a block is made has come.
-    pub(super) has_content: bool,
+    has_content: bool,
     /// The tool that it calls.
-    pub(super) tool: Option<String>,
+    tool: Option<String>,
     /// What has come of the input of the call.
-    pub(super) input: Said,
+    input: Said,
     /// The position of the call that it is, once that has begun.
-    pub(super) call: Option<usize>,
+    call: Option<usize>,
     /// It was cut off.
-    pub(super) is_cut_off: bool,
+    is_cut_off: bool,
     /// What is known of it, where it is reasoning.
-    pub(super) thought: Thought,
+    thought: Thought,
     /// How many sources of its text have come.
-    pub(super) annotations: usize,
+    annotations: usize,
     /// The part whose sources are all here, and how many had come by then.
     annotated: (Option<u64>, usize),
     id: Option<String>,
 }
 
 impl Slot {
+    pub(super) fn kind(&self) -> ItemKind {
+        self.kind
+    }
+
+    /// Whether all of it has come.
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Whether it was cut off.
+    pub(super) fn is_cut_off(&self) -> bool {
+        self.is_cut_off
+    }
+
+    /// The position of the call that it is, once that has begun.
+    pub(super) fn call(&self) -> Option<usize> {
+        self.call
+    }
+
+    /// What has come of the input of the call.
+    pub(super) fn input_mut(&mut self) -> &mut Said {
+        &mut self.input
+    }
+
+    /// What is known of it, where it is reasoning.
+    pub(super) fn thought(&self) -> &Thought {
+        &self.thought
+    }
+
+    pub(super) fn thought_mut(&mut self) -> &mut Thought {
+        &mut self.thought
+    }
+
+    /// Something of which a block is made has come.
+    pub(super) fn note_content(&mut self) {
+        self.has_content = true;
+    }
+
+    /// Takes the name of the tool that it calls: the first counts.
+    pub(super) fn name_tool(&mut self, name: Option<&str>) {
+        if self.tool.is_none() {
+            self.tool = name.map(str::to_owned);
+        }
+    }
+
+    /// It is the call at this position.
+    pub(super) fn begin_call(&mut self, position: usize) {
+        self.call = Some(position);
+    }
+
+    /// All of it has come.
+    pub(super) fn close(&mut self, item: &Item<'_>) {
+        self.is_cut_off |= item.is_incomplete;
+        self.has_content |= item.says_something();
+        self.is_closed = true;
+    }
+
+    /// How many sources of its text have come.
+    pub(super) fn annotations(&self) -> usize {
+        self.annotations
+    }
+
+    /// A source of its text has come.
+    pub(super) fn count_annotation(&mut self) {
+        self.annotations = self.annotations.saturating_add(1);
+    }
+
     /// Whether what came is the beginning of this text, or all of it.
     fn begins(&self, full: &str) -> bool {
         match self.call {
@@ -75,16 +143,6 @@ impl Slot {
             self.annotated = (Some(part), self.annotations);
         }
     }
-}
-
-/// By what an event names its item.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Named<'a> {
-    pub(super) id: Option<&'a str>,
-    pub(super) call_id: Option<&'a str>,
-    pub(super) output_index: Option<u64>,
-    /// The tool and the input of a call that is complete.
-    pub(super) call: Option<(&'a str, &'a str)>,
 }
 
 /// The items of one answer, in the order in which they began.
@@ -361,43 +419,4 @@ impl Slots {
         slot.parts.note(part.0, part.1);
         slot.texts.enter(part, || *held_bytes = held_bytes.saturating_add(BLOCK_BYTES))
     }
-}
-
-impl<'a> Named<'a> {
-    /// The names of an item.
-    pub(super) fn of(names: &'a ItemNames, output_index: Option<u64>) -> Self {
-        let (id, call_id) = (names.id.as_deref(), names.call_id.as_deref());
-        let call = names.tool.as_deref().zip(names.input.as_deref());
-        Self { id, call_id, output_index, call }
-    }
-}
-
-/// By what an item names itself, decoded.
-#[derive(Debug)]
-pub(super) struct ItemNames {
-    pub(super) id: Option<String>,
-    pub(super) call_id: Option<String>,
-    pub(super) tool: Option<String>,
-    input: Option<String>,
-}
-
-impl ItemNames {
-    /// The names of an item.
-    pub(super) fn of(item: &Item<'_>) -> Self {
-        let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
-        let input = match item.arguments {
-            Arguments::None => None,
-            Arguments::Text(text) => owned(Some(text)),
-            Arguments::Json(raw) => Some(compact(raw)),
-        };
-        let (id, call_id) = (owned(item.id), owned(item.call_id));
-        Self { id, call_id, tool: owned(item.name), input }
-    }
-}
-
-/// JSON without white space between its values.
-pub(super) fn compact(raw: &str) -> String {
-    let mut compact = Vec::with_capacity(raw.len());
-    json::compact(&mut compact, raw);
-    String::from_utf8(compact).unwrap_or_default()
 }

@@ -19,9 +19,9 @@ pub(super) struct Thought {
     /// The item, as it was written.
     item: Option<String>,
     /// Its block is over.
-    pub(super) is_over: bool,
+    is_over: bool,
     /// The item itself was carried, and not what was made of its texts.
-    pub(super) is_carried: bool,
+    is_carried: bool,
 }
 
 impl Thought {
@@ -65,8 +65,20 @@ impl Thought {
         self.kept_bytes = 0;
     }
 
-    /// The item that goes back, as it was written, or as it is made of its texts. Says whether it is too long.
-    pub(super) fn take_item(&mut self, id: Option<&str>) -> (Option<String>, bool) {
+    /// Whether its block is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether the item itself was carried, and not what was made of its texts.
+    pub(super) fn is_carried(&self) -> bool {
+        self.is_carried
+    }
+
+    /// Its block is over. Gives the item that goes back, as it was written, or as it is made of its texts, and whether
+    /// it is too long.
+    pub(super) fn end(&mut self, id: Option<&str>) -> (Option<String>, bool) {
+        self.is_over = true;
         if let Some(item) = self.item.take() {
             self.is_carried = true;
             return (Some(item), false);
