@@ -1,18 +1,8 @@
 //! What is answered without a translation: probes, other paths, refusals, failures to connect.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
+use crate::rig::{self, COMPLETION, Gateway, Upstream, client, messages, nobody, request, send};
 use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use rig::{COMPLETION, Gateway, Upstream, client, messages, nobody, request, send};
 
 #[tokio::test]
 async fn probes_are_answered_without_an_upstream() {

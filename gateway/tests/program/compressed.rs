@@ -1,25 +1,15 @@
 //! Upstreams that compress although they were asked not to, whatever they say of it.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::io::Write as _;
 
+use crate::rig::{
+    self, COMPLETION, EVENT_STREAM, FINISH, Gateway, Got, Upstream, chunk, client, messages,
+    request, send,
+};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderMap};
-use rig::{
-    COMPLETION, EVENT_STREAM, FINISH, Gateway, Got, Upstream, chunk, client, messages, request,
-    send,
-};
 
 fn gzip(text: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());

@@ -1,16 +1,6 @@
 //! What the flags of `creole serve` make of one upstream.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
-use rig::{COMPLETION, Gateway, Upstream, client, messages, request, send};
+use crate::rig::{self, COMPLETION, Gateway, Upstream, client, messages, request, send};
 use serde_json::Value;
 
 async fn answering() -> Upstream {

@@ -1,19 +1,9 @@
 //! The page for browsers: who may read it, and what is in it. `harness/page` looks at it in a real browser.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
+use crate::rig::{COMPLETION, Gateway, Got, Upstream, client, messages, request, send};
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::Request;
-use rig::{COMPLETION, Gateway, Got, Upstream, client, messages, request, send};
 
 const CANARY: &str = "canary-of-a-prompt";
 

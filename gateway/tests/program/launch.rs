@@ -2,17 +2,6 @@
 //!
 //! What is found without a word is at usual ports of this machine. Those tests run in a network of their own
 //! (`unshare`), where these ports are free; where there can be none, on the machine's network, if its ports are free.
-#![cfg(unix)] // the client is a script
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -22,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use crate::rig;
 use creole_demo::{Answer, Demo, Options};
 
 /// It prints its arguments and what it is told, asks a question through the gateway, opens the gateway's page, and ends
@@ -209,7 +199,8 @@ fn in_a_network_of_its_own(test: &str, body: impl FnOnce()) {
         return body();
     }
     let own = std::env::current_exe().unwrap();
-    let inner = ["--exact", test, "--nocapture"];
+    let test = format!("launch::{test}");
+    let inner = ["--exact", &test, "--nocapture"];
     let has_networks = Command::new("unshare")
         .args(["-rn", "ip", "link", "set", "lo", "up"])
         .output()

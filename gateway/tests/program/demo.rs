@@ -1,20 +1,9 @@
 //! `creole demo`: the gateway and the demo model in one process.
-#![cfg(unix)] // it is stopped by a signal
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use rig::{client, request, send};
+use crate::rig::{self, client, request, send};
 
 /// It is killed when this is dropped.
 struct Demo {

@@ -1,19 +1,9 @@
 //! What clients and upstreams can make the gateway hold, and that others are served meanwhile.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
-use bytes::Bytes;
-use rig::{
-    COMPLETION, Client, Gateway, Got, Out, Upstream, chunk, client, messages, request, send,
+use crate::rig::{
+    self, COMPLETION, Client, Gateway, Got, Out, Upstream, chunk, client, messages, request, send,
 };
+use bytes::Bytes;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -1,20 +1,10 @@
 //! Upstreams that close a connection which was kept, just when the next request is written to it.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use rig::{COMPLETION, Client, Gateway, Got, client, messages, request, send};
+use crate::rig::{COMPLETION, Client, Gateway, Got, client, messages, request, send};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 

@@ -1,24 +1,14 @@
 //! Translated answers: as they come, at the client's pace, and every way in which they can end.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use crate::rig::{
+    self, EVENT_STREAM, Gateway, Got, Out, Upstream, chunk, client, finish, messages, request, send,
+};
 use bytes::Bytes;
 use hyper::Response;
 use hyper::body::Incoming;
-use rig::{
-    EVENT_STREAM, Gateway, Got, Out, Upstream, chunk, client, finish, messages, request, send,
-};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 /// A stream of which the client has the text `One`.

@@ -1,15 +1,6 @@
 //! The call of the judge behind an answer, over real sockets.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
-use rig::{
+use crate::rig::{
     Gateway, JUDGE, LONG, LONG_BYTES, Upstream, client, failing_judges, judged, judged_messages,
     read, read_until, request, send, soon, until,
 };

@@ -1,17 +1,7 @@
 //! An upstream that refuses a conversation's tool calls, or parameters, is asked once more without them.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
+use crate::rig::{self, COMPLETION, Gateway, Upstream, client, request, send};
 use bytes::Bytes;
-use rig::{COMPLETION, Gateway, Upstream, client, request, send};
 
 const REFUSAL: &str = r#"{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","param":null,"code":"3230"}"#;
 

@@ -1,20 +1,9 @@
 //! How the log is written, and a log that takes no lines, for which no request must care.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg(unix)]
-
-mod rig;
 
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::ExitStatus;
 
-use rig::{COMPLETION, Gateway, Upstream, client, messages, request, send};
+use crate::rig::{self, COMPLETION, Gateway, Upstream, client, messages, request, send};
 
 async fn ended(gateway: &mut Gateway) -> ExitStatus {
     let ended = async {

@@ -1,17 +1,7 @@
 //! A loop of tools with reasoning over Responses: the gateway between a client and the demo model.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
+use crate::rig::{Gateway, client, request, send};
 use creole_demo::{Demo, Options, Recorded};
-use rig::{Gateway, client, request, send};
 use serde_json::{Value, json};
 
 const TURNS: usize = 10;

@@ -1,22 +1,12 @@
 //! `creole check`, and what `creole serve` says of its upstreams at its start.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::rig::{self, Gateway, RequestContext, Upstream, client, messages, nobody, request, send};
 use bytes::Bytes;
-use rig::{Gateway, RequestContext, Upstream, client, messages, nobody, request, send};
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;

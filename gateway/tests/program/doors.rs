@@ -1,17 +1,7 @@
 //! Who and what may come in: methods, base URLs, web pages, keys of clients, loops.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
-mod rig;
-
+use crate::rig::{self, COMPLETION, Gateway, Upstream, client, messages, nobody, request, send};
 use bytes::Bytes;
-use rig::{COMPLETION, Gateway, Upstream, client, messages, nobody, request, send};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 const OWN_KEY: &str = "sk-operator-0123456789abcdef";

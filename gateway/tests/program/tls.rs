@@ -1,21 +1,11 @@
 //! Upstreams behind TLS, with a private certificate authority.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
+use crate::rig::{self, Gateway, Upstream, client, messages, request, send};
 use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rig::{Gateway, Upstream, client, messages, request, send};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;

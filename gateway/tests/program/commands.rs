@@ -1,17 +1,9 @@
 //! The commands that need no network.
-// Helpers outside of #[test] functions fail like tests do.
-#![allow(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-
-mod rig;
 
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
+
+use crate::rig;
 
 fn creole(args: &[&str], input: &str) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_creole"))

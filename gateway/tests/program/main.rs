@@ -1,0 +1,32 @@
+//! The real binary between scripted upstreams and clients: each module starts programs of its own.
+// Helpers outside of #[test] functions fail like tests do.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod check;
+mod commands;
+mod compressed;
+#[cfg(unix)] // it is stopped by a signal
+mod demo;
+mod doors;
+mod flags;
+mod judge;
+mod kept;
+#[cfg(unix)] // the client is a script
+mod launch;
+mod limits;
+#[cfg(unix)]
+mod log;
+mod page;
+mod reasoning;
+mod refused;
+#[path = "../rig/mod.rs"]
+mod rig;
+mod routes;
+mod streams;
+mod tls;
