@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::rig::{self, Gateway, RequestContext, Upstream, client, messages, nobody, request, send};
+use crate::rig::{self, Gateway, Received, Upstream, client, messages, nobody, request, send};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use tokio_rustls::TlsAcceptor;
@@ -61,7 +61,7 @@ fn json(status: u16, body: &Value) -> Reply {
 }
 
 /// A server whose answers are whole.
-async fn server(script: impl Fn(&RequestContext) -> Reply + Send + Sync + 'static) -> Upstream {
+async fn server(script: impl Fn(&Received) -> Reply + Send + Sync + 'static) -> Upstream {
     Upstream::start(move |asked, mut out| {
         let (status, kind, body) = script(&asked);
         tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
@@ -71,7 +71,7 @@ async fn server(script: impl Fn(&RequestContext) -> Reply + Send + Sync + 'stati
 }
 
 /// A message, as the request wants it: as a stream of some pieces, or whole.
-fn message(asked: &RequestContext, message: &Value, finish: &str) -> Reply {
+fn message(asked: &Received, message: &Value, finish: &str) -> Reply {
     let usage = json!({"prompt_tokens": 9, "completion_tokens": 4, "total_tokens": 13});
     let chunk = |delta: &Value, finish: Value| {
         let choice = json!({"index": 0, "delta": delta, "finish_reason": finish});
@@ -99,7 +99,7 @@ fn message(asked: &RequestContext, message: &Value, finish: &str) -> Reply {
 }
 
 /// What a good model answers.
-fn good(asked: &RequestContext) -> Reply {
+fn good(asked: &Received) -> Reply {
     let says = |text: &str| message(asked, &json!({"content": text}), "stop");
     let body = &asked.body;
     if body.contains("image_url") {
@@ -125,7 +125,7 @@ fn list(owner: &str) -> Reply {
 
 /// A good server with a list, but for the answers that `other` gives.
 async fn server_but(
-    other: impl Fn(&RequestContext) -> Option<Reply> + Send + Sync + 'static,
+    other: impl Fn(&Received) -> Option<Reply> + Send + Sync + 'static,
 ) -> Upstream {
     server(move |asked| match asked.path.as_str() {
         "/v1/models" => list("someone"),
@@ -184,7 +184,7 @@ async fn a_server_that_has_everything_works_and_its_list_tells_the_profile() {
 }
 
 /// An answer of Responses with these items; the text of a message in its words.
-fn responded(asked: &RequestContext, output: &Value) -> Reply {
+fn responded(asked: &Received, output: &Value) -> Reply {
     let usage = json!({"input_tokens": 9, "output_tokens": 4, "total_tokens": 13});
     let response = |status: &str, output: &Value| {
         json!({"id": "resp_1", "object": "response", "model": "m", "status": status,
@@ -215,7 +215,7 @@ fn responded(asked: &RequestContext, output: &Value) -> Reply {
 
 #[tokio::test]
 async fn the_profile_openai_is_checked_in_responses() {
-    let says = |asked: &RequestContext, text: &str| {
+    let says = |asked: &Received, text: &str| {
         let part = json!({"type": "output_text", "text": text, "annotations": []});
         let message = json!({"type": "message", "id": "msg_1", "role": "assistant",
             "status": "completed", "content": [part]});
@@ -396,7 +396,7 @@ async fn what_a_server_lacks_is_told_with_what_becomes_of_it() {
     // No stream, no images, and thoughts in the text.
     let upstream = server_but(|asked| {
         let body = asked.body.replace(r#""stream":true"#, "");
-        let whole = RequestContext { body, ..asked.clone() };
+        let whole = Received { body, ..asked.clone() };
         if asked.body.contains("image_url") {
             let error = json!({"error": {"message": "image input is not supported by this model"}});
             return Some(json(400, &error));

@@ -24,7 +24,7 @@ use serde_json::json;
 
 pub use got::{Got, read, read_until};
 pub use judge::{JUDGE, Judge, LONG, LONG_BYTES, failing_judges, judged, judged_messages};
-pub use upstream::{Out, RequestContext, Upstream, nobody};
+pub use upstream::{Out, Received, Upstream, nobody};
 
 /// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -23,7 +23,7 @@ use crate::body::{Failure, Writer, Written, written};
 
 /// What the upstream was sent.
 #[derive(Clone, Debug)]
-pub struct RequestContext {
+pub struct Received {
     pub method: String,
     pub path: String,
     pub version: Version,
@@ -62,7 +62,7 @@ impl Body for Counted {
 #[derive(Clone)]
 pub struct Upstream {
     pub address: SocketAddr,
-    pub asked: Arc<Mutex<Vec<RequestContext>>>,
+    pub asked: Arc<Mutex<Vec<Received>>>,
     /// Bodies that are being sent.
     pub open: Arc<AtomicUsize>,
     /// The most of them at once.
@@ -71,13 +71,13 @@ pub struct Upstream {
     pub connections: Arc<AtomicUsize>,
 }
 
-type Script = dyn Fn(RequestContext, Out) -> (u16, HeaderMap) + Send + Sync;
+type Script = dyn Fn(Received, Out) -> (u16, HeaderMap) + Send + Sync;
 
 impl Upstream {
     /// `script` gets each request and a body to write into, and says status and content type.
     pub async fn start<F>(script: F) -> Self
     where
-        F: Fn(RequestContext, Out) -> (u16, &'static str) + Send + Sync + 'static,
+        F: Fn(Received, Out) -> (u16, &'static str) + Send + Sync + 'static,
     {
         Self::run(None, with_headers(script)).await
     }
@@ -85,7 +85,7 @@ impl Upstream {
     /// Starts an upstream behind TLS.
     pub async fn start_with_tls<F>(tls: TlsAcceptor, script: F) -> Self
     where
-        F: Fn(RequestContext, Out) -> (u16, &'static str) + Send + Sync + 'static,
+        F: Fn(Received, Out) -> (u16, &'static str) + Send + Sync + 'static,
     {
         Self::run(Some(tls), with_headers(script)).await
     }
@@ -93,7 +93,7 @@ impl Upstream {
     /// `script` says status and headers.
     pub async fn start_with_headers<F>(script: F) -> Self
     where
-        F: Fn(RequestContext, Out) -> (u16, HeaderMap) + Send + Sync + 'static,
+        F: Fn(Received, Out) -> (u16, HeaderMap) + Send + Sync + 'static,
     {
         Self::run(None, Arc::new(script)).await
     }
@@ -143,7 +143,7 @@ impl Upstream {
     async fn answer(&self, request: Request<Incoming>, script: &Arc<Script>) -> Response<Counted> {
         let (head, body) = request.into_parts();
         let Ok(body) = body.collect().await else { return Response::new(self.body().1) };
-        let asked = RequestContext {
+        let asked = Received {
             method: head.method.to_string(),
             path: head.uri.path_and_query().unwrap().as_str().to_owned(),
             version: head.version,
@@ -208,7 +208,7 @@ impl Upstream {
     }
 
     #[must_use]
-    pub fn last(&self) -> RequestContext {
+    pub fn last(&self) -> Received {
         self.asked.lock().unwrap().last().unwrap().clone()
     }
 
@@ -220,7 +220,7 @@ impl Upstream {
 
 fn with_headers<F>(script: F) -> Arc<Script>
 where
-    F: Fn(RequestContext, Out) -> (u16, &'static str) + Send + Sync + 'static,
+    F: Fn(Received, Out) -> (u16, &'static str) + Send + Sync + 'static,
 {
     Arc::new(move |asked, out| {
         let (status, kind) = script(asked, out);
