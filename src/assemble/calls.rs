@@ -107,6 +107,7 @@ impl Calls {
         if index >= CALLS_MAX {
             return Err(Error::misbehaved("Upstream sent too many tool calls"));
         }
+        self.held_bytes = self.held_bytes.saturating_add(call.held_bytes());
         self.list.push(call);
         Ok(index)
     }
