@@ -19,5 +19,6 @@ pub use place::offset_in;
 pub use reader::{DEPTH_LIMIT, Reader};
 pub use text::{Str, hold_back, push_whole, trim_end_raw, trim_start_raw, unescape};
 pub use writer::{
-    Raw, Writer, compact, escape, escape_compact, escaped, push_u64, quote, quoted, written,
+    Raw, Writer, compact, compacted, escape, escape_compact, escaped, push_u64, quote, quoted,
+    written,
 };

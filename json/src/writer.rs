@@ -285,6 +285,14 @@ pub fn compact(out: &mut Vec<u8>, json: &str) {
     tokens(json, |token| out.extend_from_slice(token.as_bytes()));
 }
 
+/// A JSON value without the white space between its tokens, as [`compact`] writes it.
+#[must_use]
+pub fn compacted(json: &str) -> String {
+    let mut out = Vec::with_capacity(json.len());
+    compact(&mut out, json);
+    into_text(out)
+}
+
 /// Appends a JSON value, without the white space between its tokens, as the inside of a JSON
 /// string: `{"a": "x"}` becomes `{\"a\":\"x\"}`.
 pub fn escape_compact(out: &mut Vec<u8>, json: &str) {

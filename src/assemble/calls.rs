@@ -121,6 +121,7 @@ impl Calls {
         let call = self.list.get_mut(index)?;
         let before = call.held_bytes();
         let result = change(call);
+        debug_assert!(self.held_bytes >= before, "bytes of a call were not counted");
         self.held_bytes = self.held_bytes.saturating_sub(before).saturating_add(call.held_bytes());
         Some(result)
     }
@@ -394,10 +395,9 @@ impl Calls {
             Input::CutOff if rest.starts_with('{') => to.write(Event::Input(rest)),
             Input::CutOff => {}
             Input::Invalid => {
-                let mut object = b"{\"INVALID_JSON\":".to_vec();
-                json::quote(&mut object, rest);
-                object.push(b'}');
-                to.write(Event::Input(std::str::from_utf8(&object).unwrap_or_default()));
+                to.write(Event::Input(&json::written(|json| {
+                    json.begin_object().key("INVALID_JSON").text(rest).end_object();
+                })));
             }
         }
         call.close();

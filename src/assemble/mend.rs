@@ -25,6 +25,7 @@ pub(crate) use crate::json_schema::input::Budget;
 use crate::json_schema::input::mend::{self as schema, Part, Shape};
 use crate::model::request_context::Tool;
 use crate::text::json_scan::{DEPTH_MAX, Scanner};
+use crate::text::words;
 use by_name::ByName;
 use memchr::memchr2;
 
@@ -202,7 +203,7 @@ impl Mender {
         let mut rest = text;
         while let Some(byte) = rest.bytes().next() {
             let taken = self.take(rest, byte, budget);
-            rest = rest.get(taken..).unwrap_or_default();
+            rest = words::split_at(rest, taken).1;
         }
     }
 
@@ -248,13 +249,13 @@ impl Mender {
         if escaped {
             self.at = At::Text { escaped: false };
             let first = rest.chars().next().map_or(1, char::len_utf8);
-            return self.pass(rest.get(..first).unwrap_or(rest));
+            return self.pass(words::split_at(rest, first).0);
         }
         match rest.as_bytes().get(at) {
             Some(b'\\') => self.at = At::Text { escaped: true },
             _ => self.end_value(),
         }
-        self.pass(rest.get(..=at).unwrap_or(rest))
+        self.pass(words::split_at(rest, at.saturating_add(1)).0)
     }
 
     fn take_number(&mut self, rest: &str) -> usize {
@@ -262,7 +263,7 @@ impl Mender {
         if end < rest.len() {
             self.end_value();
         }
-        self.pass(rest.get(..end).unwrap_or(rest))
+        self.pass(words::split_at(rest, end).0)
     }
 
     fn take_other(&mut self, rest: &str) -> usize {
@@ -272,7 +273,7 @@ impl Mender {
         } else if end < rest.len() {
             self.end_value();
         }
-        self.pass(rest.get(..end).unwrap_or(rest))
+        self.pass(words::split_at(rest, end).0)
     }
 
     /// A value that passes is over.
@@ -334,8 +335,9 @@ impl Mender {
             let shape = Shape::of(&self.root, part, budget).filter(Shape::mends);
             shape.filter(|shape| self.has_room(shape.bytes())).map(|shape| {
                 self.known_bytes = self.known_bytes.saturating_add(shape.bytes());
+                let index = self.shapes.len();
                 self.shapes.push(shape);
-                Inner::Object(self.shapes.len().saturating_sub(1))
+                Inner::Object(index)
             })
         } else {
             schema::elements_of(&self.root, part, budget).map(Inner::Array)

@@ -139,8 +139,7 @@ impl Queue {
             return Vec::new();
         };
         let citations = std::mem::take(citations);
-        let bytes = citations.iter().map(Citation::held_bytes).sum();
-        self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        self.release(citations.iter().map(Citation::held_bytes).sum());
         citations
     }
 
@@ -245,10 +244,8 @@ impl Queue {
         let at = match before {
             Some(Block::Thinking(_)) => back.saturating_sub(1),
             _ => {
-                // `VecDeque::insert` is large.
-                let last = self.blocks.pop_back()?;
-                self.blocks.push_back(Block::Thinking(Box::new(Thinking::new(field, shown))));
-                self.blocks.push_back(last);
+                let thinking = Block::Thinking(Box::new(Thinking::new(field, shown)));
+                self.blocks.insert(back, thinking);
                 back
             }
         };
@@ -270,7 +267,7 @@ impl Queue {
             Some(Block::Thinking(thinking)) => thinking.take_ready(is_over),
             Some(Block::Tool(_) | Block::Hosted(_)) | None => return String::new(),
         };
-        self.held_bytes = self.held_bytes.saturating_sub(ready.len());
+        self.release(ready.len());
         ready
     }
 
@@ -289,7 +286,12 @@ impl Queue {
     }
 
     fn forget(&mut self, block: Option<&Block>) {
-        let bytes = block.map_or(0, |block| block.pending().len());
+        self.release(block.map_or(0, |block| block.pending().len()));
+    }
+
+    /// So many bytes wait no more.
+    fn release(&mut self, bytes: usize) {
+        debug_assert!(self.held_bytes >= bytes, "bytes of a block were not counted");
         self.held_bytes = self.held_bytes.saturating_sub(bytes);
     }
 }

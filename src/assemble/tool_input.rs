@@ -68,8 +68,7 @@ impl ToolInput {
     pub(crate) fn receive(&mut self, raw: &str, scratch: &mut String) {
         scratch.clear();
         let held = json::hold_back(raw);
-        let (now, later) =
-            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
+        let (now, later) = words::split_at(raw, raw.len().saturating_sub(held));
         if self.half.is_empty() {
             json::unescape(scratch, now);
         } else {
@@ -83,9 +82,7 @@ impl ToolInput {
 
     /// Takes arguments that are a JSON value and not a text; `named`: the tool's name came with them.
     pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
-        let mut compact = Vec::with_capacity(raw.len());
-        json::compact(&mut compact, raw);
-        let value = Reading::of(&String::from_utf8(compact).unwrap_or_default());
+        let value = Reading::of(&json::compacted(raw));
         if !value.scan.is_object() {
             return self.take_fragment(&value.text);
         }
@@ -377,7 +374,7 @@ impl ToolInput {
             return "";
         }
         let from = std::mem::replace(&mut self.sent, self.reading.text.len());
-        self.reading.text.get(from..).unwrap_or_default()
+        words::split_at(&self.reading.text, from).1
     }
 
     /// Whether some of it has been sent.
@@ -392,7 +389,7 @@ impl ToolInput {
 
     /// What has not been sent, as it came.
     pub(crate) fn rest(&self) -> &str {
-        self.reading.text.get(self.sent..).unwrap_or_default()
+        words::split_at(&self.reading.text, self.sent).1
     }
 
     /// The call is over: decides what its input is. `cut_off`: the answer reached its length limit.

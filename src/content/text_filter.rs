@@ -94,7 +94,7 @@ impl TextFilter {
             self.echo_step(&text, pieces);
         }
         if let Some(echo) = self.echo.take() {
-            let start = echo.prefill.get(..echo.matched).unwrap_or_default().to_owned();
+            let start = words::split_at(&echo.prefill, echo.matched).0.to_owned();
             self.think_step(&start, pieces);
         }
         let mut texts = Vec::new();
@@ -110,7 +110,7 @@ impl TextFilter {
 
     fn echo_step(&mut self, text: &str, pieces: &mut Vec<Piece>) {
         let Some(echo) = &mut self.echo else { return self.think_step(text, pieces) };
-        let expected = echo.prefill.get(echo.matched..).unwrap_or_default();
+        let expected = words::split_at(&echo.prefill, echo.matched).1;
         if let Some(rest) = text.strip_prefix(expected) {
             self.echo = None;
             return self.think_step(rest, pieces);
@@ -119,7 +119,7 @@ impl TextFilter {
             echo.matched = echo.matched.saturating_add(text.len());
             return;
         }
-        let mut start = echo.prefill.get(..echo.matched).unwrap_or_default().to_owned();
+        let mut start = words::split_at(&echo.prefill, echo.matched).0.to_owned();
         start.push_str(text);
         self.echo = None;
         self.think_step(&start, pieces);
@@ -223,8 +223,7 @@ struct Unescape {
 impl Unescape {
     fn push(&mut self, raw: &str) -> String {
         let held = json::hold_back(raw);
-        let (now, later) =
-            raw.split_at_checked(raw.len().saturating_sub(held)).unwrap_or((raw, ""));
+        let (now, later) = words::split_at(raw, raw.len().saturating_sub(held));
         self.half.push_str(now);
         let text = self.rest();
         self.half.push_str(later);

@@ -219,7 +219,7 @@ impl Exchange {
             let id = self.report.answer.upstream_id.clone();
             if is_stream { self.begin_stream() } else { self.begin_message(id) }
         }
-        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.count_bytes_since(before);
         self.watchdog.sent(now);
         self.finish(Outcome::Answered, 200, now);
     }

@@ -209,7 +209,7 @@ impl Exchange {
                 self.fail(&error, now);
             }
         }
-        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.count_bytes_since(before);
         self.watchdog.sent(now);
     }
 
@@ -244,7 +244,7 @@ impl Exchange {
         self.begin_error(error);
         let before = self.output.body.len();
         write_error::body(error, &self.report.request_id, &mut self.output.body);
-        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.count_bytes_since(before);
     }
 
     /// The answer is over, or given up: what it counted goes into the report.
@@ -286,7 +286,7 @@ impl Exchange {
         } else if let Some(answer) = self.state.round().and_then(|round| round.answer()) {
             answer.ping(&mut self.output.body);
         }
-        self.count_bytes(self.output.body.len().saturating_sub(before));
+        self.count_bytes_since(before);
         self.watchdog.sent(now);
     }
 
@@ -305,6 +305,12 @@ impl Exchange {
         let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));
+    }
+
+    /// What was written behind `before` goes to the client.
+    pub(super) fn count_bytes_since(&mut self, before: usize) {
+        debug_assert!(self.output.body.len() >= before, "bytes for the client were lost");
+        self.count_bytes(self.output.body.len().saturating_sub(before));
     }
 
     /// So many bytes more go to the client.

@@ -328,6 +328,7 @@ impl Round {
             Collected::Models(_) => LIST_BYTES_MAX,
             Collected::Verdicts(_) => VERDICTS_BYTES_MAX,
         };
+        debug_assert!(body.len() <= max, "a piece was not cut at the limit");
         max.saturating_sub(body.len())
     }
 

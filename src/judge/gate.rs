@@ -145,6 +145,7 @@ impl Gate {
         let size = call.input.len().saturating_add(piece.len());
         let sum = self.input_bytes.saturating_add(piece.len());
         if size > INPUT_BYTES_MAX || sum > INPUTS_BYTES_MAX {
+            debug_assert!(self.input_bytes >= call.input.len(), "an input was not counted");
             self.input_bytes = self.input_bytes.saturating_sub(call.input.len());
             call.input = String::new();
             // Not `input_too_long`: for that Claude Code compacts the conversation, which changes nothing.

@@ -209,6 +209,7 @@ impl Decoder {
                 *piece = rest;
                 break;
             }
+            debug_assert!(!rest.is_empty(), "a line ends with nothing");
             self.after_cr = rest.first() == Some(&b'\r');
             *piece = rest.get(1..).unwrap_or_default();
             let complete = if self.line.is_empty() {
@@ -236,6 +237,7 @@ impl Decoder {
 
     /// The data of the event so far.
     fn data(&self) -> &[u8] {
+        debug_assert!(self.data_from <= self.data.len(), "the data begins behind its end");
         self.data.get(self.data_from..).unwrap_or_default()
     }
 

@@ -218,6 +218,15 @@ pub fn split_off(text: &mut String, at: usize) -> String {
     if text.is_char_boundary(at) { text.split_off(at) } else { String::new() }
 }
 
+/// A text before and from `at` on, which must be a place in it and not inside a character.
+#[inline]
+#[must_use]
+pub(crate) fn split_at(text: &str, at: usize) -> (&str, &str) {
+    let parts = text.split_at_checked(at);
+    debug_assert!(parts.is_some(), "{at} is no place in the text");
+    parts.unwrap_or((text, ""))
+}
+
 /// At most the first `bytes` of a text.
 #[must_use]
 pub fn beginning(text: &str, bytes: usize) -> &str {

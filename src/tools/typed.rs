@@ -37,9 +37,7 @@ impl Builtin {
 
     /// The JSON Schema of the input, as it is sent.
     pub(super) fn input_schema(self) -> String {
-        let mut schema = Vec::new();
-        json::compact(&mut schema, json::member(self.0, "input_schema").unwrap_or("{}"));
-        String::from_utf8(schema).unwrap_or_default()
+        json::compacted(json::member(self.0, "input_schema").unwrap_or("{}"))
     }
 
     fn text(self, key: &str) -> Str<'static> {

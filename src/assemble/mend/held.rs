@@ -6,6 +6,7 @@ use crate::json::{Reader, ValueKind};
 use crate::json_schema::input::Budget;
 use crate::json_schema::input::mend::{self as schema, Verdict};
 use crate::text::json_scan::Scanner;
+use crate::text::words;
 
 impl Mender {
     /// A value of a member begins. Says whether its first byte was taken.
@@ -46,7 +47,7 @@ impl Mender {
 
     pub(super) fn take_held_number(&mut self, rest: &str, budget: &mut Budget) -> usize {
         let end = number_end(rest);
-        let taken = self.hold(rest.get(..end).unwrap_or(rest));
+        let taken = self.hold(words::split_at(rest, end).0);
         if end < rest.len() && self.at == At::HeldNumber {
             self.decide(budget);
         }
@@ -78,7 +79,7 @@ impl Mender {
         budget: &mut Budget,
     ) -> usize {
         let Some(first) = rest.chars().next() else { return 0 };
-        let text = rest.get(..first.len_utf8()).unwrap_or(rest);
+        let text = words::split_at(rest, first.len_utf8()).0;
         if escaped || first == '\\' {
             self.at = At::HeldText { escaped: !escaped };
         } else if first == '"' {

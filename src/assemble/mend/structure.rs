@@ -3,12 +3,13 @@
 use super::{At, Current, HELD_BYTES_MAX, Inner, Mender, is_blank};
 use crate::json;
 use crate::json_schema::input::Budget;
+use crate::text::words;
 
 impl Mender {
     /// White space between tokens.
     pub(super) fn take_blanks(&mut self, rest: &str) -> usize {
         let end = rest.bytes().position(|byte| !is_blank(byte)).unwrap_or(rest.len());
-        let blanks = rest.get(..end).unwrap_or(rest);
+        let blanks = words::split_at(rest, end).0;
         match self.at {
             At::Start | At::FirstElement | At::Element | At::NextElement => self.pass(blanks),
             At::Colon | At::Value if self.is_released() => self.pass(blanks),
@@ -56,12 +57,12 @@ impl Mender {
         if escaped {
             self.at = At::InKey { escaped: false };
             let first = rest.chars().next().map_or(1, char::len_utf8);
-            return self.hold(rest.get(..first).unwrap_or(rest));
+            return self.hold(words::split_at(rest, first).0);
         }
         let Some(at) = memchr::memchr2(b'"', b'\\', rest.as_bytes()) else {
             return self.hold(rest);
         };
-        let text = rest.get(..=at).unwrap_or(rest);
+        let text = words::split_at(rest, at.saturating_add(1)).0;
         if rest.as_bytes().get(at) == Some(&b'\\') {
             self.at = At::InKey { escaped: true };
             return self.hold(text);
@@ -134,7 +135,7 @@ impl Mender {
         if let (Some(frame), true) = (self.frames.last_mut(), has_begun) {
             // The members before it are left out.
             if let (false, Some(comma)) = (frame.has_sent, self.comma) {
-                text = text.get(comma.saturating_add(1)..).unwrap_or_default();
+                text = words::split_at(text, comma.saturating_add(1)).1;
             }
             frame.has_sent = true;
         }

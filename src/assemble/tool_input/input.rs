@@ -18,10 +18,9 @@ pub(crate) enum Input {
 impl Input {
     /// The input of a custom tool, which is a text.
     pub(super) fn of_custom(text: &str) -> Self {
-        let mut object = b"{\"input\":".to_vec();
-        json::quote(&mut object, text);
-        object.push(b'}');
-        Self::Object(String::from_utf8(object).unwrap_or_default())
+        Self::Object(json::written(|json| {
+            json.begin_object().key("input").text(text).end_object();
+        }))
     }
 
     /// `cut_off`: the answer reached its length limit.

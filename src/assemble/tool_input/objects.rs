@@ -19,7 +19,7 @@
 //! text are kept until a fragment or the length decides. A fragment is compared with no more than its
 //! own length of what came before: all of it costs linear time.
 
-use crate::json::{Reader, Writer};
+use crate::json::{self, Reader};
 use crate::text::names::Names;
 use crate::text::words;
 
@@ -78,6 +78,7 @@ impl Objects {
             {
                 let before = value.held_bytes();
                 value.add(json, named)?;
+                debug_assert!(self.bytes >= before, "bytes of a member were not counted");
                 self.bytes = self.bytes.saturating_sub(before).saturating_add(value.held_bytes());
                 continue;
             }
@@ -91,15 +92,15 @@ impl Objects {
 
     /// All of them as one object; with a contradiction behind it, which makes it no JSON.
     pub(super) fn text(&self) -> String {
-        let mut out = Vec::with_capacity(self.bytes);
-        let mut writer = Writer::new(&mut out);
-        writer.begin_object();
-        for (key, value) in &self.members {
-            writer.key_text(key).raw(&value.json);
-        }
-        writer.end_object();
-        out.extend_from_slice(self.contradiction.as_deref().unwrap_or_default().as_bytes());
-        String::from_utf8(out).unwrap_or_default()
+        let mut text = json::written(|json| {
+            json.begin_object();
+            for (key, value) in &self.members {
+                json.key_text(key).raw(&value.json);
+            }
+            json.end_object();
+        });
+        text.push_str(self.contradiction.as_deref().unwrap_or_default());
+        text
     }
 
     /// How many bytes it holds.

@@ -129,12 +129,7 @@ impl Tool {
 fn input_of(value: &str) -> String {
     let text = string(value).map(|text| text.decode());
     let text = text.as_deref().unwrap_or(value).trim();
-    let mut compact = Vec::with_capacity(text.len());
-    if Reader::of(text).is_whole() {
-        json::compact(&mut compact, text);
-    } else {
-        compact.extend_from_slice(text.as_bytes());
-    }
-    let text = String::from_utf8(compact).unwrap_or_default();
+    let is_json = Reader::of(text).is_whole();
+    let text = if is_json { json::compacted(text) } else { text.to_owned() };
     if matches!(text.as_str(), "{}" | "null" | "\"\"") { String::new() } else { text }
 }

@@ -1,7 +1,7 @@
 //! Items as they begin and as they are complete: calls, reasoning, and all of an answer's at its end.
 
 use super::machine::Machine;
-use super::names::{ItemNames, Named, compact};
+use super::names::{ItemNames, Named};
 use super::place::{Place, of_part};
 use super::slots::{KINDS, Slot};
 use crate::answer::Output;
@@ -129,7 +129,7 @@ impl Machine {
         raw: &str,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        let compact = compact(raw);
+        let compact = json::compacted(raw);
         if let Some(slot) = self.slots_mut().get_mut(place.slot) {
             slot.input_mut().replace(&compact);
         }

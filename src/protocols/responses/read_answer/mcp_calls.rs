@@ -1,7 +1,6 @@
 //! Calls of tools of MCP servers that the upstream ran.
 
 use super::machine::Machine;
-use super::names::compact;
 use super::slots::Slot;
 use crate::answer::Output;
 use crate::error::Error;
@@ -50,7 +49,7 @@ impl Machine {
 fn input_of(item: &Item<'_>, depth_max: u32) -> String {
     let text = match item.arguments {
         Arguments::None => return "{}".to_owned(),
-        Arguments::Json(raw) => return compact(raw),
+        Arguments::Json(raw) => return json::compacted(raw),
         Arguments::Text(text) => text.decode(),
     };
     let mut reader = Reader::new(&text, depth_max);
@@ -58,7 +57,7 @@ fn input_of(item: &Item<'_>, depth_max: u32) -> String {
         && reader.skip().is_ok()
         && reader.end().is_ok();
     match is_object {
-        true => compact(text.trim()),
+        true => json::compacted(text.trim()),
         false => written(|json| {
             json.begin_object().key("INVALID_JSON").text(&text).end_object();
         }),
@@ -76,5 +75,5 @@ fn told_of(error: &str) -> String {
     }
     let parts = json::member(error, "content").into_iter().flat_map(json::elements);
     let texts: Vec<_> = parts.filter_map(|part| text(part, "text")).map(|it| it.decode()).collect();
-    if texts.is_empty() { compact(error) } else { texts.join("\n") }
+    if texts.is_empty() { json::compacted(error) } else { texts.join("\n") }
 }

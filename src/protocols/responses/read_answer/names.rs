@@ -38,16 +38,9 @@ impl ItemNames {
         let input = match item.arguments {
             Arguments::None => None,
             Arguments::Text(text) => owned(Some(text)),
-            Arguments::Json(raw) => Some(compact(raw)),
+            Arguments::Json(raw) => Some(json::compacted(raw)),
         };
         let (id, call_id) = (owned(item.id), owned(item.call_id));
         Self { id, call_id, tool: owned(item.name), input }
     }
-}
-
-/// JSON without white space between its values.
-pub(super) fn compact(raw: &str) -> String {
-    let mut compact = Vec::with_capacity(raw.len());
-    json::compact(&mut compact, raw);
-    String::from_utf8(compact).unwrap_or_default()
 }
