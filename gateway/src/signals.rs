@@ -15,8 +15,8 @@ const SAME_SIGNAL: Duration = Duration::from_millis(500);
 pub(crate) enum Stop {
     /// SIGINT and SIGTERM.
     Signals(Signals),
-    /// The command that the gateway is a part of.
-    Told(Arc<Notify>),
+    /// The command that the gateway is a part of, by this.
+    Notified(Arc<Notify>),
 }
 
 impl Stop {
@@ -27,7 +27,7 @@ impl Stop {
     pub(crate) async fn asked(&mut self) {
         match self {
             Self::Signals(signals) => signals.asked().await,
-            Self::Told(told) => told.notified().await,
+            Self::Notified(notify) => notify.notified().await,
         }
     }
 }

@@ -49,7 +49,7 @@ impl Output<'_> {
 
     /// Begins the message.
     pub fn start(&mut self, model: &str, input_tokens: u64) {
-        self.report.began_unnamed = self.report.model.is_none();
+        self.report.began_unnamed = self.report.named_model.is_none();
         self.write(Event::Started { model, input_tokens });
     }
 

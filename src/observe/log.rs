@@ -138,7 +138,7 @@ fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
         ("upstream_model", Some(&report.upstream_model)),
         (
             "served_model",
-            report.answer.model.as_ref().filter(|_| !report.upstream_model.is_empty()),
+            report.answer.named_model.as_ref().filter(|_| !report.upstream_model.is_empty()),
         ),
         ("upstream", Some(upstream)),
         ("upstream_request_id", report.upstream_request_id.as_ref()),

@@ -95,8 +95,8 @@ impl Report {
 
 /// The model that served a request for `asked`, as its answer names it if it does.
 pub(crate) fn served_model<'r>(asked: &'r str, answer: &'r AnswerReport) -> &'r str {
-    let told = answer.model.as_deref().filter(|told| !told.is_empty());
-    if asked.is_empty() { "" } else { told.unwrap_or(asked) }
+    let named = answer.named_model.as_deref().filter(|named| !named.is_empty());
+    if asked.is_empty() { "" } else { named.unwrap_or(asked) }
 }
 
 /// Defines the causes and their names in logs and metrics.
@@ -178,7 +178,7 @@ pub struct AnswerReport {
     /// The upstream's id of the answer.
     pub upstream_id: Option<String>,
     /// The model that the upstream names in its answer.
-    pub model: Option<String>,
+    pub named_model: Option<String>,
     /// The message began for the client before the upstream named the model.
     pub began_unnamed: bool,
     /// `stop_reason`, once it is known.
@@ -208,8 +208,8 @@ impl AnswerReport {
         if let (None, Some(id)) = (&self.upstream_id, id) {
             self.upstream_id = Some(id.decode().into_owned());
         }
-        if let (None, Some(model)) = (&self.model, model) {
-            self.model = Some(model.decode().into_owned());
+        if let (None, Some(model)) = (&self.named_model, model) {
+            self.named_model = Some(model.decode().into_owned());
         }
     }
 }

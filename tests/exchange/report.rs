@@ -273,7 +273,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
         answer: AnswerReport {
             began_unnamed: true,
             upstream_id: Some("c-1".into()),
-            model: None,
+            named_model: None,
             stop_reason: Some("tool_use"),
             input_tokens: 10,
             cache_read_tokens: 30,

@@ -2,7 +2,7 @@
 
 use creole::json::{self, Reader, quoted};
 
-use super::inside::Told;
+use super::inside::Received;
 
 /// A red square, 64 pixels wide: models have a least size.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAAT0lEQVR42u3PQQkAAAgEsItw/dMZxQi+hcEKLNO+FgEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGBywLQTQDx3uY1cQAAAABJRU5ErkJggg==";
@@ -103,14 +103,14 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    pub(super) fn of(told: &Told) -> Self {
+    pub(super) fn of(received: &Received) -> Self {
         let mut answer = Self::default();
-        if told.status == 0 {
+        if received.status == 0 {
             answer.error = Some("no answer came in time".to_owned());
-        } else if told.body.trim_start().starts_with('{') {
-            answer.read_whole(&told.body);
+        } else if received.body.trim_start().starts_with('{') {
+            answer.read_whole(&received.body);
         } else {
-            for event in told.body.lines().filter_map(|line| line.strip_prefix("data:")) {
+            for event in received.body.lines().filter_map(|line| line.strip_prefix("data:")) {
                 answer.read_event(event.trim());
             }
         }

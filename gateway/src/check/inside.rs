@@ -54,7 +54,7 @@ pub(super) struct Inside {
 
 /// An answer as a client gets it.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Received {
     /// 0: nothing came in time.
     pub(super) status: u16,
     pub(super) body: String,
@@ -111,30 +111,31 @@ impl Inside {
 
     /// The names of models that the gateway lists.
     pub(super) async fn models(&self) -> Vec<String> {
-        let told = self.ask("/v1/models", String::new()).await;
-        let list = json::member(&told.body, "data").unwrap_or("[]");
+        let received = self.ask("/v1/models", String::new()).await;
+        let list = json::member(&received.body, "data").unwrap_or("[]");
         let id = |model| json::member(model, "id").and_then(json::string);
         json::elements(list).filter_map(id).map(|id| id.decode().into_owned()).collect()
     }
 
     /// Asks as a client of the Messages API does. Without a body, it is a question with `GET`.
-    pub(super) async fn ask(&self, path: &str, body: String) -> Told {
+    pub(super) async fn ask(&self, path: &str, body: String) -> Received {
         self.lines.clear();
         self.tap.take();
         let began = Instant::now();
-        let mut told = Told::default();
-        let asked = tokio::time::timeout(self.patience, self.send(path, body, began, &mut told));
+        let mut received = Received::default();
+        let asked =
+            tokio::time::timeout(self.patience, self.send(path, body, began, &mut received));
         if asked.await.is_err() {
-            told.status = 0;
-            told.body = String::new();
+            received.status = 0;
+            received.body = String::new();
         }
-        told.whole = began.elapsed();
-        told.line = self.lines.last().await;
-        told.raw = self.tap.take();
-        told
+        received.whole = began.elapsed();
+        received.line = self.lines.last().await;
+        received.raw = self.tap.take();
+        received
     }
 
-    async fn send(&self, path: &str, body: String, began: Instant, told: &mut Told) {
+    async fn send(&self, path: &str, body: String, began: Instant, received: &mut Received) {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let gateway = Arc::clone(&self.gateway);
         let service = service_fn(move |request: Request<Incoming>| {
@@ -158,25 +159,25 @@ impl Inside {
             .body(Full::new(Bytes::from(body)));
         let Ok(request) = request else { return };
         let Ok(response) = sender.send_request(request).await else { return };
-        read(response, began, told).await;
+        read(response, began, received).await;
     }
 }
 
-async fn read(response: Response<Incoming>, began: Instant, told: &mut Told) {
+async fn read(response: Response<Incoming>, began: Instant, received: &mut Received) {
     let (head, mut body) = response.into_parts();
-    told.status = head.status.as_u16();
+    received.status = head.status.as_u16();
     let mut bytes = Vec::new();
     while let Some(Ok(frame)) = body.frame().await {
         let Some(piece) = frame.data_ref() else { continue };
         if bytes.is_empty() {
-            told.first = began.elapsed();
+            received.first = began.elapsed();
         }
         bytes.extend_from_slice(piece);
     }
-    told.body = String::from_utf8_lossy(&bytes).into_owned();
+    received.body = String::from_utf8_lossy(&bytes).into_owned();
 }
 
-impl Told {
+impl Received {
     /// What the upstream answered; 0 if nothing.
     pub(super) fn upstream_status(&self) -> u16 {
         let status = json::member(&self.line, "upstream_status");

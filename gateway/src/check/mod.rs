@@ -9,10 +9,10 @@ mod inside;
 mod look;
 mod near;
 mod nearest;
+mod output;
 mod problem;
 mod row;
 mod steps;
-mod told;
 
 use std::time::{Duration, Instant};
 
@@ -86,7 +86,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     // Look-ups of names that still run end with the process.
     runtime.shutdown_background();
     let checked = checked?;
-    told::print(&checked, options.json)?;
+    output::print(&checked, options.json)?;
     Ok(checked.iter().all(Checked::is_good))
 }
 
@@ -186,7 +186,7 @@ async fn check_one(
     }
     checked.rows.extend(steps::run(&inside, &checked.model, &known, sets_counts).await);
     let preset = checked.told_by.map(|_| checked.profile);
-    checked.commands = told::commands(options, preset, &checked.model);
+    checked.commands = output::commands(options, preset, &checked.model);
     Ok(checked)
 }
 

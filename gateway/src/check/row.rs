@@ -1,6 +1,6 @@
 //! What is shown of a check: a row for each step.
 
-use super::inside::Told;
+use super::inside::Received;
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +44,9 @@ impl Row {
     }
 
     /// With the warnings and the time of an answer.
-    pub(super) fn with(mut self, told: &Told) -> Self {
-        self.warnings = told.warnings();
-        self.duration_ms = u64::try_from(told.whole.as_millis()).ok();
+    pub(super) fn with(mut self, received: &Received) -> Self {
+        self.warnings = received.warnings();
+        self.duration_ms = u64::try_from(received.whole.as_millis()).ok();
         self
     }
 }

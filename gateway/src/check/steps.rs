@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ask::{self, Answer, Call};
-use super::inside::{Inside, Told};
+use super::inside::{Inside, Received};
 use super::nearest::nearest;
 use super::problem::Problem;
 use super::row::{Level, Row};
@@ -41,34 +41,34 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    async fn ask(&self, body: String) -> (Told, Answer) {
-        let told = self.inside.ask("/v1/messages", body).await;
-        let answer = Answer::of(&told);
-        (told, answer)
+    async fn ask(&self, body: String) -> (Received, Answer) {
+        let received = self.inside.ask("/v1/messages", body).await;
+        let answer = Answer::of(&received);
+        (received, answer)
     }
 
     async fn answer(&self, known: &[String]) -> Row {
         const STEP: &str = "answer";
-        let (told, answer) = self.ask(ask::answer(self.model)).await;
-        let took = seconds(told.whole);
+        let (received, answer) = self.ask(ask::answer(self.model)).await;
+        let took = seconds(received.whole);
         if let Some(error) = answer.error {
             // Some list their models to everyone.
             let route = self.inside.config().route(self.model);
             // Beside a key of the operator's, the client gets another status than the gateway.
-            let status = told.upstream_status();
+            let status = received.upstream_status();
             if let (401 | 403, Some((upstream, _))) = (status, route) {
                 let Problem { code, text } = Problem::key(upstream, status);
-                return Row { code, ..Row::new(STEP, Level::Fails, text).with(&told) };
+                return Row { code, ..Row::new(STEP, Level::Fails, text).with(&received) };
             }
             let near = nearest(self.model, known);
-            let is_of_model = told.status == 404 || error.to_lowercase().contains("model");
+            let is_of_model = received.status == 404 || error.to_lowercase().contains("model");
             let is_known = known.iter().any(|name| name == self.model);
-            if is_of_model && !is_known && !near.is_empty() && told.status < 500 {
+            if is_of_model && !is_known && !near.is_empty() && received.status < 500 {
                 let text = format!("{error}; the nearest that it lists: {}", near.join(", "));
-                let row = Row::new(STEP, Level::Fails, text).with(&told);
+                let row = Row::new(STEP, Level::Fails, text).with(&received);
                 return Row { code: "model", ..row };
             }
-            return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
+            return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
         if answer.text.trim().is_empty() {
             let text = match answer.stop_reason.as_str() {
@@ -78,58 +78,58 @@ impl Steps<'_> {
                      --reasoning-parser), or without one"
                 }
             };
-            return Row::new(STEP, Level::Fails, text).with(&told);
+            return Row::new(STEP, Level::Fails, text).with(&received);
         }
-        Row::new(STEP, Level::Works, format!("in {took}")).with(&told)
+        Row::new(STEP, Level::Works, format!("in {took}")).with(&received)
     }
 
     async fn stream(&self) -> Row {
         const STEP: &str = "stream";
-        let (told, answer) = self.ask(ask::stream(self.model)).await;
+        let (received, answer) = self.ask(ask::stream(self.model)).await;
         if let Some(error) = answer.error {
-            return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
+            return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
-        if !told.came("data:") {
+        if !received.came("data:") {
             let text =
                 "the server answers in one piece: Creole makes a stream of it, and text comes late";
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
-        let (pieces, first) = (answer.pieces, seconds(told.first));
+        let (pieces, first) = (answer.pieces, seconds(received.first));
         if pieces <= 1 {
             let text =
                 "all text came in one piece: it streams, and people see nothing until the end";
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
         let text = format!("{pieces} pieces, the first after {first}");
-        Row::new(STEP, Level::Works, text).with(&told)
+        Row::new(STEP, Level::Works, text).with(&received)
     }
 
     async fn tools(&self) -> Row {
         const STEP: &str = "tools";
-        let (mut told, mut answer) = self.ask(ask::call(self.model, false)).await;
+        let (mut received, mut answer) = self.ask(ask::call(self.model, false)).await;
         let mut is_forced = false;
         if answer.error.is_none() && answer.calls.is_empty() {
             let said = answer.text;
-            (told, answer) = self.ask(ask::call(self.model, true)).await;
+            (received, answer) = self.ask(ask::call(self.model, true)).await;
             is_forced = true;
             if answer.calls.is_empty() {
-                return Row::new(STEP, Level::Fails, without_call(&answer, &said)).with(&told);
+                return Row::new(STEP, Level::Fails, without_call(&answer, &said)).with(&received);
             }
         }
         if let Some(error) = answer.error {
-            let text = format!("{}: agents need a model with tools", refused(&told, &error));
-            return Row::new(STEP, Level::Fails, text).with(&told);
+            let text = format!("{}: agents need a model with tools", refused(&received, &error));
+            return Row::new(STEP, Level::Fails, text).with(&received);
         }
         let call = answer.calls.into_iter().next().unwrap_or_default();
         if !call.is_right() {
             let text = "a call came, and its name or its input is wrong: the model, or the server's parser, is \
                         too weak for agents";
-            return Row::new(STEP, Level::Fails, text).with(&told);
+            return Row::new(STEP, Level::Fails, text).with(&received);
         }
         let row = self.result(&call).await;
         if row.level == Level::Works && is_forced {
             let text = "the model calls a tool only where it must: agents will often stop early";
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
         row
     }
@@ -137,26 +137,26 @@ impl Steps<'_> {
     /// The second turn: an agent sends the call and its result.
     async fn result(&self, call: &Call) -> Row {
         const STEP: &str = "tools";
-        let (told, answer) = self.ask(ask::result(self.model, call)).await;
+        let (received, answer) = self.ask(ask::result(self.model, call)).await;
         match answer.error {
             Some(error) => {
                 let text =
-                    format!("the call works, but not its result: {}", refused(&told, &error));
-                Row::new(STEP, Level::Fails, text).with(&told)
+                    format!("the call works, but not its result: {}", refused(&received, &error));
+                Row::new(STEP, Level::Fails, text).with(&received)
             }
             None => {
                 let text = "a call with a valid input, and its result was taken";
-                Row::new(STEP, Level::Works, text).with(&told)
+                Row::new(STEP, Level::Works, text).with(&received)
             }
         }
     }
 
     async fn reasoning(&self) -> Row {
         const STEP: &str = "reasoning";
-        let (told, answer) = self.ask(ask::reasoning(self.model)).await;
+        let (received, answer) = self.ask(ask::reasoning(self.model)).await;
         if let Some(error) = answer.error {
             // Claude Code asks for it with every request.
-            return Row::new(STEP, Level::Fails, refused(&told, &error)).with(&told);
+            return Row::new(STEP, Level::Fails, refused(&received, &error)).with(&received);
         }
         let in_text = |tag: &&&str| answer.text.trim_start().starts_with(**tag);
         if let Some(tag) = THINKING_TAGS.iter().find(in_text) {
@@ -164,52 +164,52 @@ impl Steps<'_> {
                 "as {tag} in the text, which clients show: \"inline_think\": true in profile_overrides makes thinking \
                  blocks of it"
             );
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
         if !answer.has_thinking {
             let text = "the model shows none: clients get answers without thinking blocks";
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
         let fields = ["reasoning_content", "reasoning"];
-        let field = fields.iter().find(|name| told.came(&format!("\"{name}\":")));
-        let tag = THINKING_TAGS.iter().find(|tag| told.came(tag));
+        let field = fields.iter().find(|name| received.came(&format!("\"{name}\":")));
+        let tag = THINKING_TAGS.iter().find(|tag| received.came(tag));
         let text = match (field, tag) {
             (Some(name), _) => format!("in the field {name}: becomes thinking blocks"),
             (None, Some(tag)) => format!("as {tag}: becomes thinking blocks"),
             (None, None) => "becomes thinking blocks".to_owned(),
         };
-        Row::new(STEP, Level::Works, text).with(&told)
+        Row::new(STEP, Level::Works, text).with(&received)
     }
 
     async fn images(&self) -> Row {
         const STEP: &str = "images";
-        let (told, answer) = self.ask(ask::image(self.model)).await;
+        let (received, answer) = self.ask(ask::image(self.model)).await;
         if let Some(error) = answer.error {
             let text = format!(
                 "{}: clients get this error for an image of a person; one of a tool, or of an earlier turn, becomes \
                  a note",
-                refused(&told, &error)
+                refused(&received, &error)
             );
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
-        let warnings = told.warnings();
+        let warnings = received.warnings();
         let is_dropped = |code: &String| code == "images_refused" || code == "dropped:image";
         if warnings.iter().any(is_dropped) {
             let text = "the model takes none: an image becomes a note that says so";
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
         if !answer.text.to_lowercase().contains("red") {
             let text = "taken, but the model did not see that the picture is red";
-            return Row::new(STEP, Level::Limited, text).with(&told);
+            return Row::new(STEP, Level::Limited, text).with(&received);
         }
-        Row::new(STEP, Level::Works, "the model sees them").with(&told)
+        Row::new(STEP, Level::Works, "the model sees them").with(&received)
     }
 
     async fn counts(&self, sets_counts: bool) -> Row {
         const STEP: &str = "counts";
-        let told = self.inside.ask("/v1/messages/count_tokens", ask::count(self.model)).await;
-        let is_estimate = told.warnings().iter().any(|code| code == "count_estimated");
-        let (level, text) = match (told.status, is_estimate) {
+        let received = self.inside.ask("/v1/messages/count_tokens", ask::count(self.model)).await;
+        let is_estimate = received.warnings().iter().any(|code| code == "count_estimated");
+        let (level, text) = match (received.status, is_estimate) {
             (200, false) if sets_counts => {
                 let text = "clients get estimates; the server counts exactly: \"count_tokens\": \"upstream\" in a \
                             configuration";
@@ -222,11 +222,11 @@ impl Steps<'_> {
             }
             (404, _) => (Level::Limited, "the configuration switches them off".to_owned()),
             _ => {
-                let error = Answer::of(&told).error.unwrap_or_default();
-                (Level::Limited, refused(&told, &error))
+                let error = Answer::of(&received).error.unwrap_or_default();
+                (Level::Limited, refused(&received, &error))
             }
         };
-        Row::new(STEP, level, text).with(&told)
+        Row::new(STEP, level, text).with(&received)
     }
 }
 
@@ -249,8 +249,8 @@ fn without_call(forced: &Answer, said: &str) -> String {
 }
 
 /// An error with the client's status before it.
-fn refused(told: &Told, error: &str) -> String {
-    match told.status {
+fn refused(received: &Received, error: &str) -> String {
+    match received.status {
         0 | 200 => error.to_owned(),
         status => format!("{status}: {error}"),
     }

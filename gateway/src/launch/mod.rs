@@ -188,11 +188,11 @@ struct Gateway {
 impl Gateway {
     fn start(config: Config) -> Result<Self, Failed> {
         let stop = Arc::new(Notify::new());
-        let told = Arc::clone(&stop);
+        let notify = Arc::clone(&stop);
         let (sender, ready) = channel();
         let thread = thread::Builder::new().name("gateway".to_owned());
         let thread = thread
-            .spawn(move || serve_until(config, Stop::Told(told), sender))
+            .spawn(move || serve_until(config, Stop::Notified(notify), sender))
             .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
         match ready.recv() {
             Ok(address) => Ok(Self { address, stop, thread }),

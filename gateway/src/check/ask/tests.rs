@@ -3,7 +3,7 @@
 use super::*;
 
 fn read(body: &str) -> Answer {
-    Answer::of(&Told { status: 200, body: body.to_owned(), ..Told::default() })
+    Answer::of(&Received { status: 200, body: body.to_owned(), ..Received::default() })
 }
 
 #[test]
@@ -36,11 +36,12 @@ fn a_stream_and_a_whole_answer_are_read_alike() {
 #[test]
 fn an_answer_that_is_none_says_why() {
     let error = |answer: Answer| answer.error.unwrap();
-    let told = r#"{"type":"error","error":{"type":"api_error","message":"No."},"request_id":"r"}"#;
-    assert_eq!(error(read(told)), "No.");
-    assert_eq!(error(read(&format!("event: error\ndata: {told}\n\n"))), "No.");
+    let received =
+        r#"{"type":"error","error":{"type":"api_error","message":"No."},"request_id":"r"}"#;
+    assert_eq!(error(read(received)), "No.");
+    assert_eq!(error(read(&format!("event: error\ndata: {received}\n\n"))), "No.");
     assert_eq!(error(read("")), "the answer has no end");
-    assert_eq!(error(Answer::of(&Told::default())), "no answer came in time");
+    assert_eq!(error(Answer::of(&Received::default())), "no answer came in time");
 }
 
 #[test]

@@ -63,7 +63,7 @@ pub(super) fn note(message: &str, report: &mut AnswerReport) {
         report.upstream_id = Some(id.decode().into_owned());
     }
     if let Some(model) = text(message, "model").filter(|model| !model.is_empty()) {
-        report.model = Some(model.decode().into_owned());
+        report.named_model = Some(model.decode().into_owned());
     }
     if let Some(input) = count(member(message, "usage").unwrap_or("{}"), "input_tokens") {
         report.input_tokens = input;

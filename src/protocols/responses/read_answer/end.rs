@@ -51,10 +51,10 @@ impl Machine {
         self.take_summary(&response, to);
         let has_failed = kind == EventKind::Failed || response.status == Status::Failed;
         if has_failed || response.error.is_some() {
-            let told = response.error.map(str::to_owned);
-            let has_code = told.as_deref().is_some_and(|it| json::member(it, "code").is_some());
+            let error = response.error.map(str::to_owned);
+            let has_code = error.as_deref().is_some_and(|it| json::member(it, "code").is_some());
             let failure = if has_code { None } else { self.take_failure() };
-            let Some(failure) = failure.or(told) else {
+            let Some(failure) = failure.or(error) else {
                 // What failed may stand behind it.
                 self.note_failure(UNTOLD);
                 return Ok(());

@@ -1,4 +1,4 @@
-//! How the result is told: a table for people, JSON for machines.
+//! How the result is written: a table for people, JSON for machines.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
