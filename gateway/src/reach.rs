@@ -179,8 +179,9 @@ pub(crate) fn why(error: &legacy::Error) -> String {
     reason(error).words().to_owned()
 }
 
-/// By `EMFILE` and `ENFILE`, for which the standard library has no names.
-fn is_out_of_files(error: &io::Error) -> bool {
+/// Whether this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left: the standard library has no names
+/// for them.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 

@@ -241,16 +241,11 @@ impl Seldom {
 /// After `accept` failed: waits, and closes one connection without a request where descriptors are what is missing. One
 /// at a time, because each frees its descriptor a little later.
 async fn make_room(error: &io::Error, clients: &Connections) {
-    if lacks_files(error) {
+    // Other errors are of the one connection that was to be accepted.
+    if reach::is_out_of_files(error) {
         let _ = clients.close_one();
     }
     tokio::time::sleep(ACCEPT_PAUSE).await;
-}
-
-/// Whether this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left. Other errors are of the one
-/// connection that was to be accepted.
-fn lacks_files(error: &io::Error) -> bool {
-    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
 /// An upstream whose key everyone could use who reaches an address.

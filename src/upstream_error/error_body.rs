@@ -12,8 +12,9 @@ mod values;
 use super::page;
 use crate::headers::time::duration;
 use crate::json::{self, Reader, ValueKind};
+use crate::model::usage::number;
 use crate::text::words;
-use values::{complaint, is_sentence, members, number};
+use values::{complaint, is_sentence, members};
 
 /// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
 /// time.

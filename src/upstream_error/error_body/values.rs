@@ -2,19 +2,6 @@
 
 use crate::json::{self, Reader, ValueKind};
 
-/// A whole number, which may be a text. `None`: another value.
-pub(super) fn number(reader: &mut Reader<'_>) -> Result<Option<u64>, json::Error> {
-    let text = match reader.kind()? {
-        ValueKind::Number => reader.number()?,
-        ValueKind::String => reader.string()?.raw(),
-        _ => {
-            reader.skip()?;
-            return Ok(None);
-        }
-    };
-    Ok(json::Number::read(text).and_then(|number| number.whole_part()))
-}
-
 /// Whether it is more than a word, a path or a number.
 pub(super) fn is_sentence(text: &str) -> bool {
     text.trim().bytes().any(|byte| byte == b' ')
