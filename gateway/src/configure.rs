@@ -5,25 +5,38 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use creole::Config;
-use creole::config::{Key, is_variable};
+use creole::config::{Key, Upstream, is_variable};
 use creole::dialect::presets::Server;
 
 use crate::Failed;
 use crate::cli::Chosen;
 use crate::cli::check::Check;
 use crate::cli::serve::Serve;
+use crate::guess::{self, Guess};
 
-/// For `serve`: every upstream has an address and its key. The variable is the one whose key is used though nobody
-/// named it.
-pub(crate) fn for_serving(options: &Serve) -> Result<(Config, Option<&'static str>), Failed> {
-    let mut config = of(&options.chosen, options.upstream.as_deref())?;
+/// What `serve` runs with.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    pub(crate) config: Config,
+    /// What was taken though nobody said it, a line for each.
+    pub(crate) taken: Vec<String>,
+}
+
+/// For `serve`: every upstream has an address and its key. `list` asks an upstream of which nothing tells the kind for
+/// its models, and gives the preset that they tell.
+pub(crate) fn for_serving(
+    options: &Serve,
+    list: impl FnOnce(&Upstream) -> Option<&'static str>,
+) -> Result<Serving, Failed> {
+    let (upstream, chosen) = (options.upstream.as_deref(), &options.chosen);
+    let (mut config, mut guess) = of(chosen, upstream)?;
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
         let source = if model.is_some() { "--model" } else { "--small-model" };
         config.serve_models(model, small, &[], source).map_err(Failed::Usage)?;
     }
-    let profile = options.chosen.profile.as_deref();
-    let taken = set_key(&mut config, profile, options.key_env.as_deref())?;
+    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
+    let key = set_key(&mut config, profile, options.key_env.as_deref())?;
     for name in &options.client_key_env {
         let added =
             config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
@@ -34,28 +47,49 @@ pub(crate) fn for_serving(options: &Serve) -> Result<(Config, Option<&'static st
     }
     check_addresses(&config)?;
     config.check_client_keys().map_err(Failed::Usage)?;
-    Ok((config, taken))
+    let mut taken = Vec::new();
+    if chosen.is_open() {
+        if let (None, Some(first)) = (guess, config.first_upstream()) {
+            guess = guess::by_list_or_port(&first.url, list(first));
+            if let Some(guess) = guess {
+                take(&mut config, guess, upstream)?;
+            }
+        }
+        taken.push(told(guess));
+    }
+    taken.extend(key.map(|name| {
+        format!("the upstream gets the key in the environment variable {name}, and not the keys of clients")
+    }));
+    Ok(Serving { config, taken })
 }
 
-/// For `check`: every upstream has an address and its key. Clients do not matter. Where nothing says what kind of
-/// server it is, the address of a vendor does: then its preset is given, too.
-pub(crate) fn for_checking(options: &Check) -> Result<(Config, Option<&'static str>), Failed> {
-    let chosen = &options.chosen;
-    let mut config = of(chosen, options.upstream.as_deref())?;
-    let vendor = config.first_upstream().and_then(|upstream| Server::of_vendor(&upstream.url));
-    let is_open = chosen.profile.is_none() && chosen.config.is_none();
-    let guess = vendor.filter(|_| is_open).map(|server| server.preset);
-    if let Some(preset) = guess {
-        config.set_profile(preset, "--upstream").map_err(Failed::Usage)?;
+fn told(guess: Option<Guess>) -> String {
+    match guess {
+        Some(Guess { preset, by }) => {
+            format!("the upstream's profile is {preset}, by {by}; --profile NAME takes another")
+        }
+        None => "the upstream's profile is default, because nothing tells what kind of server it is; --profile NAME \
+                 takes another"
+            .to_owned(),
     }
-    let profile = chosen.profile.as_deref().or(guess);
+}
+
+/// For `check`: every upstream has an address and its key. Clients do not matter.
+pub(crate) fn for_checking(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
+    let chosen = &options.chosen;
+    let (mut config, guess) = of(chosen, options.upstream.as_deref())?;
+    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
     set_key(&mut config, profile, options.key_env.as_deref())?;
     check_addresses(&config)?;
     Ok((config, guess))
 }
 
-/// The document, with the profile and the address of its one upstream.
-fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Config, Failed> {
+/// The document, with the profile and the address of its one upstream. Where nothing says what kind of server it is,
+/// the address of a vendor does.
+pub(crate) fn of(
+    chosen: &Chosen,
+    upstream: Option<&str>,
+) -> Result<(Config, Option<Guess>), Failed> {
     let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
     if let Some(name) = &chosen.profile {
         config.set_profile(name, "--profile").map_err(Failed::Usage)?;
@@ -63,8 +97,22 @@ fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Config, Failed> {
     if let Some(url) = upstream {
         config.set_url(url, "--upstream").map_err(Failed::Usage)?;
     }
+    let first = config.first_upstream().filter(|_| chosen.is_open());
+    let guess = first.and_then(|upstream| guess::by_address(&upstream.url));
+    if let Some(guess) = guess {
+        take(&mut config, guess, upstream)?;
+    }
     config.fill_urls();
-    Ok(config)
+    Ok((config, guess))
+}
+
+/// Sets a profile that was guessed. A path that stands in the address stays.
+pub(crate) fn take(config: &mut Config, guess: Guess, url: Option<&str>) -> Result<(), Failed> {
+    config.set_profile(guess.preset, "--upstream").map_err(Failed::Usage)?;
+    match url {
+        Some(url) => config.set_url(url, "--upstream").map_err(Failed::Usage),
+        None => Ok(()),
+    }
 }
 
 /// The key of the one upstream. Gives the vendor's variable, if that was taken.
@@ -90,8 +138,8 @@ fn check_addresses(config: &Config) -> Result<(), Failed> {
     config.check_urls().map_err(Failed::Usage)
 }
 
-/// The variable with the key of the vendor that `--profile` names. Only the vendor's own address gets it, and only
-/// where nothing else says which key goes there.
+/// The variable with the key of the vendor whose profile was named or guessed. Only the vendor's own address gets it,
+/// and only where nothing else says which key goes there.
 fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
     let server = Server::of_preset(profile?)?;
     let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;

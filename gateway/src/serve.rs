@@ -27,9 +27,9 @@ use crate::apart::{Apart, Translations};
 use crate::budget::Budget;
 use crate::call::Caller;
 use crate::callers::Callers;
-use crate::check::at_start;
+use crate::check::{self, at_start};
 use crate::cli::serve::{Door, Serve, View};
-use crate::configure;
+use crate::configure::{self, Serving};
 use crate::connections::Connections;
 use crate::first_request::HadRequest;
 use crate::live;
@@ -49,24 +49,37 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// How often the log says that a client cannot be let in.
 const TOLD_PAUSE: Duration = Duration::from_secs(10);
 
+/// Connections for the first look at an upstream: one, or one for each of its addresses.
+const CONNECTIONS_OF_LOOK: usize = 8;
+
 /// Connections for metrics at one time.
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
 pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
-    let (config, taken) = configure::for_serving(options)?;
+    let ask = |upstream: &_| if options.door.no_check { None } else { look_at(upstream) };
+    let Serving { config, taken } = configure::for_serving(options, ask)?;
     let hints = ready::hints(options, &config);
     let notes = config.notes();
     run_with(&options.door, config, Stop::listen, |ready| {
         for note in notes {
             tracing::warn!("{note}");
         }
-        if let Some(name) = taken {
-            tracing::info!(
-                "the upstream gets the key in the environment variable {name}, and not the keys of clients"
-            );
+        for line in taken {
+            tracing::info!("{line}");
         }
         ready::serving(ready, &hints);
     })
+}
+
+/// The preset that an upstream's list of models tells.
+fn look_at(upstream: &Upstream) -> Option<&'static str> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let client =
+        reach::Client::new(&reach::connector(&Connections::new(0, CONNECTIONS_OF_LOOK)).ok()?);
+    let preset = runtime.block_on(check::preset_by_list(&client, upstream));
+    // A look-up of a name may still run.
+    runtime.shutdown_background();
+    preset
 }
 
 /// Serves until it is asked to stop. `ready` gets its address, as soon as clients can connect.

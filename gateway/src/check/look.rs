@@ -9,17 +9,17 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use creole::config::{Protocol, Upstream};
-use creole::dialect::presets::PRESETS;
 use creole::json;
 use creole::{Config, Exchange, Header, HostCan, RequestHead, Unreachable};
 use http_body_util::Full;
 use hyper::header::{LOCATION, SERVER};
 use hyper::{HeaderMap, Method, Request, Uri};
 
-use super::near::is_near;
 use super::problem::{PAGE, Problem};
+use crate::guess;
 use crate::headers;
 use crate::inflate;
+use crate::near::is_near;
 use crate::reach::{self, Client};
 
 /// What servers have before `/models`, the likely ones first.
@@ -80,6 +80,19 @@ pub(crate) async fn look(client: &Client, upstream: &Upstream, patience: Duratio
         }
         Answer::Nothing(status) => place.elsewhere(&status.to_string()).await,
         Answer::Page => place.elsewhere(PAGE).await,
+    }
+}
+
+/// The list of models where it is said to be, and nothing else.
+pub(super) async fn list(
+    client: &Client,
+    upstream: &Upstream,
+    patience: Duration,
+) -> Option<Listed> {
+    let place = Place { client, upstream, patience };
+    match place.list(&upstream.url, &upstream.base_path).await {
+        Answer::Models(listed) => Some(listed),
+        _ => None,
     }
 }
 
@@ -338,14 +351,7 @@ fn listed(headers: &HeaderMap, body: &[u8]) -> Option<Listed> {
             owner = by.decode().into_owned();
         }
     }
-    let preset = match (owner.as_str(), server) {
-        ("vllm" | "sglang", _) => owner.as_str(),
-        ("llamacpp", _) | (_, "llama.cpp") => "llama.cpp",
-        ("library", _) => "ollama",
-        ("organization_owner", _) => "lmstudio",
-        _ => "",
-    };
-    listed.preset = PRESETS.iter().find(|name| **name == preset).copied();
+    listed.preset = guess::preset_of_list(&owner, server);
     Some(listed)
 }
 

@@ -7,7 +7,6 @@ mod ask;
 pub(crate) mod at_start;
 mod inside;
 mod look;
-mod near;
 mod nearest;
 mod output;
 mod problem;
@@ -23,6 +22,7 @@ use tokio::runtime;
 use crate::Failed;
 use crate::cli::check::Check;
 use crate::configure;
+use crate::guess::{self, Guess};
 use crate::reach::Client;
 use inside::{Inside, Lines};
 use look::{Listed, Looked};
@@ -77,12 +77,12 @@ impl Checked {
 /// # Errors
 /// Flags or the configuration cannot be used, or this process cannot ask.
 pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
-    let (config, vendor) = configure::for_checking(options)?;
+    let (config, guess) = configure::for_checking(options)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let checked = runtime.block_on(check(options, config, vendor));
+    let checked = runtime.block_on(check(options, config, guess));
     // Look-ups of names that still run end with the process.
     runtime.shutdown_background();
     let checked = checked?;
@@ -98,11 +98,17 @@ pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Optio
     }
 }
 
-/// `vendor`: the profile, where the address tells it.
+/// The preset that the list of models tells. The start of the gateway waits for it.
+pub(crate) async fn preset_by_list(client: &Client, upstream: &Upstream) -> Option<&'static str> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    look::list(client, upstream, PATIENCE).await?.preset
+}
+
+/// `guess`: the profile, where the address tells it.
 async fn check(
     options: &Check,
     config: Config,
-    vendor: Option<&'static str>,
+    guess: Option<Guess>,
 ) -> Result<Vec<Checked>, Failed> {
     let lines = Lines::listen();
     let names: Vec<String> = match &options.model {
@@ -117,14 +123,14 @@ async fn check(
     };
     let mut checked = Vec::new();
     for name in names {
-        checked.push(check_one(options, (&config, vendor), &name, &lines).await?);
+        checked.push(check_one(options, (&config, guess), &name, &lines).await?);
     }
     Ok(checked)
 }
 
 async fn check_one(
     options: &Check,
-    (config, vendor): (&Config, Option<&'static str>),
+    (config, guess): (&Config, Option<Guess>),
     name: &str,
     lines: &Lines,
 ) -> Result<Checked, Failed> {
@@ -146,8 +152,8 @@ async fn check_one(
     let mut checked = Checked {
         name: name.to_owned(),
         url: [&*upstream.url, &upstream.base_path].concat(),
-        profile: vendor.unwrap_or_else(|| profile_name(&upstream)),
-        told_by: vendor.map(|_| "its address"),
+        profile: profile_name(&upstream),
+        told_by: guess.map(|guess| guess.by),
         model: String::new(),
         others: 0,
         rows: Vec::new(),
@@ -161,12 +167,12 @@ async fn check_one(
         Looked::NoList => Listed::default(),
         Looked::Models(listed) => listed,
     };
-    let chosen = &options.chosen;
-    let may_guess = vendor.is_none() && chosen.profile.is_none() && chosen.config.is_none();
-    if let Some(preset) = listed.preset.filter(|_| may_guess) {
-        config.set_profile(preset, "--profile").map_err(Failed::Usage)?;
-        checked.profile = preset;
-        checked.told_by = Some("its list of models");
+    let is_open = guess.is_none() && options.chosen.is_open();
+    let guess = guess::by_list_or_port(&upstream.url, listed.preset).filter(|_| is_open);
+    if let Some(guess) = guess {
+        configure::take(&mut config, guess, options.upstream.as_deref())?;
+        checked.profile = guess.preset;
+        checked.told_by = Some(guess.by);
         inside = start(config.clone())?;
     }
     let connected = Row::new("connect", Level::Works, format!("in {took} ms"));

@@ -4,7 +4,7 @@ use creole::Unreachable;
 use creole::config::{Key, Upstream};
 use creole::dialect::presets::Server;
 
-use super::near::is_near;
+use crate::near::is_near;
 
 /// Servers by the port on which they usually listen, with the command that starts them.
 const USUAL_PORTS: [(&str, &str); 5] = [

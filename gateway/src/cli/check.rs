@@ -9,7 +9,7 @@ pub(crate) struct Check {
     /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, that of --profile where it is set
+    /// Environment variable with the upstream's key; without it, that of its profile where it is set
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     #[command(flatten)]

@@ -54,3 +54,10 @@ pub(crate) struct Chosen {
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
 }
+
+impl Chosen {
+    /// Whether nothing says what kind of server the upstream is, so that it may be guessed.
+    pub(crate) fn is_open(&self) -> bool {
+        self.profile.is_none() && self.config.is_none()
+    }
+}

@@ -9,10 +9,11 @@ use crate::log::Format;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile
+    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile. Without --profile and
+    /// --config, the address or the list of models there tells the profile
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, that of --profile (such as GROQ_API_KEY) where it is
+    /// Environment variable with the upstream's key; without it, that of its profile (such as GROQ_API_KEY) where it is
     /// set, else the client's own key is sent on
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
@@ -55,7 +56,7 @@ pub(crate) struct Door {
     pub(crate) allow_anyone: bool,
     #[command(flatten)]
     pub(crate) view: View,
-    /// Do not ask the upstreams for their models at the start
+    /// Do not ask the upstreams for their models at the start, by which their profile may be known
     #[arg(long)]
     pub(crate) no_check: bool,
     /// How long streams may go on after SIGINT or SIGTERM, in seconds

@@ -12,7 +12,10 @@ use super::ask::{Asker, List, Model};
 use super::choose;
 use super::owner;
 use crate::Failed;
+use crate::cli::Chosen;
 use crate::cli::launch::Launch;
+use crate::configure;
+use crate::guess;
 use crate::metrics;
 
 /// Where `creole serve` listens unless it is told otherwise.
@@ -77,20 +80,8 @@ impl Upstream {
                 None => Ok(None),
             };
         }
-        let mut config = Config::default();
-        if let Some(url) = &flags.upstream {
-            config.set_url(url, "--upstream").map_err(Failed::Usage)?;
-        }
-        let named = config.first_upstream();
-        let vendor = named.and_then(|upstream| Server::of_vendor(&upstream.url));
-        let vendor = vendor.map(|server| server.preset);
-        if let Some(name) = flags.profile.as_deref().or(vendor) {
-            config.set_profile(name, "--profile").map_err(Failed::Usage)?;
-        }
-        if let Some(url) = &flags.upstream {
-            config.set_url(url, "--upstream").map_err(Failed::Usage)?;
-        }
-        config.fill_urls();
+        let chosen = Chosen { profile: flags.profile.clone(), config: None };
+        let (config, _) = configure::of(&chosen, flags.upstream.as_deref())?;
         config.check_urls().map_err(Failed::Usage)?;
         let Some(upstream) = config.first_upstream() else { return Ok(None) };
         let own = Server::of_vendor(&upstream.url).map(|server| server.key.to_owned());
@@ -131,19 +122,12 @@ impl Upstream {
         Ok(config)
     }
 
-    /// What the owner of the models says of the kind of server.
+    /// What the owner of the models says of the kind of server. Another one can be at a port that only by custom is
+    /// vLLM's or llama.cpp's.
     fn learn(&mut self, owner: &str) {
-        let preset = match owner {
-            "vllm" => "vllm",
-            "llamacpp" => "llama.cpp",
-            "sglang" => "sglang",
-            "library" => "ollama",
-            "organization_owner" => "lmstudio",
-            // Another server can be at a port that only by custom is vLLM's or llama.cpp's.
-            _ if matches!(self.preset, "vllm" | "llama.cpp" | "sglang") => "default",
-            _ => return,
-        };
-        self.preset = preset;
+        let listed = guess::preset_of_list(owner, "");
+        let guess = guess::by_list_or_port(&self.address, listed);
+        self.preset = guess.map_or("default", |guess| guess.preset);
     }
 }
 

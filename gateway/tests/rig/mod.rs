@@ -24,7 +24,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// In front of `upstream`, with `config` (one JSON document).
+    /// In front of `upstream`, with `config` (one JSON document; empty: no file).
     pub fn start(upstream: &str, config: &str) -> Self {
         Self::start_with(&["--upstream", upstream], config, &[])
     }
@@ -66,9 +66,11 @@ impl Gateway {
         config: &str,
         env: &[(&str, &str)],
     ) -> Self {
-        let config = file(config);
+        program.arg("serve");
+        if !config.is_empty() {
+            program.args(["--config", &file(config)]);
+        }
         let mut child = program
-            .args(["serve", "--config", &config])
             .args(if args.contains(&"--listen") { &[][..] } else { &["--listen", "127.0.0.1:0"] })
             .args(args)
             .envs(env.iter().copied())
