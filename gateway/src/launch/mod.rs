@@ -10,6 +10,7 @@ mod choose;
 mod clients;
 mod find;
 mod owner;
+mod program;
 mod settings;
 
 use std::ffi::OsString;
@@ -24,6 +25,7 @@ use creole::Config;
 use creole::config::{Key, Log};
 use tokio::runtime;
 use tokio::sync::Notify;
+use which::sys::RealSys;
 
 use crate::Failed;
 use crate::cli::launch::Launch;
@@ -42,7 +44,7 @@ const ALIASED_MAX: usize = 50;
 /// Runs a client, and gives its exit code.
 pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     let client = clients::named(&flags.client).map_err(Failed::Usage)?;
-    let program = which::which(client.program).map_err(|_| {
+    let program = program::find(client.program, RealSys).ok_or_else(|| {
         Failed::Run(format!("{} is not installed: {}", client.program, client.install))
     })?;
     let runtime = runtime::Builder::new_current_thread()

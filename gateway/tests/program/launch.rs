@@ -186,6 +186,50 @@ async fn a_signal_goes_to_the_client_which_decides() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(9), "interrupted\n"), "{}", ran.err);
 }
 
+/// In a terminal: `script` gives it one. The client reads the keyboard, gets Ctrl-C, and the gateway goes on.
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn in_a_terminal_the_client_has_the_keyboard_and_ctrl_c_leaves_the_gateway_alone() {
+    use std::io::{Read as _, Write as _};
+    use std::sync::{Arc, Mutex};
+    let demo = demo(&["only"]);
+    let begin = "#!/bin/bash\ntest -t 0 && test -t 1 && echo a terminal\ntrap 'echo inter''rupted' INT\n\
+                 echo asks; read -r line </dev/tty; echo \"got $line\"\n\
+                 while :; do sleep 0.1 || break; done\n";
+    let folder = folder("terminal", &CLIENT.replace("#!/bin/bash\n", begin));
+    let own = env!("CARGO_BIN_EXE_creole");
+    let launch = format!("exec '{own}' launch claude --upstream {}/v1", demo.url());
+    let mut command = Command::new("script");
+    command.args(["-q", "-e", "-c", &launch, "/dev/null"]).env_clear().env("TMPDIR", &folder);
+    command.env("PATH", format!("{}:{}", folder.display(), std::env::var("PATH").unwrap()));
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut keyboard = child.stdin.take().unwrap();
+    let mut screen = child.stdout.take().unwrap();
+    let shown = Arc::<Mutex<String>>::default();
+    let written = Arc::clone(&shown);
+    let reading = std::thread::spawn(move || {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = screen.read(&mut piece) {
+            written.lock().unwrap().push_str(&String::from_utf8_lossy(&piece[..length]));
+        }
+    });
+    let shows = |text: &str| shown.lock().unwrap().contains(text);
+    rig::until("the client", || shows("asks")).await;
+    keyboard.write_all(b"hello\n").unwrap();
+    rig::until("what was typed", || shows("got hello")).await;
+    keyboard.write_all(b"\x03").unwrap();
+    let ended = tokio::task::spawn_blocking(move || child.wait().unwrap());
+    let code = rig::soon("the end", ended).await.unwrap().code();
+    reading.join().unwrap();
+    drop(keyboard);
+    let shown = shown.lock().unwrap();
+    assert!(shown.contains("a terminal") && shown.contains("interrupted"), "{shown}");
+    // The gateway answered after Ctrl-C.
+    assert!(shown.contains("\"pong\"") && shown.contains("HTTP/1.1 200"), "{shown}");
+    assert_eq!(code, Some(7), "{shown}");
+}
+
 fn signal(child: &Child, name: &str) {
     let id = child.id().to_string();
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());

@@ -1,0 +1,98 @@
+//! Where a client's program is.
+
+use std::path::PathBuf;
+
+use which::WhichConfig;
+use which::sys::Sys;
+
+/// A program in the folders of `PATH`. On Windows npm leaves three files for it: a script for `sh`, which Windows
+/// cannot run, one for its own shell (`.cmd`), which is found by `PATHEXT`, and one for `PowerShell`.
+pub(crate) fn find(name: &str, system: impl Sys) -> Option<PathBuf> {
+    WhichConfig::new_with_sys(system).binary_name(name.into()).first_result().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{OsStr, OsString};
+    use std::fs::{self, DirEntry, Metadata};
+    use std::io;
+    use std::path::Path;
+
+    use which::sys::RealSys;
+
+    use super::*;
+
+    /// Windows, with these folders in its `PATH`. What has no ending is no program there.
+    struct Windows(Vec<PathBuf>);
+
+    impl Sys for Windows {
+        type ReadDirEntry = DirEntry;
+        type Metadata = Metadata;
+
+        fn is_windows(&self) -> bool {
+            true
+        }
+
+        fn current_dir(&self) -> io::Result<PathBuf> {
+            RealSys.current_dir()
+        }
+
+        fn home_dir(&self) -> Option<PathBuf> {
+            None
+        }
+
+        fn env_split_paths(&self, _: &OsStr) -> Vec<PathBuf> {
+            self.0.clone()
+        }
+
+        fn env_path(&self) -> Option<OsString> {
+            Some("unused".into())
+        }
+
+        fn env_path_ext(&self) -> Option<OsString> {
+            Some(".COM;.EXE;.BAT;.CMD;.VBS;.JS".into())
+        }
+
+        fn metadata(&self, path: &Path) -> io::Result<Metadata> {
+            RealSys.metadata(path)
+        }
+
+        fn symlink_metadata(&self, path: &Path) -> io::Result<Metadata> {
+            RealSys.symlink_metadata(path)
+        }
+
+        fn read_dir(
+            &self,
+            path: &Path,
+        ) -> io::Result<Box<dyn Iterator<Item = io::Result<DirEntry>>>> {
+            RealSys.read_dir(path)
+        }
+
+        fn is_valid_executable(&self, _: &Path) -> io::Result<bool> {
+            Err(io::Error::from_raw_os_error(193))
+        }
+    }
+
+    /// A folder with empty files.
+    fn folder(name: &str, files: &[&str]) -> PathBuf {
+        let name = format!("creole-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).unwrap();
+        files.iter().for_each(|file| fs::write(folder.join(file), "").unwrap());
+        folder
+    }
+
+    #[test]
+    fn on_windows_the_command_file_of_npm_is_found() {
+        let npm = folder("npm", &["claude", "claude.ps1", "claude.CMD"]);
+        let own = folder("own", &["claude.EXE", "claude.CMD"]);
+        let empty = folder("empty", &["claude", "claude.ps1"]);
+        let found = |folders: &[&PathBuf]| {
+            find("claude", Windows(folders.iter().map(|folder| (*folder).clone()).collect()))
+        };
+        assert_eq!(found(&[&empty, &npm]), Some(npm.join("claude.CMD")));
+        assert_eq!(found(&[&own, &npm]), Some(own.join("claude.EXE")));
+        assert_eq!(found(&[&empty]), None);
+        [npm, own, empty].iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
+    }
+}
