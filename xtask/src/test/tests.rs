@@ -47,3 +47,60 @@ fn a_command_that_hangs_is_ended_and_one_that_leaves_the_pipe_open_is_not_waited
         assert_eq!(outcome.passed, 1, "{script}");
     }
 }
+
+/// The arguments of each `cargo xtask` in a text, up to what stands for the reader's own.
+fn commands(text: &str) -> Vec<Vec<String>> {
+    let is_own = |word: &String| {
+        word.contains('…') || word.chars().all(|letter| letter.is_ascii_uppercase())
+    };
+    let rest = text.split("cargo xtask ").skip(1);
+    let lines = rest.map(|rest| rest.split(['\n', '`', '#', '\\', '|']).next().unwrap());
+    let arguments = lines.map(|line| {
+        let mut words = Vec::new();
+        for (at, part) in line.split('"').enumerate() {
+            // Every second part stands in quotes.
+            match at % 2 {
+                0 => words.extend(part.split_whitespace().map(str::to_owned)),
+                _ => words.push(part.to_owned()),
+            }
+        }
+        words.into_iter().take_while(|word| !is_own(word)).collect::<Vec<_>>()
+    });
+    arguments.filter(|words| !words.is_empty()).collect()
+}
+
+/// Why there is no such command.
+fn refusal(arguments: &[String]) -> Option<String> {
+    use clap::Parser as _;
+    use clap::error::ErrorKind::MissingRequiredArgument;
+    match crate::Arguments::try_parse_from([&["cargo xtask".to_owned()], arguments].concat()) {
+        // The rest stands in the next line.
+        Err(error) if error.kind() == MissingRequiredArgument => None,
+        Err(error) => Some(error.kind().to_string()),
+        Ok(crate::Arguments { command: crate::Command::Test(options) }) => {
+            let (stages, others) = (stages(), stages_beside());
+            let known = every_word_has_a_stage(&options.only, stages.iter().chain(&others));
+            known.err().map(|error| error.to_string())
+        }
+        Ok(_) => None,
+    }
+}
+
+#[test]
+fn the_commands_in_workflows_and_documents_exist() {
+    let mut git = Command::new("git");
+    let listed =
+        git.args(["ls-files", "*.md", "*.yml", ".ci/run"]).current_dir(workspace::root()).output();
+    let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
+    let (mut count, mut wrong) = (0, Vec::new());
+    for file in listed.lines() {
+        let text = std::fs::read_to_string(workspace::root().join(file)).unwrap();
+        for arguments in commands(&text) {
+            count += 1;
+            let reason = refusal(&arguments);
+            wrong.extend(reason.map(|reason| format!("{file}: {arguments:?}: {reason}")));
+        }
+    }
+    assert!(count > 100, "only {count} commands were found");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
