@@ -1,6 +1,7 @@
 //! Words, names, hashes: what is known of texts; and JSON that is not, or not yet, JSON.
 
 pub(crate) mod bare_json;
+pub(crate) mod base64;
 pub(crate) mod hash;
 pub(crate) mod json_scan;
 pub mod names;

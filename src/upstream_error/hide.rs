@@ -1,6 +1,7 @@
 //! Credentials that an upstream quotes: its own, which Creole knows, in whatever form. Whoever debugs a server prints
 //! the header as it came, its beginning, or the base64 of a pair of name and password.
 
+use crate::text::base64::encode;
 use crate::text::words;
 
 /// So many letters of a credential in a row are one; fewer are a word.
@@ -124,22 +125,15 @@ fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     let mut all = vec![plain, reversed, hex.collect()];
     // The bytes before it shift it by one or two; its own first bytes are then in a digit with theirs.
     for skipped in 0..3 {
-        all.push(base64(credential.get(skipped..).unwrap_or_default()));
+        all.push(base64_of_groups(credential.get(skipped..).unwrap_or_default()));
     }
     all
 }
 
 /// The digits of all whole groups of three bytes.
-fn base64(bytes: &[u8]) -> Vec<u8> {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut digits = Vec::with_capacity(bytes.len().saturating_mul(2));
-    for group in bytes.chunks_exact(3) {
-        let number = group.iter().fold(0_usize, |number, byte| number << 8 | usize::from(*byte));
-        for shift in [18, 12, 6, 0] {
-            digits.extend(DIGITS.get(number >> shift & 63).copied().map(folded));
-        }
-    }
-    digits
+fn base64_of_groups(bytes: &[u8]) -> Vec<u8> {
+    let whole = bytes.len().saturating_sub(bytes.len() % 3);
+    encode(bytes.get(..whole).unwrap_or_default()).bytes().map(folded).collect()
 }
 
 #[cfg(test)]
