@@ -12,6 +12,7 @@ use super::turns::Turns;
 use crate::dialect::profile::{ImageParts, ServerHistory};
 use crate::error::Error;
 use crate::json::Str;
+use crate::model::request::last_answer;
 use crate::model::tool::ToolChange;
 use crate::model::turn::UserPart;
 use crate::model::{Block, DocumentSource, Message, Role};
@@ -42,9 +43,7 @@ pub(super) fn messages<'a>(
     warnings: &mut Warnings,
 ) -> Result<(History<'a>, Turns<'a>), Error> {
     let last_user = messages.iter().rposition(|message| message.role == Role::User);
-    // What the assistant is to go on with answers nothing.
-    let before = messages.split_last().map_or_else(Default::default, |(_, before)| before);
-    let last_answer = before.iter().rposition(|message| message.role == Role::Assistant);
+    let last_answer = last_answer(&messages);
     let mut reading = Reading {
         recipient,
         warnings,

@@ -91,6 +91,13 @@ pub(crate) struct Message<'a> {
     pub effort: Option<Str<'a>>,
 }
 
+/// The last message of the assistant's that answers what was before it. What the assistant is to go on with answers
+/// nothing.
+pub(crate) fn last_answer(messages: &[Message<'_>]) -> Option<usize> {
+    let before = messages.split_last().map_or_else(Default::default, |(_, before)| before);
+    before.iter().rposition(|message| message.role == Role::Assistant)
+}
+
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
