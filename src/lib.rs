@@ -31,11 +31,12 @@ pub mod ids;
 pub mod json;
 mod json_schema;
 mod judge;
+mod prepare;
 mod setting;
 
 pub use config::Config;
 pub use exchange::{
-    Call, Cancel, End, Exchange, Failure, Head, HostCan, PassedHead, Pings, Refusals, Reply,
+    Call, Cancel, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings, Refusals, Reply,
     RequestHead, Unreachable, passed, with_version,
 };
 pub use headers::Header;

@@ -23,8 +23,13 @@ impl Live {
     pub(crate) fn new(isolate: &Isolate, method: &str, path: &str) -> Self {
         #[cfg(feature = "test-hooks")]
         crate::hooks::count(true);
-        let can =
-            HostCan { ping: Pings::Sent, ask_again: true, list_models: true, serve_others: false };
+        let can = HostCan {
+            ping: Pings::Sent,
+            ask_again: true,
+            list_models: true,
+            fetch: false,
+            serve_others: false,
+        };
         let mut exchange = Exchange::new(isolate.config.clone(), seed(), can);
         exchange.remember(isolate.refusals.clone());
         let (method, path) = (method.to_owned(), path.to_owned());

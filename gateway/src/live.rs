@@ -48,8 +48,13 @@ impl Live {
         (counted, held): (Counted, Held),
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
-        let can =
-            HostCan { ping: Pings::Sent, ask_again: true, list_models: true, serve_others: false };
+        let can = HostCan {
+            ping: Pings::Sent,
+            ask_again: true,
+            list_models: true,
+            fetch: false,
+            serve_others: false,
+        };
         Self {
             exchange: Exchange::new(config, seed, can),
             clock,

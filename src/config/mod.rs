@@ -8,6 +8,7 @@ mod claude_names;
 mod clients;
 mod credentials;
 mod document;
+mod fetch_images;
 mod models;
 mod named_model;
 mod route;
@@ -23,6 +24,8 @@ pub use address::Address;
 pub use clients::ClientKeys;
 pub use credentials::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader, is_variable};
 pub use document::ConfigError;
+pub use fetch_images::{FetchImages, ImageHost};
+pub(crate) use fetch_images::{split_authority, usual_port};
 pub use models::ModelMap;
 pub use safeguards::Safeguards;
 pub use session::{SessionHeaders, SessionId};
@@ -97,6 +100,8 @@ keys! {
         guards: Guards = Guards::default();
         /// Who judges tool calls for clients that ask for verdicts.
         safeguards: Safeguards = Safeguards::default();
+        /// Images by URL that are fetched for upstreams which take images as data alone.
+        fetch_images: FetchImages = FetchImages::default();
         /// Envoy: hold the head of a request until its body is translated. `false` where
         /// `allow_on_headers_stop_iteration` cannot be set.
         pause_headers: bool = true;

@@ -2,8 +2,9 @@
 
 use super::count::{self, Count};
 use super::models::LIST_TIMEOUT_MS;
+use super::purpose::Purpose;
 use super::retry::Refusal;
-use super::round::{Purpose, Round, RoundRequest};
+use super::round::{Round, RoundRequest};
 use super::seam::{Call, request_too_large};
 use super::{Exchange, Path, Pings};
 use crate::Millis;
@@ -15,32 +16,43 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 
 impl Exchange {
-    /// A request for an upstream that is due: the first, another one without what the upstream refused, or the judge's.
+    /// A request that is due: one for a preparation, the first for the upstream, another one without what that refused,
+    /// or the judge's.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
         if self.state.take_judge_due() {
             return self.judge_call(now);
         }
         let refusal = self.state.take_due()?;
-        let body = std::mem::take(&mut self.client.body);
+        let mut body = std::mem::take(&mut self.client.body);
         let call = match refusal {
-            None => self.first_call(&body, now).unwrap_or_else(|error| {
+            None => self.first_call(&mut body, now).unwrap_or_else(|error| {
                 self.refuse(&error);
                 None
             }),
             Some(refusal) => self.next_call(*refusal, &body, now),
         };
-        if call.is_some() && self.may_call_again() {
+        if call.is_some() && (self.may_call_again() || self.preparing.is_under_way()) {
             self.client.body = body;
         }
         call
     }
 
-    fn first_call(&mut self, body: &[u8], now: Millis) -> Result<Option<Call>, Error> {
+    fn first_call(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Option<Call>, Error> {
         if body.len() > self.config.settings.request_bytes_max {
             return Err(request_too_large());
         }
         if let Path::Models(list_for) = self.client.path {
             return Ok(self.list_models(list_for, now));
+        }
+        if self.client.path == Path::Messages {
+            match self.prepare(body, now) {
+                Ok(None) => {}
+                Ok(call) => return Ok(call),
+                Err(error) => {
+                    self.note_refused(text_of(body).unwrap_or_default());
+                    return Err(error);
+                }
+            }
         }
         let Some(text) = text_of(body) else {
             let message = "The request body is not valid JSON: it is not UTF-8";
@@ -126,7 +138,7 @@ impl Exchange {
             None => Purpose::Answer(context),
         };
         self.begin_round(protocol, purpose, timeout_ms, now);
-        Ok(Call { upstream, path, headers, body })
+        Ok(Call { upstream, path, headers, body, fetch: None })
     }
 
     pub(super) fn begin_round(
@@ -180,11 +192,11 @@ impl Exchange {
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
         self.begin_round(protocol, Purpose::Models(list_for), LIST_TIMEOUT_MS, now);
-        Some(Call { upstream, path, headers, body: Vec::new() })
+        Some(Call { upstream, path, headers, body: Vec::new(), fetch: None })
     }
 }
 
 /// A body without the mark before it.
-fn text_of(body: &[u8]) -> Option<&str> {
+pub(super) fn text_of(body: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }

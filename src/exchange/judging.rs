@@ -4,7 +4,8 @@
 
 use super::Exchange;
 use super::own::can_ask_again;
-use super::round::{Purpose, Round};
+use super::purpose::Purpose;
+use super::round::Round;
 use super::seam::Call;
 use crate::Millis;
 use crate::error::{Error, ErrorKind, Reason, Rejection};

@@ -14,6 +14,8 @@ mod models;
 mod output;
 mod own;
 mod pass;
+mod preparing;
+mod purpose;
 mod request;
 mod response;
 mod retry;
@@ -29,11 +31,12 @@ use std::sync::Arc;
 pub use base::with_version;
 pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
-pub use seam::{Call, Cancel, End, Failure, Head, HostCan, Pings, Reply, RequestHead};
+pub use seam::{Call, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead};
 pub use unreachable::Unreachable;
 
 use judging::Judging;
 use output::{Body, Output};
+use preparing::Preparing;
 use state::State;
 use watchdog::Watchdog;
 
@@ -60,7 +63,7 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 ///
 /// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed. A
 /// host that can ask again asks for it also when the client has some of the answer: behind that comes the judge's
-/// ([`Config::judge`]).
+/// ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are asked for before the upstream is called.
 /// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first
 /// event still becomes an HTTP error. Once [`is_ended`](Self::is_ended) is true, the client has everything as soon as
 /// the host has polled it.
@@ -111,6 +114,8 @@ pub struct Exchange {
     remembered: Vec<Refused>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
+    /// What is done to the request before its upstream is called.
+    preparing: Preparing,
     /// The client asks for verdicts on tool calls.
     judging: Option<Box<Judging>>,
 }
@@ -169,6 +174,7 @@ impl Exchange {
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),
+            preparing: Preparing::default(),
             judging: None,
         }
     }
@@ -234,7 +240,7 @@ impl Exchange {
 
     /// The client's body is not kept any longer, because memory is scarce: no upstream is called again.
     pub fn forget_request_body(&mut self) {
-        if !self.state.is_due() {
+        if !self.state.is_due() && !self.preparing.is_under_way() {
             self.client.body = Vec::new();
         }
     }
@@ -279,7 +285,7 @@ impl Exchange {
     pub fn poll_cancel(&self) -> Option<Cancel> {
         if self.state.is_cut() {
             Some(Cancel::Cut)
-        } else if self.state.is_ended() || self.state.is_refused() || self.state.is_judge_due() {
+        } else if self.state.is_ended() || self.state.is_next_due() || self.state.is_judge_due() {
             Some(Cancel::ReadOut)
         } else {
             None
@@ -309,7 +315,8 @@ impl Exchange {
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let judging = self.judging.as_ref().map_or(0, |judging| judging.held_bytes());
-        self.answer_bytes().saturating_add(self.client.body.len()).saturating_add(judging)
+        let beside = judging.saturating_add(self.preparing.held_bytes());
+        self.answer_bytes().saturating_add(self.client.body.len()).saturating_add(beside)
     }
 
     /// Bytes of the upstream's answer that are kept in memory, and of which the next call may translate all at once.

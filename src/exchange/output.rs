@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::mem;
 
+use super::preparing::Preparing;
 use super::seam::Head;
 use super::{Exchange, JSON};
 use crate::Millis;
@@ -261,6 +262,7 @@ impl Exchange {
             self.report.status = status;
         }
         self.client.body = Vec::new();
+        self.preparing = Preparing::default();
         self.state.end();
     }
 

@@ -41,7 +41,7 @@ impl Exchange {
             format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint());
         let headers = own_headers(&self.client.headers, upstream).ok()?;
         let upstream = upstream.name.clone();
-        Some((Call { upstream, path, headers, body }, context))
+        Some((Call { upstream, path, headers, body, fetch: None }, context))
     }
 
     /// Reads the answer of an upstream that speaks this.

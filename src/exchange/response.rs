@@ -18,7 +18,7 @@ impl Exchange {
         let Some(round) = self.state.round_mut().filter(|round| round.awaits_head()) else {
             return;
         };
-        if round.is_judge() {
+        if round.is_aside() {
             // Nothing of it is the client's, and its time goes on.
             return round.handle_head(status, headers, &mut Warnings::new(false));
         }
@@ -59,7 +59,7 @@ impl Exchange {
     /// A piece of the upstream's body has come, cut anywhere.
     pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
         let Some(round) = self.state.round_mut().filter(|_| !piece.is_empty()) else { return };
-        if !round.is_judge() {
+        if !round.is_aside() {
             let received = &mut self.report.upstream_response_bytes;
             *received = received.saturating_add(piece.len());
         }
@@ -77,7 +77,7 @@ impl Exchange {
         if round.bytes_left() == 0 {
             // What is left out of a judge's answer could be the verdict.
             let end = if round.is_judge() { End::Aborted } else { End::Complete };
-            return self.handle_call_end(end, now);
+            return self.end_call(end, round.is_preparation(), now);
         }
         self.settle(result, before, now);
         let Some(answer) = self.state.round().map(super::round::Round::events) else { return };
@@ -120,6 +120,7 @@ impl Exchange {
             Ended::Json { body, is_estimate } => return self.end_json(&body, is_estimate, now),
             // What is missing could be the verdict.
             Ended::Verdicts { end: End::Aborted, .. } => return self.tell_no_verdicts(false, now),
+            Ended::Image(answer) => return self.take_image(&answer, is_cut),
             Ended::Verdicts { status, body, context, .. } => {
                 return self.judged(status, &body, context, now);
             }
@@ -204,6 +205,9 @@ impl Exchange {
         if self.is_judging() {
             return self.tell_no_verdicts(failure == Failure::Timeout, now);
         }
+        if self.is_preparing() && failure.is_of_call() {
+            return self.take_no_image(&failure);
+        }
         if failure.is_of_upstream() {
             self.end_without_upstream(now);
         }
@@ -254,6 +258,9 @@ impl Exchange {
     fn give_up(&mut self, reason: &str, now: Millis) {
         if self.is_judging() {
             return self.tell_no_verdicts(true, now);
+        }
+        if self.is_preparing() {
+            return self.take_no_image(&Failure::Timeout);
         }
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use super::body::{ending_of, first_of, first_of_body, has_plain_body, is_whole};
 use super::count::{self, Count};
-use super::models::{self, LIST_BYTES_MAX};
+use super::models;
+use super::purpose::{Collected, ImageAnswer, Purpose};
 use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{End, Pings};
 use crate::answer::{Answer, Ending};
 use crate::config::{Config, Protocol};
 use crate::error::Error;
-use crate::headers::Header;
+use crate::headers::{Header, Headers as _};
 use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
 use crate::observe::report::Cause;
@@ -21,12 +22,6 @@ use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
-
-/// An upstream's error body is read up to here; the rest would not be shown anyway.
-const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
-
-/// Most of a judge's answer. It has few words, but a stream has much around each.
-const VERDICTS_BYTES_MAX: usize = 4 << 20;
 
 /// A request for an upstream.
 #[derive(Debug)]
@@ -44,19 +39,6 @@ impl RoundRequest {
             Translated::Answer { .. } => None,
         }
     }
-}
-
-/// What an upstream is called for.
-#[derive(Debug)]
-pub(super) enum Purpose {
-    /// An answer to the client's request.
-    Answer(Box<RequestContext>),
-    /// A count of tokens.
-    Count(Count, Box<RequestContext>),
-    /// The names of its models.
-    Models(ListFor),
-    /// Verdicts on the calls of an answer.
-    Verdicts(Box<RequestContext>),
 }
 
 /// One request for an upstream, and its answer.
@@ -87,21 +69,14 @@ enum Progress {
     Over,
 }
 
-#[derive(Debug)]
-enum Collected {
-    /// The error of an upstream that refuses the request.
-    Refusal(Box<RequestContext>),
-    Count(Count),
-    Models(ListFor),
-    Verdicts(Box<RequestContext>),
-}
-
 /// What a round gave in the end.
 pub(super) enum Ended {
     /// A count or a list. `is_estimate`: a count that is not exact.
     Json { body: Vec<u8>, is_estimate: bool },
     /// What the judge answered.
     Verdicts { status: u16, body: Vec<u8>, context: Box<RequestContext>, end: End },
+    /// What the server of an image answered.
+    Image(ImageAnswer),
     /// An answer. `cause`: what ended it, if it failed.
     Answer { result: Result<(), Error>, cause: Option<Cause> },
 }
@@ -149,6 +124,20 @@ impl Round {
             Progress::Sent(Purpose::Verdicts(_))
                 | Progress::Collecting { what: Collected::Verdicts(_), .. }
         )
+    }
+
+    /// Whether the call is one of a preparation.
+    pub(super) fn is_preparation(&self) -> bool {
+        matches!(
+            self.progress,
+            Progress::Sent(Purpose::Image)
+                | Progress::Collecting { what: Collected::Image { .. }, .. }
+        )
+    }
+
+    /// Whether nothing of the answer is the client's.
+    pub(super) fn is_aside(&self) -> bool {
+        self.is_judge() || self.is_preparation()
     }
 
     /// The answer for the client, while it is made.
@@ -244,6 +233,10 @@ impl Round {
         self.progress = match purpose {
             Purpose::Models(list_for) => collect(Collected::Models(list_for)),
             Purpose::Verdicts(context) => collect(Collected::Verdicts(context)),
+            Purpose::Image => {
+                let location = headers.value("location").map(str::to_owned);
+                collect(Collected::Image { location })
+            }
             Purpose::Count(count, _) if count.takes(status) => collect(Collected::Count(count)),
             Purpose::Answer(context) | Purpose::Count(_, context) => {
                 if !has_plain_body(headers) {
@@ -321,13 +314,8 @@ impl Round {
     /// How much more of the body is read, where the rest would not matter: an error is told by its
     /// beginning, and what is too long for an answer is no count.
     pub(super) fn bytes_left(&self) -> usize {
-        let Progress::Collecting { what, body, .. } = &self.progress else { return usize::MAX };
-        let max = match what {
-            Collected::Refusal(_) => ERROR_BODY_BYTES_MAX,
-            Collected::Count(_) => self.config.settings.response_bytes_max,
-            Collected::Models(_) => LIST_BYTES_MAX,
-            Collected::Verdicts(_) => VERDICTS_BYTES_MAX,
-        };
+        let Progress::Collecting { what, status, body } = &self.progress else { return usize::MAX };
+        let max = what.bytes_max(*status, &self.config.settings);
         debug_assert!(body.len() <= max, "a piece was not cut at the limit");
         max.saturating_sub(body.len())
     }
@@ -366,6 +354,10 @@ impl Round {
             Progress::Sent(Purpose::Verdicts(context)) => {
                 return Ended::Verdicts { status: 502, body: Vec::new(), context, end };
             }
+            Progress::Sent(Purpose::Image) => {
+                let (location, body) = (None, Vec::new());
+                return Ended::Image(ImageAnswer { status: 502, location, body, is_whole: false });
+            }
             Progress::Sent(_) => {
                 (Err(unreachable_upstream(&Unreachable::Closed)), Some(Cause::Unreachable))
             }
@@ -381,6 +373,10 @@ impl Round {
                 Collected::Models(list_for) => return self.list(list_for, status, &body),
                 Collected::Verdicts(context) => {
                     return Ended::Verdicts { status, body, context, end };
+                }
+                Collected::Image { location } => {
+                    let is_whole = end == End::Complete;
+                    return Ended::Image(ImageAnswer { status, location, body, is_whole });
                 }
             },
             Progress::Undecided { mut answer, seen } => {

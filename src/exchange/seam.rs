@@ -68,10 +68,10 @@ pub enum RequestHead {
     Answered,
 }
 
-/// A request for an upstream.
+/// A request for an upstream, or for something on the web.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The upstream's name in the configuration.
+    /// The upstream's name in the configuration; empty for something on the web.
     pub upstream: String,
     /// Path with the upstream's `base_path`.
     pub path: String,
@@ -79,6 +79,25 @@ pub struct Call {
     pub headers: Vec<Header>,
     /// The body.
     pub body: Vec<u8>,
+    /// What is to be fetched from the web. Only for hosts that [can](HostCan::fetch).
+    pub fetch: Option<Fetch>,
+}
+
+/// Something on the web. A redirection is an answer like any other: the host does not follow it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Fetch {
+    /// Its URL, which the configuration allows. A client chose it, and it may hold a signature: no log has it.
+    pub url: String,
+    /// Whether its server may be in a private network, or on the host's own machine.
+    pub may_be_private: bool,
+}
+
+impl fmt::Debug for Fetch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetch")
+            .field("may_be_private", &self.may_be_private)
+            .finish_non_exhaustive()
+    }
 }
 
 // The headers have credentials, the body a prompt.
@@ -88,6 +107,7 @@ impl fmt::Debug for Call {
             .field("upstream", &self.upstream)
             .field("path", &self.path)
             .field("body_bytes", &self.body.len())
+            .field("fetch", &self.fetch)
             .finish_non_exhaustive()
     }
 }
@@ -156,6 +176,11 @@ impl Failure {
         )
     }
 
+    /// Whether one call failed, and another can do without it.
+    pub(super) fn is_of_call(&self) -> bool {
+        self.is_of_upstream() || matches!(self, Self::BrokeOff | Self::Undecodable)
+    }
+
     /// The cause for the report, and what the client is told.
     pub(super) fn into_error(self) -> (Cause, Error) {
         match self {
@@ -216,6 +241,10 @@ pub struct HostCan {
     /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where the configuration
     /// names none.
     pub list_models: bool,
+    /// Send a request to any URL ([`Call::fetch`]) and give its answer, before the request that has an answer for the
+    /// client. Its server must be checked: unless [`Fetch::may_be_private`], no address may be connected to that is not
+    /// public, whatever its name resolves to. Needs [`Self::ask_again`].
+    pub fetch: bool,
     /// Leave requests for paths that are not Creole's to other services behind it, such as a proxy can. They get no
     /// answer from Creole.
     pub serve_others: bool,

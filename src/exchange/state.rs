@@ -13,6 +13,9 @@ enum Phase {
     Requested,
     /// The upstream is to be called: for the first time, or without what it refused. The client has nothing.
     Due(Option<Box<Refusal>>),
+    /// The next call before the first of the upstream is to be made, or that first one. `cut`: the answer to the one
+    /// before goes on with what nobody reads.
+    PreparationDue { cut: bool },
     /// The judge is to be called. The client has all of the answer but its end. `cut`: the upstream goes on with what
     /// nobody reads.
     JudgeDue { cut: bool },
@@ -50,6 +53,13 @@ impl State {
         self.0 = Phase::Due(Some(Box::new(refusal)));
     }
 
+    /// A call of a preparation has its answer, or has none.
+    pub(super) fn prepare(&mut self, cut: bool) {
+        if matches!(self.0, Phase::Called(_)) {
+            self.0 = Phase::PreparationDue { cut };
+        }
+    }
+
     /// The answer is complete, and the judge is to be called.
     pub(super) fn judge(&mut self, cut: bool) {
         self.0 = Phase::JudgeDue { cut };
@@ -85,6 +95,7 @@ impl State {
     pub(super) fn take_due(&mut self) -> Option<Option<Box<Refusal>>> {
         match std::mem::replace(&mut self.0, Phase::Requested) {
             Phase::Due(refusal) => Some(refusal),
+            Phase::PreparationDue { .. } => Some(None),
             other => {
                 self.0 = other;
                 None
@@ -118,12 +129,13 @@ impl State {
     }
 
     pub(super) fn is_due(&self) -> bool {
-        matches!(self.0, Phase::Due(_) | Phase::JudgeDue { .. })
+        matches!(self.0, Phase::Due(_) | Phase::PreparationDue { .. } | Phase::JudgeDue { .. })
     }
 
-    /// Whether the upstream refused, and is to be called again.
-    pub(super) fn is_refused(&self) -> bool {
-        matches!(self.0, Phase::Due(Some(_)))
+    /// Whether the answer to the last call is over, and another call is to be made: the upstream refused, or a
+    /// preparation goes on.
+    pub(super) fn is_next_due(&self) -> bool {
+        matches!(self.0, Phase::Due(Some(_)) | Phase::PreparationDue { .. })
     }
 
     pub(super) fn is_ended(&self) -> bool {
@@ -131,7 +143,12 @@ impl State {
     }
 
     pub(super) fn is_cut(&self) -> bool {
-        matches!(self.0, Phase::Ended { cut: true } | Phase::JudgeDue { cut: true })
+        matches!(
+            self.0,
+            Phase::Ended { cut: true }
+                | Phase::JudgeDue { cut: true }
+                | Phase::PreparationDue { cut: true }
+        )
     }
 
     pub(super) fn is_passed(&self) -> bool {

@@ -105,6 +105,11 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
     if let Some(judge) = &report.judge {
         write_judge(judge, &mut json);
     }
+    if let Some(images) = &report.images {
+        json.key("images").begin_object().key("fetched").u64(images.fetched as u64);
+        json.key("missing").u64(images.missing as u64).key("bytes").u64(images.bytes as u64);
+        json.key("duration_ms").u64(images.duration_ms).end_object();
+    }
     // A request that was refused early was not read that far.
     if log == Log::Debug && report.counts.messages > 0 {
         write_shape(&report.counts, &mut json);

@@ -32,6 +32,8 @@ pub struct Report {
     pub answer: AnswerReport,
     /// The judge of its tool calls, where the client asked for one and there is one.
     pub judge: Option<Box<JudgeReport>>,
+    /// The images that were fetched for it, if that was tried.
+    pub images: Option<Box<ImagesReport>>,
     /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
     /// The name of the key that the client has, where clients have keys of Creole's.
@@ -235,6 +237,19 @@ pub struct JudgeReport {
     pub output_tokens: u64,
     /// How long the client waited for it, if it was asked.
     pub duration_ms: Option<u64>,
+}
+
+/// The images on the web that were fetched for a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImagesReport {
+    /// How many came.
+    pub fetched: usize,
+    /// How many did not.
+    pub missing: usize,
+    /// Bytes of all.
+    pub bytes: usize,
+    /// How long the client waited for them.
+    pub duration_ms: Millis,
 }
 
 /// Counts of a request.

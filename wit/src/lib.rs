@@ -49,7 +49,7 @@ impl wit::GuestExchange for Exchange {
             ping: if pings { creole::Pings::Sent } else { creole::Pings::No },
             ask_again: can.contains(wit::HostCan::ASK_AGAIN),
             list_models: can.contains(wit::HostCan::LIST_MODELS),
-            serve_others: false,
+            ..creole::HostCan::default()
         };
         let mut exchange = creole::Exchange::new(Arc::clone(config), seed, can);
         exchange.remember(Arc::clone(refusals));

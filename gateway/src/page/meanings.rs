@@ -15,6 +15,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("finish_reason_unknown", "an unknown finish reason became end_turn"),
     ("guards_skipped", "a request too new to be read was sent without a check of its turns"),
     ("image_in_text", "the text of a result was an image, which the model got as one"),
+    ("image_not_fetched", "an image of the history could not be fetched, and the model was told"),
     ("images_refused", "the upstream refused images; it was asked again without them"),
     ("judge_failed", "the judge of tool calls gave no verdict"),
     ("late_tool_fragment", "a piece of a call came after the call was complete"),

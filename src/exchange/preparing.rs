@@ -1,0 +1,155 @@
+//! The preparations of a request: calls before the first of its upstream, one after another.
+//!
+//! The client has nothing meanwhile, and no call of a preparation fails the exchange: what does not come is missing,
+//! and the preparation decides what that means.
+
+use std::mem;
+
+use super::calls::text_of;
+use super::purpose::{ImageAnswer, Purpose};
+use super::round::Round;
+use super::seam::{Call, Fetch};
+use super::{Exchange, Failure};
+use crate::Millis;
+use crate::config::Protocol;
+use crate::dialect::profile::ImageParts;
+use crate::error::Error;
+use crate::json;
+use crate::prepare::images::{Images, Missing};
+use crate::prepare::{Preparation, Question};
+
+/// What image servers are told. Nothing of it is the client's.
+const HEADERS: [(&str, &str); 3] = [
+    ("accept", "image/png, image/jpeg, image/gif, image/webp"),
+    ("accept-encoding", "identity"),
+    ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
+];
+
+/// All preparations, in their order. Each looks whether it has something to do for a body, and that costs next to
+/// nothing where the configuration does not ask for it.
+const ALL: [fn(&Exchange, &str) -> Option<Preparation>; 1] = [Exchange::images_to_fetch];
+
+/// Where the preparations of a request are.
+#[derive(Default)]
+pub(super) struct Preparing {
+    /// How many have begun.
+    begun: usize,
+    /// The one that is under way, and until when it may ask.
+    current: Option<(Preparation, Millis)>,
+}
+
+impl Preparing {
+    /// Bytes that are kept in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.current.as_ref().map_or(0, |(preparation, _)| preparation.held_bytes())
+    }
+
+    pub(super) fn is_under_way(&self) -> bool {
+        self.current.is_some()
+    }
+
+    fn images(&mut self) -> Option<&mut Images> {
+        match &mut self.current {
+            Some((Preparation::Images(images), _)) => Some(images),
+            None => None,
+        }
+    }
+}
+
+impl Exchange {
+    /// The next call for a preparation. Once there is none, the body is as the upstream takes it.
+    pub(super) fn prepare(
+        &mut self,
+        body: &mut Vec<u8>,
+        now: Millis,
+    ) -> Result<Option<Call>, Error> {
+        loop {
+            if let Some((preparation, until)) = &mut self.preparing.current {
+                if now >= *until {
+                    preparation.give_up();
+                }
+                let until = *until;
+                if let Some(question) = preparation.question() {
+                    let Question::Image { address, is_private } = question;
+                    let fetch = Fetch { url: address.url(), may_be_private: is_private };
+                    return Ok(Some(self.fetch_call(fetch, until, now)));
+                }
+                *body = self.prepared(body, now)?;
+            }
+            let Some(next) = ALL.get(self.preparing.begun) else { return Ok(None) };
+            self.preparing.begun = self.preparing.begun.saturating_add(1);
+            let preparation = text_of(body).and_then(|text| next(self, text));
+            let timeout_ms = self.config.settings.fetch_images.timeout_ms;
+            self.preparing.current =
+                preparation.map(|preparation| (preparation, now.saturating_add(timeout_ms)));
+        }
+    }
+
+    /// The images that the upstream takes as data alone.
+    fn images_to_fetch(&self, body: &str) -> Option<Preparation> {
+        let settings = &self.config.settings;
+        if settings.fetch_images.hosts.is_empty() || !self.can.fetch || !self.can.ask_again {
+            return None;
+        }
+        let model = json::member(body, "model").and_then(json::string)?.decode();
+        let (upstream, _) = self.config.route(&model)?;
+        let takes_data_alone = upstream.profile.image_parts == ImageParts::Data;
+        takes_data_alone.then(|| Images::of(body, settings)).flatten().map(Preparation::Images)
+    }
+
+    fn fetch_call(&mut self, fetch: Fetch, until: Millis, now: Millis) -> Call {
+        self.begin_round(Protocol::Openai, Purpose::Image, until.saturating_sub(now), now);
+        let headers = HEADERS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let (upstream, path, body) = (String::new(), String::new(), Vec::new());
+        Call { upstream, path, headers, body, fetch: Some(fetch) }
+    }
+
+    /// Ends the preparation that is under way: gives the body as it is from now on.
+    fn prepared(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Vec<u8>, Error> {
+        let Some((preparation, _)) = self.preparing.current.take() else {
+            return Ok(mem::take(body));
+        };
+        match &preparation {
+            Preparation::Images(images) => {
+                let (fetched, missing) = images.counts();
+                let report = self.report.images.get_or_insert_default();
+                (report.fetched, report.missing) = (fetched, missing);
+                report.duration_ms = now.saturating_sub(self.report.requested_at);
+            }
+        }
+        preparation.written(text_of(body).unwrap_or_default(), &mut self.report.warnings)
+    }
+
+    /// Whether a call of a preparation has no answer yet.
+    pub(super) fn is_preparing(&self) -> bool {
+        self.state.round().is_some_and(Round::is_preparation)
+    }
+
+    /// An answer for the image that was asked for. `is_cut`: there is more of it than is read.
+    pub(super) fn take_image(&mut self, answer: &ImageAnswer, is_cut: bool) {
+        let report = self.report.images.get_or_insert_default();
+        report.bytes = report.bytes.saturating_add(answer.body.len());
+        if let Some(images) = self.preparing.images() {
+            match (answer.status, &answer.location) {
+                (200..300, _) if answer.is_whole => images.take(Ok(&answer.body)),
+                (200..300, _) => images.take(Err(Missing::BrokeOff)),
+                (300..400, Some(location)) => images.redirect(location),
+                (status, _) => images.take(Err(Missing::Status(status))),
+            }
+        }
+        self.state.prepare(is_cut);
+    }
+
+    /// What was asked for a preparation has no answer.
+    pub(super) fn take_no_image(&mut self, failure: &Failure) {
+        let why = match failure {
+            Failure::Timeout => Missing::TimedOut,
+            Failure::BrokeOff | Failure::Undecodable => Missing::BrokeOff,
+            _ => Missing::Unreachable,
+        };
+        if let Some(images) = self.preparing.images() {
+            images.take(Err(why));
+        }
+        self.state.prepare(false);
+    }
+}

@@ -1,0 +1,150 @@
+//! The address of an image, read so strictly that every reader of URLs reads the same server in it.
+
+use crate::config::{Address as Authority, FetchImages, split_authority, usual_port};
+use crate::text::words;
+
+/// Longest address that is read, in bytes. Those that are signed have some kilobytes.
+const BYTES_MAX: usize = 8 << 10;
+
+/// Where something is on the web.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    tls: bool,
+    /// In small letters.
+    host: String,
+    port: u16,
+    /// With the query.
+    path: String,
+}
+
+impl Address {
+    /// Nothing where it has credentials, or anything that one reader could take for the end of the host and another
+    /// one not.
+    pub(crate) fn parse(url: &str) -> Option<Self> {
+        let url = words::before(url.trim(), b"#");
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\\\"<>^`{|}".contains(&byte);
+        if url.len() > BYTES_MAX || !url.bytes().all(is_plain) {
+            return None;
+        }
+        let (tls, rest) = match words::after_start(url, "https://") {
+            Some(rest) => (true, rest),
+            None => (false, words::after_start(url, "http://")?),
+        };
+        let authority = words::before(rest, b"/?").to_ascii_lowercase();
+        let path = rest.get(authority.len()..).unwrap_or_default();
+        let scheme = if tls { "https://" } else { "http://" };
+        Authority::parse(&format!("{scheme}{authority}")).ok()?;
+        let (host, port) = split_authority(&authority, tls);
+        let slash = if path.starts_with('/') { "" } else { "/" };
+        Some(Self { tls, host: host.to_owned(), port, path: [slash, path].concat() })
+    }
+
+    /// Where a redirection from here leads.
+    pub(crate) fn redirected(&self, location: &str) -> Option<Self> {
+        let location = location.trim();
+        if location.starts_with("//") {
+            let scheme = if self.tls { "https:" } else { "http:" };
+            return Self::parse(&[scheme, location].concat());
+        }
+        if location.starts_with('/') {
+            return Self::parse(&[&self.origin(), location].concat());
+        }
+        Self::parse(location)
+    }
+
+    /// Whether images may be fetched there; and whether it may be in a private network.
+    pub(crate) fn is_permitted(&self, settings: &FetchImages) -> Option<bool> {
+        settings.permits(self.tls, &self.host, self.port)
+    }
+
+    /// As a URL.
+    pub(crate) fn url(&self) -> String {
+        [&self.origin(), self.path.as_str()].concat()
+    }
+
+    fn origin(&self) -> String {
+        let scheme = if self.tls { "https" } else { "http" };
+        if self.port == usual_port(self.tls) {
+            return format!("{scheme}://{}", self.host);
+        }
+        format!("{scheme}://{}:{}", self.host, self.port)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(url: &str) -> Option<String> {
+        Address::parse(url).map(|address| address.url())
+    }
+
+    #[test]
+    fn an_address_is_written_in_one_form() {
+        for (url, expected) in [
+            ("https://a.example/b.png?c=d%20e#f", "https://a.example/b.png?c=d%20e"),
+            ("HTTPS://A.Example:443", "https://a.example/"),
+            (" http://a.example:080?q ", "http://a.example/?q"),
+            ("https://a.example:8443/B", "https://a.example:8443/B"),
+            ("http://[::1]/x", "http://[::1]/x"),
+            ("http://[::1]:8080/x", "http://[::1]:8080/x"),
+            ("https://a.example//evil.test/x@y:z", "https://a.example//evil.test/x@y:z"),
+        ] {
+            assert_eq!(read(url).as_deref(), Some(expected), "{url}");
+        }
+    }
+
+    #[test]
+    fn what_two_readers_could_read_differently_is_no_address() {
+        for url in [
+            "",
+            "https://",
+            "https:///a",
+            "https:a.example/b",
+            "ftp://a.example/",
+            "file:///etc/passwd",
+            "data:image/png;base64,AA==",
+            "//a.example/",
+            "https://u@a.example/",
+            "https://u:p@a.example/",
+            "https://a.example\\@evil.test/",
+            "https://evil.test\\.a.example/",
+            "https://a.exa\tmple/",
+            "https://a.example/a b",
+            "https://a.example\n/",
+            "https://a%2eexample/",
+            "https://é.example/",
+            "https://a.example/é",
+            "https://a.example:x/",
+            "https://a.example:99999/",
+            "https://a.example:+1/",
+            "https://[::1/",
+            "https://a.example:1:2/",
+            "https://a.example;b/",
+            "https://a.example&b/",
+            "https://a.example,b/",
+        ] {
+            assert_eq!(read(url), None, "{url}");
+        }
+        let long = format!("https://a.example/{}", "a".repeat(BYTES_MAX));
+        assert_eq!(read(&long), None);
+    }
+
+    #[test]
+    fn a_redirection_is_an_address_or_a_path() {
+        let from = Address::parse("https://a.example:8443/b/c").unwrap();
+        for (location, expected) in [
+            ("/d?e", Some("https://a.example:8443/d?e")),
+            ("//b.example/d", Some("https://b.example/d")),
+            ("http://b.example/d", Some("http://b.example/d")),
+            ("https://169.254.169.254/", Some("https://169.254.169.254/")),
+            ("/\\b.example", None),
+            ("d", None),
+            ("", None),
+            ("javascript:alert(1)", None),
+        ] {
+            let led = from.redirected(location).map(|address| address.url());
+            assert_eq!(led.as_deref(), expected, "{location}");
+        }
+    }
+}

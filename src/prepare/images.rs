@@ -1,0 +1,259 @@
+//! Images on the web, for an upstream that takes images as data alone.
+//!
+//! Each URL is asked for once, the newest first, because a request may have only so many.
+
+use std::ops::Range;
+
+use super::Question;
+use super::address::Address;
+use super::blocks;
+use crate::config::{FetchImages, Settings};
+use crate::error::Error;
+use crate::json::{self, Str};
+use crate::model::{Block, ImageSource, image_type, path_at};
+use crate::observe::warning::Warnings;
+use crate::text::names::Names;
+use crate::text::{base64, words};
+
+/// How often one image may be redirected.
+const REDIRECTIONS_MAX: u32 = 3;
+
+/// The images of one request.
+pub(crate) struct Images {
+    /// In the order of the body.
+    found: Vec<Found>,
+    /// The newest first.
+    wanted: Vec<Wanted>,
+    /// The first of those that is not known.
+    at: usize,
+    settings: FetchImages,
+    /// How many bytes more the body may have.
+    room: usize,
+    held: usize,
+}
+
+/// An image in the body.
+struct Found {
+    block: Range<usize>,
+    is_new: bool,
+    /// Where it is in `wanted`.
+    wanted: Result<usize, Missing>,
+}
+
+/// An image on the web.
+struct Wanted {
+    address: Address,
+    is_private: bool,
+    redirections: u32,
+    /// The source with its data, as JSON.
+    source: Option<Result<String, Missing>>,
+}
+
+/// Why there is no image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    /// The configuration does not allow its host.
+    NotAllowed,
+    /// There are more than the configuration allows.
+    TooMany(u32),
+    /// Its server was not reached.
+    Unreachable,
+    /// Its server was too slow.
+    TimedOut,
+    /// Its server answered with this status.
+    Status(u16),
+    /// Its server leads elsewhere: where nothing is fetched, or too often.
+    Redirected,
+    /// Not all of it came.
+    BrokeOff,
+    /// It has more bytes than this.
+    TooLarge(usize),
+    /// It begins like no image that a model takes.
+    NoImage,
+    /// The request would be too large with it.
+    NoRoom,
+}
+
+impl Missing {
+    /// Behind "the image could not be fetched: ".
+    fn words(self) -> String {
+        match self {
+            Self::NotAllowed => "this gateway fetches none from there".to_owned(),
+            Self::TooMany(max) => format!("this gateway fetches {max} for a request"),
+            Self::Unreachable => "its server could not be reached".to_owned(),
+            Self::TimedOut => "it did not come in time".to_owned(),
+            Self::Status(status) => format!("its server answered with status {status}"),
+            Self::Redirected => "its server sends readers elsewhere".to_owned(),
+            Self::BrokeOff => "its server broke off".to_owned(),
+            Self::TooLarge(max) => format!("it has more than {max} bytes"),
+            Self::NoImage => "it is no JPEG, PNG, GIF or WebP".to_owned(),
+            Self::NoRoom => "the request would be too large with it".to_owned(),
+        }
+    }
+}
+
+impl Images {
+    /// Those of a body; nothing if there are none.
+    pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
+        // As all clients write it, unless they escape what needs no escape.
+        if !words::has(body, "\"url\"") && !words::has(body, "\\u00") {
+            return None;
+        }
+        let fetching = &settings.fetch_images;
+        let mut images = Self {
+            found: Vec::new(),
+            wanted: Vec::new(),
+            at: 0,
+            settings: fetching.clone(),
+            room: settings.request_bytes_max.saturating_sub(body.len()),
+            held: 0,
+        };
+        let mut urls = Vec::new();
+        blocks::visit(body, settings.depth_max, &mut |block, is_new| {
+            let Block::Image(image) = block else { return };
+            let ImageSource::Url(url) = &image.source else { return };
+            if image.source.is_remote() {
+                let block = blocks::span(body, image.at);
+                images.found.push(Found { block, is_new, wanted: Err(Missing::NotAllowed) });
+                urls.push(url.decode().into_owned());
+            }
+        });
+        images.want(urls);
+        (!images.found.is_empty()).then_some(images)
+    }
+
+    /// Takes the URLs of all that were found.
+    fn want(&mut self, urls: Vec<String>) {
+        let mut known = Names::default();
+        for (found, url) in self.found.iter_mut().zip(urls).rev() {
+            let wanted = &mut self.wanted;
+            let place = known.get_or_insert_with(url.into(), |url| {
+                let address = Address::parse(url).ok_or(Missing::NotAllowed)?;
+                let is_private = address.is_permitted(&self.settings).ok_or(Missing::NotAllowed)?;
+                let (at, max) = (wanted.len(), self.settings.count_max);
+                if at >= max as usize {
+                    return Err(Missing::TooMany(max));
+                }
+                wanted.push(Wanted { address, is_private, redirections: 0, source: None });
+                Ok(at)
+            });
+            found.wanted = place.copied().unwrap_or(Err(Missing::NotAllowed));
+        }
+    }
+
+    pub(super) fn question(&self) -> Option<Question<'_>> {
+        let Wanted { address, is_private, .. } = self.wanted.get(self.at)?;
+        Some(Question::Image { address, is_private: *is_private })
+    }
+
+    pub(super) fn give_up(&mut self) {
+        while self.at < self.wanted.len() {
+            self.take(Err(Missing::TimedOut));
+        }
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held
+    }
+
+    /// How much is read of an image: a byte more than it may have.
+    pub(crate) fn bytes_read_max(settings: &FetchImages) -> usize {
+        settings.bytes_max.saturating_add(1)
+    }
+
+    /// The image that was asked for is there, or it is known why it is not.
+    pub(crate) fn take(&mut self, came: Result<&[u8], Missing>) {
+        let room = self.room.saturating_sub(self.held);
+        let source = came.and_then(|bytes| {
+            let max = self.settings.bytes_max;
+            match bytes.len() {
+                length if length > max => Err(Missing::TooLarge(max)),
+                length if base64::length_of(length) > room => Err(Missing::NoRoom),
+                _ => source_of(bytes),
+            }
+        });
+        self.held = self.held.saturating_add(source.as_ref().map_or(0, String::len));
+        if let Some(wanted) = self.wanted.get_mut(self.at) {
+            wanted.source = Some(source);
+            self.at = self.at.saturating_add(1);
+        }
+    }
+
+    /// The server of the image that was asked for says that it is elsewhere.
+    pub(crate) fn redirect(&mut self, location: &str) {
+        let Some(wanted) = self.wanted.get_mut(self.at) else { return };
+        wanted.redirections = wanted.redirections.saturating_add(1);
+        let there = wanted.address.redirected(location).and_then(|address| {
+            let is_private = address.is_permitted(&self.settings)?;
+            Some((address, is_private))
+        });
+        match there.filter(|_| wanted.redirections <= REDIRECTIONS_MAX) {
+            Some((address, is_private)) => {
+                (wanted.address, wanted.is_private) = (address, is_private);
+            }
+            None => self.take(Err(Missing::Redirected)),
+        }
+    }
+
+    /// How many images came, and how many did not.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let came = self.wanted.iter().filter(|wanted| matches!(wanted.source, Some(Ok(_)))).count();
+        (came, self.wanted.len().saturating_sub(came))
+    }
+
+    pub(super) fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
+        let mut edits = Vec::with_capacity(self.found.len());
+        // The newest first, while there is room. What there is once, a request could have a thousand times.
+        for found in std::mem::take(&mut self.found).into_iter().rev() {
+            let block = body.get(found.block.clone()).unwrap_or_default();
+            let text = match self.source_for(&found) {
+                Ok(source) => blocks::with_source(block, source),
+                Err(missing) if found.is_new => {
+                    let path = path_at(body, found.block.start);
+                    let why = missing.words();
+                    return Err(Error::invalid(format!(
+                        "{path}.source.url: the image could not be fetched: {why}; send it as base64"
+                    )));
+                }
+                // As if nothing were fetched at all.
+                Err(Missing::NotAllowed) => None,
+                Err(missing) => {
+                    warnings.add("image_not_fetched");
+                    let why = missing.words();
+                    Some(blocks::text_for(block, &format!("[image omitted: {why}]")))
+                }
+            };
+            if let Some(text) = text {
+                self.room = self.room.saturating_sub(text.len());
+                edits.push((found.block, text));
+            }
+        }
+        edits.reverse();
+        Ok(blocks::replaced(body, &edits))
+    }
+
+    fn source_for(&self, found: &Found) -> Result<&str, Missing> {
+        let wanted = self.wanted.get(found.wanted?).and_then(|wanted| wanted.source.as_ref());
+        let source = wanted
+            .map_or(Err(Missing::TimedOut), |source| source.as_deref().map_err(|why| *why))?;
+        if source.len() > self.room { Err(Missing::NoRoom) } else { Ok(source) }
+    }
+}
+
+/// The source of an image with this data.
+fn source_of(bytes: &[u8]) -> Result<String, Missing> {
+    // Six bytes begin no image that has others behind them; base64 has the first bytes in its own.
+    let start = base64::encode(bytes.get(..bytes.len().min(START)).unwrap_or_default());
+    let media_type = image_type::of(Str::plain(&start)).ok_or(Missing::NoImage)?;
+    let data = base64::encode(bytes);
+    Ok(json::written(|json| {
+        json.begin_object().kind("base64").key("media_type").text(media_type);
+        json.key("data").str(Str::plain(&data)).end_object();
+    }))
+}
+
+/// So many bytes say of which type an image is.
+const START: usize = 12;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Preparations: what is done to a request before its upstream is called, and for which somebody else is asked first.
+//!
+//! A preparation finds blocks in the client's body that the upstream does not take, and says what is asked for them,
+//! one question after the other. It takes what comes, and writes the body anew. All of it is pure:
+//! `exchange::preparing` makes calls of the questions. From then on the exchange has the body as it was written, in retries too.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `blocks` | the blocks of a body, and the body with others in their places |
+//! | `address` | the address of an image, read so that every reader reads the same |
+//! | `images` | the preparation for images on the web, of which the upstream takes no URLs |
+//!
+//! Preparations follow one another, each over the body that the one before has written: an image that was fetched can
+//! be described by the next. Another one is a file here, a variant of [`Preparation`], and its place in the list in
+//! `exchange::preparing`. Where it asks somebody new, that is a variant of [`Question`], too.
+//!
+//! What cannot be had is refused with the path of its block, if the user has just given it: as the real API does.
+//! Words stand in its place where the client sends it again with each request, which would be refused for ever.
+
+pub(crate) mod address;
+pub(crate) mod blocks;
+pub(crate) mod images;
+
+use crate::error::Error;
+use crate::observe::warning::Warnings;
+use address::Address;
+use images::Images;
+
+/// A preparation that is under way.
+pub(crate) enum Preparation {
+    /// Images on the web are fetched.
+    Images(Images),
+}
+
+/// What is asked for a preparation.
+pub(crate) enum Question<'p> {
+    /// The image at this address, which `is_private` allows to be in a private network.
+    Image { address: &'p Address, is_private: bool },
+}
+
+impl Preparation {
+    /// What is asked next. It is asked again until it is known what came of it.
+    pub(crate) fn question(&self) -> Option<Question<'_>> {
+        match self {
+            Self::Images(images) => images.question(),
+        }
+    }
+
+    /// Its time is over: nothing more is asked.
+    pub(crate) fn give_up(&mut self) {
+        match self {
+            Self::Images(images) => images.give_up(),
+        }
+    }
+
+    /// Bytes that are kept in memory.
+    pub(crate) fn held_bytes(&self) -> usize {
+        match self {
+            Self::Images(images) => images.held_bytes(),
+        }
+    }
+
+    /// The body with what came, once nothing more is asked.
+    ///
+    /// # Errors
+    /// The user has just given what could not be had.
+    pub(crate) fn written(self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
+        match self {
+            Self::Images(images) => images.written(body, warnings),
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Requests that are prepared before their upstream is called: images on the web that it takes as data alone.
+#![allow(
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    clippy::unwrap_used
+)]
+
+mod addresses;
+mod images;
+#[path = "../support/mod.rs"]
+mod support;
+
+use serde_json::{Value, json};
