@@ -1,11 +1,13 @@
-//! An exchange while it lives: its clock, its waits, and its line in the log.
+//! An exchange while it lives: its clock, its waits, its client, and its line in the log.
+
+use std::mem;
 
 use creole::observe::log::Request;
 use creole::{Exchange, Failure};
 use wasip2::http::types::ResponseOutparam;
 use wasip2::io::poll::{self, Pollable};
 
-use crate::answer;
+use crate::answer::{self, Answer};
 use crate::clock::Clock;
 
 #[derive(Debug)]
@@ -13,6 +15,18 @@ pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) clock: Clock,
     pub(crate) request: Request,
+    client: Client,
+}
+
+/// What the client has of its answer.
+#[derive(Debug)]
+enum Client {
+    /// Nothing: the head is held until the exchange gives it.
+    Waiting(ResponseOutparam),
+    /// The head, and some of the body.
+    Reading(Answer),
+    /// All that it will get.
+    Gone,
 }
 
 /// Why a wait is over.
@@ -25,6 +39,20 @@ pub(crate) enum Woken {
 }
 
 impl Live {
+    pub(crate) fn new(
+        exchange: Exchange,
+        clock: Clock,
+        request: Request,
+        out: ResponseOutparam,
+    ) -> Self {
+        Self { exchange, clock, request, client: Client::Waiting(out) }
+    }
+
+    /// Whether the exchange has ended, or nobody wants its answer.
+    pub(crate) fn is_over(&self) -> bool {
+        self.exchange.is_ended() || matches!(self.client, Client::Gone)
+    }
+
     /// Waits until `what` is ready, or the exchange wants to be told the time.
     pub(crate) fn wait(&self, what: &Pollable) -> Woken {
         let Some(at) = self.exchange.poll_timeout() else {
@@ -40,18 +68,58 @@ impl Live {
     /// Tells the exchange the time. It may have ended then.
     pub(crate) fn handle_timeout(&mut self) {
         self.exchange.handle_timeout(self.clock.now());
+        self.give();
     }
 
-    /// The answer to a failure before the head.
-    pub(crate) fn fail(&mut self, failure: Failure, out: ResponseOutparam) {
+    /// Tells the exchange that its call failed.
+    pub(crate) fn fail(&mut self, failure: Failure) {
         self.exchange.handle_failure(failure, self.clock.now());
-        self.reply(out);
+        self.give();
     }
 
-    /// The answer of an exchange that has ended.
-    pub(crate) fn reply(&mut self, out: ResponseOutparam) {
-        let reply = self.exchange.poll_reply().unwrap_or_default();
-        answer::whole(out, &reply.head, &reply.body);
+    /// Gives the client what is due. An exchange that has ended before its head was asked for has a whole answer in
+    /// place of it.
+    pub(crate) fn give(&mut self) {
+        let answer = match mem::replace(&mut self.client, Client::Gone) {
+            Client::Waiting(out) => {
+                let head = if self.exchange.is_ended() { None } else { self.exchange.poll_head() };
+                match head {
+                    Some(head) => Answer::start(out, &head),
+                    None => {
+                        self.client = Client::Waiting(out);
+                        return;
+                    }
+                }
+            }
+            Client::Reading(answer) => Ok(answer),
+            Client::Gone => return,
+        };
+        let Ok(answer) = answer else { return };
+        let mut bytes = Vec::new();
+        self.exchange.poll_body(&mut bytes);
+        if answer.write(&bytes).is_ok() {
+            self.client = Client::Reading(answer);
+        }
+    }
+
+    /// Gives the client the end of its answer. Where the exchange has not ended, the answer breaks off.
+    pub(crate) fn finish(&mut self) {
+        match mem::replace(&mut self.client, Client::Gone) {
+            Client::Waiting(out) => {
+                let reply = self.exchange.poll_reply().unwrap_or_default();
+                answer::whole(out, &reply.head, &reply.body);
+            }
+            Client::Reading(answer) if self.exchange.is_ended() => answer.finish(),
+            Client::Reading(_) | Client::Gone => {}
+        }
+    }
+
+    /// Where the answer goes, for one that is not the exchange's.
+    pub(crate) fn take_out(&mut self) -> Option<ResponseOutparam> {
+        match mem::replace(&mut self.client, Client::Gone) {
+            Client::Waiting(out) => Some(out),
+            Client::Reading(_) | Client::Gone => None,
+        }
     }
 
     /// Writes the line of the log.

@@ -11,18 +11,12 @@ use crate::live::Live;
 use crate::upstream::{self, Asked, Body, Piece};
 use crate::{service, streams};
 
-pub(crate) fn pass(
-    live: &mut Live,
-    method: &Method,
-    mut list: Vec<Header>,
-    stream: &InputStream,
-    out: ResponseOutparam,
-) {
+pub(crate) fn pass(live: &mut Live, method: &Method, mut list: Vec<Header>, stream: &InputStream) {
     let Some((target, path)) =
         creole::passed(live.exchange.config(), &creole::with_version(&live.request.path))
     else {
         service::discard_sent(live, &list, stream);
-        return live.fail(Failure::NoRoute, out);
+        return live.fail(Failure::NoRoute);
     };
     let target = target.clone();
     let change = PassedHead::of_request(headers::pairs(&list), &target);
@@ -42,10 +36,12 @@ pub(crate) fn pass(
     match upstream::ask(live, &target, method, &path, &list, &sent) {
         Asked::Answered(response) => {
             live.request.passed = Some((response.status(), target.name));
-            give(&response, out);
+            if let Some(out) = live.take_out() {
+                give(&response, out);
+            }
         }
-        Asked::Failed(failure) => live.fail(failure, out),
-        Asked::GivenUp => live.reply(out),
+        Asked::Failed(failure) => live.fail(failure),
+        Asked::GivenUp => {}
     }
 }
 

@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use creole::json::Writer;
 use creole::observe::log::Request;
-use creole::{Config, Exchange, Failure, Header, HostCan, Pings, Reply, RequestHead, Unreachable};
+use creole::{
+    Call, Config, Exchange, Failure, Header, HostCan, Pings, Reply, RequestHead, Unreachable,
+};
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
 
-use crate::answer::{self, Answer};
+use crate::answer;
 use crate::clock::Clock;
 use crate::live::{Live, Woken};
 use crate::upstream::{self, Asked, Body, Piece};
@@ -27,24 +29,23 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     };
     let method = method_text(&request.method());
     let path = request.path_with_query().unwrap_or_else(|| "/".to_owned());
-    let can = HostCan { ping: Pings::Sent, list_models: true, ..HostCan::default() };
+    let can =
+        HostCan { ping: Pings::Sent, ask_again: true, list_models: true, ..HostCan::default() };
     let exchange = Exchange::new(config, seed, can);
     let began = clock.now();
     let known = Request { method, path, began, ..Request::default() };
-    let mut live = Live { exchange, clock, request: known };
+    let mut live = Live::new(exchange, clock, known, out);
     let head = headers::list(&request.headers());
     // Declared in this order: the host wants a body's stream to be dropped before the body.
     let Ok(body) = request.consume() else { return };
     let Ok(stream) = body.stream() else { return };
     let path = creole::with_version(&live.request.path);
     match live.exchange.handle_request_head(&live.request.method, &path, &head) {
-        RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream, out),
-        RequestHead::Translate => translate(&mut live, &stream, out),
-        RequestHead::Answered => {
-            discard_sent(&live, &head, &stream);
-            live.reply(out);
-        }
+        RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream),
+        RequestHead::Translate => translate(&mut live, &stream),
+        RequestHead::Answered => discard_sent(&live, &head, &stream),
     }
+    live.finish();
     live.exchange.handle_client_gone(live.clock.now());
     live.log();
 }
@@ -59,19 +60,31 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     answer::whole(out, &reply.head, &reply.body);
 }
 
-fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
+/// Calls upstreams until the exchange wants none any more. The first call goes to the model; another one to a model
+/// that refused something, without that, or to the judge of the answer's tool calls.
+fn translate(live: &mut Live, body: &InputStream) {
     let collected = match collect(live, body) {
         Ok(collected) => collected,
         Err(failure) => {
             discard(live, body);
-            return live.fail(failure, out);
+            return live.fail(failure);
         }
     };
-    let now = live.clock.now();
-    live.exchange.handle_request_body(collected, now);
-    let Some(call) = live.exchange.poll_call(now) else { return live.reply(out) };
+    live.exchange.handle_request_body(collected, live.clock.now());
+    if live.exchange.held_bytes() > live.exchange.config().settings.buffered_bytes_max {
+        live.exchange.forget_request_body();
+    }
+    while !live.is_over()
+        && let Some(call) = live.exchange.poll_call(live.clock.now())
+    {
+        send(live, call);
+    }
+}
+
+/// Sends a call, and translates its answer.
+fn send(live: &mut Live, call: Call) {
     let Some(target) = live.exchange.config().upstreams.get(&call.upstream).cloned() else {
-        return live.fail(Failure::NoRoute, out);
+        return live.fail(Failure::NoRoute);
     };
     let mut list = call.headers;
     let (method, body) = match call.body.as_slice() {
@@ -85,9 +98,9 @@ fn translate(live: &mut Live, body: &InputStream, out: ResponseOutparam) {
     let asked = upstream::ask(live, &target, &method, &call.path, &list, &body);
     drop(call.body);
     match asked {
-        Asked::Answered(response) => respond(live, &response, out),
-        Asked::Failed(failure) => live.fail(failure, out),
-        Asked::GivenUp => live.reply(out),
+        Asked::Answered(response) => respond(live, &response),
+        Asked::Failed(failure) => live.fail(failure),
+        Asked::GivenUp => {}
     }
 }
 
@@ -136,45 +149,18 @@ fn discard(live: &Live, stream: &InputStream) {
     }
 }
 
-/// Translates an answer as it comes.
-fn respond(live: &mut Live, response: &IncomingResponse, out: ResponseOutparam) {
+/// Translates an answer as it comes, until it is over, or another call is due.
+fn respond(live: &mut Live, response: &IncomingResponse) {
     let list = headers::list(&response.headers());
-    let now = live.clock.now();
-    live.exchange.handle_call_head(response.status(), &list, now);
+    live.exchange.handle_call_head(response.status(), &list, live.clock.now());
     let body = response.consume();
     let stream = body.as_ref().ok().and_then(|body| body.stream().ok());
     let Some(stream) = stream else {
-        return live.fail(Failure::Unreachable(Unreachable::NoBody), out);
+        return live.fail(Failure::Unreachable(Unreachable::NoBody));
     };
-    // The head is held until the exchange gives it.
-    let mut held = Some(out);
-    let mut started = None;
-    while !live.exchange.is_ended() {
+    while !live.is_over() && !live.exchange.is_call_due() {
         next(live, &stream);
-        if live.exchange.is_ended() && held.is_some() {
-            break;
-        }
-        if let Some(head) = live.exchange.poll_head()
-            && let Some(out) = held.take()
-        {
-            let Ok(answer) = Answer::start(out, &head) else { return };
-            started = Some(answer);
-        }
-        if let Some(answer) = &started {
-            let mut bytes = Vec::new();
-            live.exchange.poll_body(&mut bytes);
-            if answer.write(&bytes).is_err() {
-                return;
-            }
-        }
-    }
-    // The upstream goes first, so that nothing of it is kept while a slow client reads the end.
-    drop(stream);
-    drop(body);
-    match (held, started) {
-        (Some(out), _) => live.reply(out),
-        (None, Some(answer)) => answer.finish(),
-        (None, None) => {}
+        live.give();
     }
 }
 

@@ -168,6 +168,57 @@ fn an_upstream_that_fails_is_an_error_that_clients_understand() {
 }
 
 #[test]
+fn what_an_upstream_refuses_is_left_out_of_a_second_request() {
+    let demo = demo();
+    let server = server(&demo);
+    let refusal = "Unsupported parameter: 'temperature' is not supported";
+    let body = messages(true, "Hi").replace("\"max_tokens\"", "\"temperature\":0.5,\"max_tokens\"");
+    let error = format!(r#"{{"error":{{"message":"{refusal}"}}}}"#);
+    demo.script([Answer::json(400, &error)]);
+    let got = send(&server, "POST", "/v1/messages", &body);
+    assert!(got.status == 200 && got.body.contains("event: message_stop"), "{got:?}");
+    let warnings = got.header("x-creole-warnings");
+    assert!(warnings.contains("parameter_refused:sampling"), "{warnings}");
+    let asked = demo.requests();
+    let asked: Vec<bool> = asked.iter().map(|it| it.body.contains("temperature")).collect();
+    assert_eq!(asked, [true, false]);
+    // What is refused without it, too, is told.
+    demo.script([Answer::json(400, &error), Answer::json(400, &error)]);
+    send(&server, "POST", "/v1/messages", &body).assert_error(
+        400,
+        "invalid_request_error",
+        refusal,
+    );
+    assert_eq!(demo.requests().len(), 4);
+}
+
+#[test]
+fn a_judge_is_asked_behind_an_answer_and_the_client_gets_pings_meanwhile() {
+    let demo = demo();
+    let upstream = format!("{}/v1", demo.url());
+    let config = r#"{"safeguards": {"model": "guard"}, "ping_interval_ms": 150}"#;
+    let server = Server::start(&[("UPSTREAM_URL", &upstream), ("CREOLE_CONFIG", config)]);
+    let call = r#"{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"Bash","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let unclear = r#"{"choices":[{"message":{"content":"Hm"},"finish_reason":"stop"}]}"#;
+    let judged = Answer { delay_ms: 700, ..Answer::json(200, unclear) };
+    demo.script([Answer::stream([format!("data: {call}\n\ndata: [DONE]\n\n")]), judged]);
+    let asks = r#""tools":[{"name":"Bash","input_schema":{"type":"object"}}],"safeguards":[{"type":"dangerous_tool_use","classifier_context":{}}],"max_tokens""#;
+    let body = messages(true, "Hi").replace("\"max_tokens\"", asks);
+    let got = send(&server, "POST", "/v1/messages", &body);
+    assert_eq!(got.header("x-creole-judge"), "guard");
+    let asked = demo.requests();
+    assert_eq!(asked.len(), 2);
+    assert!(asked[1].body.contains("<calls>"), "{}", asked[1].body);
+    let (answer, end) = got.body.split_once("event: content_block_stop").unwrap();
+    assert!(answer.contains("\"name\":\"Bash\""), "{answer}");
+    let (wait, end) = end.split_once("event: message_delta").unwrap();
+    assert!(wait.matches("event: ping").count() >= 3, "{wait}");
+    assert!(end.contains("\"unavailable\"") && end.contains("event: message_stop"), "{end}");
+    let judge = got.came("event: message_delta").duration_since(got.came("\"name\":\"Bash\""));
+    assert!(judge > Duration::from_millis(600), "held back: {judge:?}");
+}
+
+#[test]
 fn a_silent_upstream_gives_pings_and_is_given_up() {
     let demo = demo();
     let server = server(&demo);
