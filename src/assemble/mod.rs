@@ -234,7 +234,7 @@ impl Assembly {
 
     /// The block that reasoning belongs to now.
     fn thinking(&mut self, field: Field, to: &Output<'_>) -> &mut Thinking {
-        let shown = to.context.thinking == Display::Shown;
+        let shown = to.context.thinking.display == Display::Shown;
         let thinking = if shows_thinking(to) { self.queue.thinking(field, shown) } else { None };
         match thinking {
             Some(thinking) => thinking,
@@ -245,7 +245,7 @@ impl Assembly {
     /// Adds a call; gives its position.
     pub(crate) fn add_call(&mut self, mut call: Call, to: &mut Output<'_>) -> Result<usize, Error> {
         let others = self.calls.all().iter().any(|call| call.state() != CallState::LeftOut);
-        if to.context.one_tool_call && others {
+        if to.context.limits.one_tool_call && others {
             call.leave_out();
             to.warn("parallel_cut");
             return self.calls.push(call);
@@ -306,7 +306,7 @@ impl Assembly {
         }
         let is_last = matches!(self.queue.back(), Some(Block::Tool(at)) if *at == index);
         let fresh = self.calls.get(index).is_some_and(|call| call.state() == CallState::Waiting);
-        let shown = to.context.thinking == Display::Shown;
+        let shown = to.context.thinking.display == Display::Shown;
         let thinking = match is_last && fresh {
             true => self.queue.thinking_before_back(field, shown),
             false => Some(self.thinking(field, to)),

@@ -123,8 +123,8 @@ impl Pump<'_> {
         let signed = signed.map(|(call, value)| (self.calls.client_id(call, &to.ids), value));
         let signed = signed.collect();
         let mark = match thinking.is_signed() {
-            true => &to.context.model_mark,
-            false => &to.context.upstream_mark,
+            true => &to.context.thinking.model_mark,
+            false => &to.context.thinking.upstream_mark,
         };
         let (signature, fits) = thinking.signature(mark, signed).encode();
         if !fits {
@@ -230,5 +230,5 @@ pub(super) fn goes_on(calls: &Calls, queue: &Queue, index: usize) -> bool {
 
 /// Whether the client gets reasoning, be it without its text.
 pub(super) fn shows_thinking(to: &Output<'_>) -> bool {
-    to.context.thinking != Display::Hidden
+    to.context.thinking.display != Display::Hidden
 }

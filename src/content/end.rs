@@ -139,7 +139,7 @@ impl Content {
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
     fn sequence<'a>(&'a self, context: &'a RequestContext) -> Option<&'a str> {
-        let sequences = &context.stop_sequences;
+        let sequences = &context.limits.stop_sequences;
         let sequence = match (self.text().cut_at(), self.summary().stop_sequence()) {
             (Some(at), _) => sequences.get(at),
             (None, Some(native)) => sequences.iter().find(|sequence| *sequence == native),

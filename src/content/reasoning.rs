@@ -180,5 +180,5 @@ fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Outp
 
 /// Whether reasoning is shown, or must come back.
 pub(crate) fn is_kept(to: &Output<'_>) -> bool {
-    to.context.thinking != Display::Hidden || to.context.reasoning_returns
+    to.context.thinking.display != Display::Hidden || to.context.thinking.returns
 }

@@ -33,7 +33,7 @@ impl TextFilter {
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let profile = &context.profile;
         // With their places in the list: `Machine::end` looks the sequence up by it.
-        let stops = context.stop_sequences.iter().cloned().enumerate();
+        let stops = context.limits.stop_sequences.iter().cloned().enumerate();
         let stops: Vec<(usize, String)> = stops.filter(|(_, stop)| !stop.is_empty()).collect();
         let filter = Self {
             unescape: Unescape::default(),

@@ -6,7 +6,7 @@ use crate::dialect::profile::{Profile, TextToolCalls};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{Reader, member};
-use crate::model::request_context::{Display, RequestContext, Tool};
+use crate::model::request_context::{AnswerLimits, Display, RequestContext, ThinkingContext, Tool};
 use crate::{protocols, sse};
 
 /// Small enough that inputs reach them.
@@ -121,9 +121,15 @@ fn answer(protocol: Protocol, options: u8) -> Answer {
         edge_key: has(6),
         // '0' is the plain stream, as are other digits that are even.
         stream: !has(0),
-        thinking: if has(1) { Display::Shown } else { Display::Hidden },
-        reasoning_returns: has(1),
-        stop_sequences: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
+        thinking: ThinkingContext {
+            display: if has(1) { Display::Shown } else { Display::Hidden },
+            returns: has(1),
+            ..ThinkingContext::default()
+        },
+        limits: AnswerLimits {
+            stop_sequences: if has(2) { vec!["END".to_owned()] } else { Vec::new() },
+            ..AnswerLimits::default()
+        },
         model_mapped: has(3),
         searches: has(4),
         calls_mcp: has(4),

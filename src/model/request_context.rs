@@ -21,28 +21,14 @@ pub struct RequestContext {
     pub model_mapped: bool,
     /// That name: what the upstream is asked for.
     pub upstream_model: String,
-    /// The limit of the answer in the upstream's request; 0 where that is not known.
-    pub max_tokens: u64,
-    /// How many tokens the model's window has; 0 where that is not known.
-    pub window: u64,
+    /// Where an answer ends.
+    pub limits: AnswerLimits,
     /// Whether the client wants a stream.
     pub stream: bool,
     /// The tools that were sent to the upstream.
     pub tools: Tools,
-    /// The client's stop sequences. The text is cut here too: the upstream may not know all of them
-    /// (`stop`, `max_stop`), or ignore them.
-    pub stop_sequences: Vec<String>,
-    /// Whether reasoning is shown.
-    pub thinking: Display,
-    /// Reasoning must come back with tool calls (`reasoning_history`), so a thinking block carries
-    /// it even when its text is not shown.
-    pub reasoning_returns: bool,
-    /// Which upstream thinks, for the signature of thinking blocks; empty where there is only one.
-    pub upstream_mark: String,
-    /// Which model thinks, for reasoning that no other model takes.
-    pub model_mark: String,
-    /// The client allows one tool call only (`disable_parallel_tool_use`).
-    pub one_tool_call: bool,
+    /// What becomes of reasoning.
+    pub thinking: ThinkingContext,
     /// The tools that a guard withheld or the client forbids, which the model may call all the same.
     pub withheld: Withheld,
     /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
@@ -69,6 +55,34 @@ pub struct RequestContext {
     pub is_judged: bool,
     /// What the upstream's answers need.
     pub profile: Profile,
+}
+
+/// Where an answer ends, if the model does not end it before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AnswerLimits {
+    /// The limit of the answer in the upstream's request; 0 where that is not known.
+    pub max_tokens: u64,
+    /// How many tokens the model's window has; 0 where that is not known.
+    pub window: u64,
+    /// The client's stop sequences. The text is cut here too: the upstream may not know all of them
+    /// (`stop`, `max_stop`), or ignore them.
+    pub stop_sequences: Vec<String>,
+    /// The client allows one tool call only (`disable_parallel_tool_use`).
+    pub one_tool_call: bool,
+}
+
+/// What becomes of the reasoning in an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThinkingContext {
+    /// Whether it is shown.
+    pub display: Display,
+    /// It must come back with tool calls (`reasoning_history`), so a thinking block carries it even when its text is
+    /// not shown.
+    pub returns: bool,
+    /// Which upstream thinks, for the signature of thinking blocks; empty where there is only one.
+    pub upstream_mark: String,
+    /// Which model thinks, for reasoning that no other model takes.
+    pub model_mark: String,
 }
 
 /// What the upstream may refuse of a request that has it. Where it has not, an error that names it means something

@@ -25,7 +25,9 @@ use crate::history::hidden_images::Hidden;
 use crate::history::thinking::is_required;
 use crate::history::{History, Recipient, attached, pairs, spoilt_inputs};
 use crate::model::context_management::Cleared;
-use crate::model::request_context::{Display, Refusable, RequestContext, Withheld};
+use crate::model::request_context::{
+    AnswerLimits, Display, Refusable, RequestContext, ThinkingContext, Withheld,
+};
 use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::observe::warning::Warnings;
@@ -224,16 +226,20 @@ impl Target<'_> {
             model: request.model.decode().into_owned(),
             model_mapped: request.model != model,
             upstream_model: model.to_string(),
-            max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
-            window,
+            limits: AnswerLimits {
+                max_tokens: request.max_tokens.map_or(0, |wanted| effort::limited(wanted, profile)),
+                window,
+                stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
+                one_tool_call: tools.one_tool_call(),
+            },
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
-            stop_sequences: stops.map(|stop| stop.decode().into_owned()).collect(),
-            thinking: Display::of(request.thinking, config.settings.reasoning),
-            reasoning_returns: profile.reasoning_history != ReasoningHistory::Never,
-            upstream_mark: marks.upstream,
-            model_mark: marks.model,
-            one_tool_call: tools.one_tool_call(),
+            thinking: ThinkingContext {
+                display: Display::of(request.thinking, config.settings.reasoning),
+                returns: profile.reasoning_history != ReasoningHistory::Never,
+                upstream_mark: marks.upstream,
+                model_mark: marks.model,
+            },
             withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
             ids_used: std::mem::take(&mut history.ids),
             input_tokens,

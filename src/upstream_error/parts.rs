@@ -66,7 +66,7 @@ pub(super) fn reasons(
         reasons.push(Reason::Neighbours);
     }
     if is_of_member {
-        let sent = context.stop_sequences.len();
+        let sent = context.limits.stop_sequences.len();
         reasons.extend(stops::refused_stops(message, parameter, sent));
     }
     reasons.extend(content.filter(|_| !is_silent));

@@ -65,7 +65,11 @@ impl Space {
     fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
         let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
         // What was refused is too much, even where it would fit by these numbers.
-        let refused = if context.max_tokens == 0 { answer } else { answer.min(context.max_tokens) };
+        let refused = if context.limits.max_tokens == 0 {
+            answer
+        } else {
+            answer.min(context.limits.max_tokens)
+        };
         let answer = window.checked_sub(prompt)?.min(refused.checked_sub(1)?);
         let space = Self { answer, prompt, estimate: context.input_estimate };
         (answer >= Self::LEAST).then_some(space)
@@ -124,7 +128,7 @@ impl Refused {
     /// The part of the request that a reason is about. `message`: the upstream's words.
     pub(crate) fn of(reason: &Reason, message: &str, context: &RequestContext) -> Option<Self> {
         let less = |most: u64| {
-            let is_less = (ANSWER_MOST_LEAST..context.max_tokens).contains(&most);
+            let is_less = (ANSWER_MOST_LEAST..context.limits.max_tokens).contains(&most);
             is_less.then_some(Self::MaxTokens(most))
         };
         Some(match reason {
@@ -179,7 +183,7 @@ impl Refused {
     pub(crate) fn may_be_in(&self, context: &RequestContext) -> bool {
         let has = &context.refusable;
         match self {
-            Self::StopCount(most) => context.stop_sequences.len() > *most,
+            Self::StopCount(most) => context.limits.stop_sequences.len() > *most,
             Self::EmptyContent(_) => context.counts.has_calls(),
             Self::Neighbours => has.neighbours,
             Self::Effort(_) => has.thinking,
@@ -187,7 +191,7 @@ impl Refused {
                 Thinking | ThinkingSwitch | ThinkingBudget => has.thinking,
                 Sampling => has.sampling,
                 TopK => has.top_k,
-                Stop => !context.stop_sequences.is_empty(),
+                Stop => !context.limits.stop_sequences.is_empty(),
                 ParallelToolCalls => !context.tools.is_empty(),
                 ServiceTier => has.service_tier,
                 User => has.user,
@@ -210,7 +214,7 @@ impl Refused {
             Self::StopCount(_) | Self::EmptyContent(_) => false,
             Self::Parameter(parameter) => match parameter {
                 ThinkingSwitch | ThinkingBudget | Stop | MaxTokensField => false,
-                Parameter::ReasoningSummary => context.thinking == Display::Shown,
+                Parameter::ReasoningSummary => context.thinking.display == Display::Shown,
                 Parameter::Include
                 | Parameter::OutputLimit
                 | Parameter::Store

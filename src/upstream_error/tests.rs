@@ -12,10 +12,16 @@ mod windows;
 
 use super::*;
 use crate::error::{ErrorKind, Fault, MESSAGE_CHARS_MAX, UNPAID};
+use crate::model::request_context::AnswerLimits;
 use proptest::prelude::*;
 
 fn context() -> RequestContext {
     RequestContext { model: "claude-x".to_owned(), ..RequestContext::default() }
+}
+
+fn limited(max_tokens: u64) -> RequestContext {
+    let limits = AnswerLimits { max_tokens, ..AnswerLimits::default() };
+    RequestContext { limits, ..context() }
 }
 
 fn edge_asked() -> RequestContext {

@@ -100,7 +100,7 @@ fn context_limit(
     }
     let window = error_body.context_tokens.or_else(|| WINDOW_SIZE.number(text));
     let sum = SUM_TOKENS.number(text);
-    let answer = ANSWER_TOKENS.number(text).or_else(|| sum.map(|_| context.max_tokens));
+    let answer = ANSWER_TOKENS.number(text).or_else(|| sum.map(|_| context.limits.max_tokens));
     let total = sum
         .or_else(|| TOTAL_TOKENS.number(text))
         .filter(|total| answer.is_none_or(|answer| *total > answer));
@@ -113,8 +113,8 @@ fn context_limit(
     // Of a total without parts nobody knows whether the answer is in it: Kimi's.
     let apart = total.filter(|_| complaint.is_none() && answer.is_none());
     let apart = apart.filter(|total| is_sum(text, *total, context));
-    let answer = answer.or_else(|| apart.map(|_| context.max_tokens));
-    let prompt = complaint.or_else(|| apart?.checked_sub(context.max_tokens));
+    let answer = answer.or_else(|| apart.map(|_| context.limits.max_tokens));
+    let prompt = complaint.or_else(|| apart?.checked_sub(context.limits.max_tokens));
     let prompt = prompt.map(|prompt| match (window, answer) {
         (Some(window), Some(answer)) => likely_prompt(prompt, answer, window, context.input_tokens),
         _ => prompt,
@@ -133,7 +133,7 @@ fn context_limit(
 
 /// The server names no numbers, and the configuration may know the window. What is too long has more tokens.
 fn known_window(context: &RequestContext) -> ContextLimit {
-    match context.window {
+    match context.limits.window {
         0 => ContextLimit::Unknown,
         window => {
             let prompt = context.input_tokens.max(window.saturating_add(1));
@@ -147,7 +147,7 @@ const SUM: &str = "exceeded model token limit";
 
 /// Whether the answer is in a total of which no part is known: the rest without it looks like the prompt.
 fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
-    let (estimate, answer) = (context.input_tokens, context.max_tokens);
+    let (estimate, answer) = (context.input_tokens, context.limits.max_tokens);
     let Some(rest) = total.checked_sub(answer).filter(|_| answer > 0) else { return false };
     let is_like = (rest / 2..=rest.saturating_mul(2)).contains(&estimate);
     words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
@@ -176,7 +176,7 @@ fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     if !ANSWER.has(Part::Subject, text) || words::has(text, "sum of ") {
         return None;
     }
-    let wanted = number_after(text, "is too large").unwrap_or(context.max_tokens);
+    let wanted = number_after(text, "is too large").unwrap_or(context.limits.max_tokens);
     let beside = |phrase| number_of_the_answer(text, phrase);
     let most = ANSWER_MOST
         .number(text)
@@ -234,7 +234,7 @@ pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Opt
     let (_, text) = words::split_once(&text, "tokens per ")?;
     let window = number_after(text, "limit ")?;
     let requested = number_after(text, "requested ").filter(|requested| *requested > window)?;
-    let prompt = requested.saturating_sub(context.max_tokens);
+    let prompt = requested.saturating_sub(context.limits.max_tokens);
     Some(if prompt > window {
         ContextLimit::Prompt { prompt: requested, window }
     } else {
@@ -252,7 +252,7 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
         // A limit beyond these is that of something else.
         numbers.any(|least| {
             let least = least.saturating_add(more);
-            least <= 100 && (1..least).contains(&context.max_tokens)
+            least <= 100 && (1..least).contains(&context.limits.max_tokens)
         })
     };
     NO_WORD.any(&text)

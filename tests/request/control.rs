@@ -322,7 +322,7 @@ fn stop_sequences_beyond_the_limit_are_cut_here() {
     let config = config("openai-chat", json!({}), json!({}));
     let (body, asked) = try_with(&config, &whole(request)).0.unwrap();
     assert_eq!(body["stop"], json!(["a!", "b!", "c!", "\n!"]));
-    assert_eq!(asked.stop_sequences.len(), 5);
+    assert_eq!(asked.limits.stop_sequences.len(), 5);
     assert_eq!(sent(json!({"stop_sequences": []})).get("stop"), None);
     assert!(refused(json!({"stop_sequences": ["x", " \n"]})).starts_with("stop_sequences[1]: "));
     let stops = |count: usize| json!({"stop_sequences": vec!["x"; count]});
@@ -339,7 +339,7 @@ fn no_stop_sequence_goes_where_the_model_refuses_them() {
         (sent.unwrap(), warnings)
     };
     assert_eq!((body.get("stop"), warnings.as_str()), (None, ""));
-    assert_eq!(asked.stop_sequences, ["</block>"]);
+    assert_eq!(asked.limits.stop_sequences, ["</block>"]);
 }
 
 #[test]

@@ -422,7 +422,7 @@ fn vllm_gets_four_stop_sequences_and_the_answer_is_cut_at_the_others() {
     assert_eq!(sent_to("vllm", json!({"max_stop": 0}), request())["stop"], stops);
     assert_eq!(sent_to("sglang", json!({}), request())["stop"], stops);
     let (_, asked) = try_with(&config("vllm", json!({}), json!({})), &whole(request())).0.unwrap();
-    assert_eq!(json!(asked.stop_sequences), stops);
+    assert_eq!(json!(asked.limits.stop_sequences), stops);
 }
 
 #[test]

@@ -122,7 +122,7 @@ fn qwen_does_not_think_where_its_service_refuses_it() {
 fn thinking_is_shown_when_it_was_asked_for() {
     let shown = |mode: &str, thinking: Value| {
         let config = config("default", json!({}), json!({"reasoning": mode}));
-        try_with(&config, &whole(json!({"thinking": thinking}))).0.unwrap().1.thinking
+        try_with(&config, &whole(json!({"thinking": thinking}))).0.unwrap().1.thinking.display
     };
     let adaptive = json!({"type": "adaptive", "display": "updates"});
     assert_eq!(shown("on_request", adaptive.clone()), Display::Shown);
@@ -316,7 +316,7 @@ fn reasoning_goes_to_no_other_upstream() {
         let messages = [user("q"), assistant(json!([block, text("a")])), user("q2")];
         let request = whole(json!({"model": model, "messages": messages}));
         let (mut body, asked) = try_with(&config, &request).0.unwrap();
-        (body["messages"][1].take(), asked.upstream_mark)
+        (body["messages"][1].take(), asked.thinking.upstream_mark)
     };
     let mark = sent("to-a", "").1;
     assert_eq!(
@@ -334,7 +334,10 @@ fn reasoning_goes_to_no_other_upstream() {
     // Signed before there was a second upstream.
     assert_eq!(sent("to-b", &unmarked.encode().0).0, with_reasoning);
     // With one upstream there is nothing to tell apart.
-    assert_eq!(try_with(&Config::default(), &whole(json!({}))).0.unwrap().1.upstream_mark, "");
+    assert_eq!(
+        try_with(&Config::default(), &whole(json!({}))).0.unwrap().1.thinking.upstream_mark,
+        ""
+    );
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn an_answer_after_reasoning_does_not_begin_with_line_breaks() {
         let mut chunks = vec![thought("Hm"), thought(".")];
         chunks.extend(texts.iter().map(|part| text(part)));
         case().gives(&done(&chunks), expected);
-        let hidden = case().with(|context, _| context.thinking = Display::Hidden);
+        let hidden = case().with(|context, _| context.thinking.display = Display::Hidden);
         hidden.gives(&done(&chunks), "text \"Hi\\n\\nthere\"; end_turn");
         let body = json!({"choices": [{"message": {"reasoning_content": "Hm.", "content": texts.concat()}, "finish_reason": "stop"}]}).to_string();
         for stream in [true, false] {
@@ -41,7 +41,7 @@ fn an_answer_after_reasoning_does_not_begin_with_line_breaks() {
 
 #[test]
 fn a_stop_sequence_that_begins_the_text_behind_reasoning_is_no_stop() {
-    let c = case().with(|context, _| context.stop_sequences = vec!["\n\n".to_owned()]);
+    let c = case().with(|context, _| context.limits.stop_sequences = vec!["\n\n".to_owned()]);
     c.gives(
         &done(&[thought("Hm."), text("\n\nHi"), text("\n\nthere")]),
         "thinking \"Hm.\", text \"Hi\"; stop_sequence \"\\n\\n\"",
@@ -55,7 +55,7 @@ fn line_breaks_after_a_thought_of_white_space_are_none_of_the_text() {
         &done(&[thought("\n\n"), text("\n\nHi"), text("\n\nthere")]),
         "text \"Hi\\n\\nthere\"; end_turn",
     );
-    let hidden = case().with(|context, _| context.thinking = Display::Hidden);
+    let hidden = case().with(|context, _| context.thinking.display = Display::Hidden);
     hidden.gives(&done(&[thought("\n"), text("\n"), text("\nHi")]), "text \"Hi\"; end_turn");
 }
 
@@ -69,7 +69,7 @@ fn other_texts_keep_their_line_breaks() {
         &done(&[text("Hi"), thought("Hm."), text("\n\nthere")]),
         "text \"Hi\", thinking \"Hm.\", text \"\\n\\nthere\"; end_turn",
     );
-    let hidden = case().with(|context, _| context.thinking = Display::Hidden);
+    let hidden = case().with(|context, _| context.thinking.display = Display::Hidden);
     hidden.gives(
         &done(&[text("Hi"), thought("Hm."), text("\n\nthere")]),
         "text \"Hi\\n\\nthere\"; end_turn",

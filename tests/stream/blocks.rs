@@ -119,17 +119,17 @@ fn hidden_reasoning_comes_back_with_calls() {
     assert_eq!(signature(&shown).full_text, None);
     assert_eq!(signature(&shown).upstream, "");
     // Where there are several upstreams, it says which one thought.
-    let marked = case().with(|context, _| context.upstream_mark = "0a1b2c3d".to_owned());
+    let marked = case().with(|context, _| context.thinking.upstream_mark = "0a1b2c3d".to_owned());
     let marked = marked.stream(&sse);
     assert_eq!(signature(&marked).upstream, "0a1b2c3d");
-    let omitted = case().with(|context, _| context.thinking = Display::Omitted);
+    let omitted = case().with(|context, _| context.thinking.display = Display::Omitted);
     let omitted = omitted.gives(&sse, "thinking \"\", text \"Ok\", tool_use a w {}; tool_use");
     assert_eq!(signature(&omitted).full_text.as_deref(), Some("Need w."));
-    let hidden = case().with(|context, _| context.thinking = Display::Hidden);
+    let hidden = case().with(|context, _| context.thinking.display = Display::Hidden);
     let outcome = hidden.gives(&sse, "text \"Ok\", thinking \"\", tool_use a w {}; tool_use");
     assert_eq!(signature(&outcome).full_text.as_deref(), Some("Need w."));
     hidden.gives(&done(&[json!({"reasoning": "a"}), text("Ok")]), "text \"Ok\"; end_turn");
-    let never = hidden.with(|context, _| context.reasoning_returns = false);
+    let never = hidden.with(|context, _| context.thinking.returns = false);
     never.gives(&sse, "text \"Ok\", tool_use a w {}; tool_use");
 }
 
@@ -137,7 +137,7 @@ fn hidden_reasoning_comes_back_with_calls() {
 fn the_inputs_that_thinking_carries_are_those_that_the_client_gets() {
     let schema = json!({"properties": {"list": {"type": "array"}}}).to_string();
     let repair = case().with(|context, settings| {
-        context.thinking = Display::Hidden;
+        context.thinking.display = Display::Hidden;
         context.tools.push(Tool {
             outgoing: "todo".into(),
             name: "todo".into(),
@@ -170,7 +170,7 @@ fn thinking_that_was_not_asked_for_carries_the_inputs_of_all_calls() {
         call(3, "call_d", "w", &long),
         call(4, "call_e", "w", "\"{\\\"q\\\":\\\"quoted\\\"}\""),
     ]);
-    let hidden = case().with(|context, _| context.thinking = Display::Hidden);
+    let hidden = case().with(|context, _| context.thinking.display = Display::Hidden);
     let outcome = hidden.gives(
         &sse,
         &format!(
@@ -198,8 +198,8 @@ fn a_signature_of_a_call_is_not_carried_where_nothing_goes_back() {
     let sse = done(&[signed]);
     case().gives(&sse, "thinking \"\", tool_use a w {}; tool_use");
     let never = case().with(|context, _| {
-        context.thinking = Display::Hidden;
-        context.reasoning_returns = false;
+        context.thinking.display = Display::Hidden;
+        context.thinking.returns = false;
     });
     never.gives(&sse, "tool_use a w {}; tool_use");
 }
@@ -270,7 +270,7 @@ fn what_only_the_upstream_understands_is_carried_in_a_signature() {
             "extra_content": {"google": {"thought_signature": "SIG"}}}]})
     };
     for thinking in [Display::Shown, Display::Hidden] {
-        let c = case().with(|context, _| context.thinking = thinking);
+        let c = case().with(|context, _| context.thinking.display = thinking);
         let outcome =
             c.gives(&done(&[signed("fc-1")]), "thinking \"\", tool_use r_fc-1 w {}; tool_use");
         assert_eq!(signature(&outcome).call_signatures, [("toolu_r_fc-1".into(), "SIG".into())]);
@@ -302,7 +302,7 @@ fn signed_thinking_blocks_are_carried_whole() {
         call(0, "call_a", "w", "{}"),
     ];
     let signed = |text: &str, signature: &str| json!({"type": "thinking", "thinking": text, "signature": signature});
-    let c = case().with(|context, _| context.model_mark = "m::claude".to_owned());
+    let c = case().with(|context, _| context.thinking.model_mark = "m::claude".to_owned());
     let outcome = c.gives(&done(&chunks), "thinking \"Hmm.So\", tool_use a w {}; tool_use");
     assert_eq!(signature(&outcome).upstream, "m::claude");
     let opaque: Value = serde_json::from_str(&signature(&outcome).opaque.unwrap()).unwrap();

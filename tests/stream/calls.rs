@@ -271,7 +271,7 @@ fn a_call_that_the_length_limit_cut_is_never_run() {
 
 #[test]
 fn one_call_is_kept_where_the_client_takes_one() {
-    let c = case().with(|context, _| context.one_tool_call = true);
+    let c = case().with(|context, _| context.limits.one_tool_call = true);
     let sse = done(&[
         call(0, "call_a", "w", "{\"a\":"),
         call(1, "call_b", "t", "{}"),
@@ -336,7 +336,7 @@ fn a_call_without_arguments_is_cut_off_only_if_it_is_the_last_thing() {
     ] {
         case().gives(&done(&chunks), expected);
     }
-    let one = case().with(|context, _| context.one_tool_call = true);
+    let one = case().with(|context, _| context.limits.one_tool_call = true);
     one.gives(
         &done(&[ping.clone(), other, finish("length")]),
         "tool_use a t {}; max_tokens !parallel_cut",

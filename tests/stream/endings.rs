@@ -4,7 +4,8 @@ use super::*;
 
 #[test]
 fn stop_sequences_are_named() {
-    let c = case().with(|context, _| context.stop_sequences = vec!["</a>".into(), "END".into()]);
+    let c =
+        case().with(|context, _| context.limits.stop_sequences = vec!["</a>".into(), "END".into()]);
     let native = |key: &str, value: Value| {
         done(&[
             text("hi"),
@@ -33,7 +34,7 @@ fn stop_sequences_are_named() {
 #[test]
 fn a_stop_sequence_that_the_upstream_ignores_ends_the_text_here() {
     // The classifier of Claude Code, which reads nothing but what comes before.
-    let c = case().with(|context, _| context.stop_sequences = vec!["</block>".into()]);
+    let c = case().with(|context, _| context.limits.stop_sequences = vec!["</block>".into()]);
     let ignored = [text("<block>yes</bl"), text("ock><category>"), json!({"finish": "length"})];
     c.gives(&done(&ignored), "text \"<block>yes\"; stop_sequence \"</block>\"");
     let kept = [text("<block>yes"), json!({"finish": "stop"})];
@@ -272,7 +273,7 @@ fn an_error_is_read_under_the_names_that_servers_give_it() {
 
 #[test]
 fn nothing_after_a_stop_sequence_of_the_client_counts() {
-    let c = case().with(|context, _| context.stop_sequences = vec!["STOP".into()]);
+    let c = case().with(|context, _| context.limits.stop_sequences = vec!["STOP".into()]);
     let expected = "text \"one \"; stop_sequence \"STOP\"";
     let parts = json!([{"type": "text", "text": "one STOP"}, {"type": "text", "text": " two"}]);
     let delta = json!({"content": parts, "refusal": "No.", "tool_calls": [
@@ -411,8 +412,8 @@ fn an_answer_that_says_nothing_leaves_a_trace() {
     let finish = |word: &str| json!({"finish": word});
     let thought = json!({"reasoning_content": "The answer is 4."});
     let hidden = case().with(|context, _| {
-        context.thinking = Display::Hidden;
-        context.reasoning_returns = false;
+        context.thinking.display = Display::Hidden;
+        context.thinking.returns = false;
     });
     for c in [case(), hidden] {
         assert_eq!(nothing(&c, &[finish("stop")]), ["answer_empty"]);
@@ -446,7 +447,7 @@ fn an_answer_that_says_nothing_for_a_known_reason_leaves_no_trace() {
     }
     assert!(nothing(&case(), &[json!({"refusal": "No."}), finish("stop")]).is_empty());
     // Of Claude Code's classifier, which stops at once.
-    let c = case().with(|context, _| context.stop_sequences = vec!["</a>".into()]);
+    let c = case().with(|context, _| context.limits.stop_sequences = vec!["</a>".into()]);
     assert!(nothing(&c, &[text("</a>"), finish("stop")]).is_empty());
     let native =
         json!({"choices": [{"delta": {}, "finish_reason": "stop", "stop_reason": "</a>"}]});

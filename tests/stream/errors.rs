@@ -98,7 +98,7 @@ fn a_word_that_nobody_knows_and_no_content_is_an_error_with_its_status() {
             &done(&[finish.clone(), text("Hi"), json!({"finish": "stop"})]),
             "text \"Hi\"; end_turn",
         );
-        let c = case().with(|context, _| context.stop_sequences = vec!["END".into()]);
+        let c = case().with(|context, _| context.limits.stop_sequences = vec!["END".into()]);
         let native =
             json!({"choices": [{"delta": {}, "finish_reason": word, "stop_reason": "END"}]});
         c.gives(&done(&[native]), "; stop_sequence \"END\" !finish_reason_unknown");

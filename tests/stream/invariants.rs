@@ -32,13 +32,13 @@ fn any_case() -> impl Strategy<Value = Case> {
     (any::<[bool; 5]>(), 0u8..3, 0u8..3).prop_map(|(flags, thinking, invalid)| {
         let [buffered, one, returns, think, stop] = flags;
         case().with(|context, settings| {
-            context.one_tool_call = one;
-            context.reasoning_returns = returns;
+            context.limits.one_tool_call = one;
+            context.thinking.returns = returns;
             context.profile.inline_think = think;
             if stop {
-                context.stop_sequences = vec!["ab".to_owned()];
+                context.limits.stop_sequences = vec!["ab".to_owned()];
             }
-            context.thinking =
+            context.thinking.display =
                 [Display::Hidden, Display::Omitted, Display::Shown][usize::from(thinking)];
             settings.invalid_tool_call =
                 [InvalidToolCall::Pass, InvalidToolCall::Repair, InvalidToolCall::Hold]

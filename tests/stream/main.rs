@@ -30,7 +30,7 @@ use creole::config::{InvalidToolCall, Protocol, Settings, ToolArguments, ToolStr
 use creole::dialect::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::error::Error;
 use creole::ids::Ids;
-use creole::model::request_context::{Display, RequestContext, Tool, Withheld};
+use creole::model::request_context::{Display, RequestContext, ThinkingContext, Tool, Withheld};
 use creole::protocols;
 use serde_json::{Value, json};
 use support::fold::fold;
@@ -50,8 +50,11 @@ struct Case {
 fn case() -> Case {
     let mut context = RequestContext {
         model: "claude".to_owned(),
-        thinking: Display::Shown,
-        reasoning_returns: true,
+        thinking: ThinkingContext {
+            display: Display::Shown,
+            returns: true,
+            ..ThinkingContext::default()
+        },
         input_tokens: 7,
         ..RequestContext::default()
     };

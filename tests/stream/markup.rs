@@ -38,7 +38,7 @@ fn tags_in_marked_reasoning_are_neither_reasoning_nor_text() {
     );
     // What is not marked, and was not, is text.
     case().gives(&done(&[text("</thought>a")]), "text \"</thought>a\"; end_turn");
-    let hidden = case().with(|context, _| context.thinking = Display::Hidden);
+    let hidden = case().with(|context, _| context.thinking.display = Display::Hidden);
     let answer = done(&[marked("<thought>One.</thought>The answer.")]);
     hidden.gives(&answer, "text \"The answer.\"; end_turn");
 }

@@ -42,9 +42,10 @@ fn a_call_at_the_end_of_the_reasoning_is_a_call_if_the_answer_says_nothing_else(
 
 #[test]
 fn reasoning_that_is_not_shown_calls_as_well() {
-    let hidden = with(TextToolCalls::Hermes).with(|context, _| context.thinking = Display::Hidden);
+    let hidden =
+        with(TextToolCalls::Hermes).with(|context, _| context.thinking.display = Display::Hidden);
     for (returns, thinking) in [(false, ""), (true, "thinking \"\", ")] {
-        let case = hidden.clone().with(|context, _| context.reasoning_returns = returns);
+        let case = hidden.clone().with(|context, _| context.thinking.returns = returns);
         case.gives(
             &done(&[thought("I need it."), stop()]),
             &format!(r#"{thinking}tool_use minted w {{"a":1}}; tool_use"#),
@@ -100,7 +101,7 @@ fn reasoning_without_a_whole_call_stays_reasoning() {
 #[test]
 fn a_stop_sequence_that_cuts_the_text_makes_no_call_of_the_reasoning_before() {
     let stopping = with(TextToolCalls::Hermes)
-        .with(|context, _| context.stop_sequences = vec!["END".to_owned()]);
+        .with(|context, _| context.limits.stop_sequences = vec!["END".to_owned()]);
     let whole = json!(format!("I could:\n{CALL}"));
     stopping.gives(
         &done(&[thought("I could:"), text("END"), stop()]),

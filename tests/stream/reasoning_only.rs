@@ -18,8 +18,8 @@ fn as_text() -> Case {
 
 fn hidden() -> Case {
     as_text().with(|context, _| {
-        context.thinking = Display::Hidden;
-        context.reasoning_returns = false;
+        context.thinking.display = Display::Hidden;
+        context.thinking.returns = false;
     })
 }
 

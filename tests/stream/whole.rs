@@ -51,7 +51,7 @@ fn signatures_of_calls_in_a_whole_body_are_in_its_first_thinking() {
         let body = json!({"choices": [{"message": {"content": "Ok", "reasoning_content": reasoning,
             "tool_calls": [call("call_a"), call("call_b")]}, "finish_reason": "tool_calls"}]});
         for stream in [true, false] {
-            let case = case().with(|context, _| context.thinking = thinking);
+            let case = case().with(|context, _| context.thinking.display = thinking);
             let outcome = case.whole(stream, &body.to_string());
             assert_eq!(show(&outcome), expected);
             let own = blocks::signature(&outcome).call_signatures;

@@ -2,6 +2,11 @@
 
 use super::*;
 use crate::dialect::profile::Profile;
+use crate::model::request_context::AnswerLimits;
+
+fn limits(stop_sequences: Vec<String>) -> AnswerLimits {
+    AnswerLimits { stop_sequences, ..AnswerLimits::default() }
+}
 
 fn run(context: &RequestContext, text: &str) -> Vec<Piece> {
     let collect = |parts: &mut dyn Iterator<Item = &str>| {
@@ -48,7 +53,7 @@ fn text(text: &str) -> Piece {
 #[test]
 fn text_ends_at_the_first_stop_sequence() {
     let stop_sequences = vec!["END".to_owned(), "STOP".to_owned(), String::new()];
-    let context = RequestContext { stop_sequences, ..RequestContext::default() };
+    let context = RequestContext { limits: limits(stop_sequences), ..RequestContext::default() };
     assert_eq!(run(&context, "a STOP b END"), [text("a "), Piece::Stop(1)]);
     assert_eq!(run(&context, "a EN b STO"), [text("a EN b STO")]);
     assert_eq!(run(&context, "EENDD"), [text("E"), Piece::Stop(0)]);
@@ -68,7 +73,8 @@ fn of_stop_sequences_that_overlap_the_one_that_ends_first_counts() {
         (["Observation", "tion"], "Observation", "", 0),
     ] {
         let stop_sequences = stops.map(str::to_owned).to_vec();
-        let context = RequestContext { stop_sequences, ..RequestContext::default() };
+        let context =
+            RequestContext { limits: limits(stop_sequences), ..RequestContext::default() };
         let expected: Vec<Piece> = match before {
             "" => vec![Piece::Stop(found)],
             _ => vec![text(before), Piece::Stop(found)],
@@ -101,7 +107,8 @@ fn a_stream_keeps_what_only_whole_answers_repeat() {
 fn stop_sequences_count_in_the_text_and_not_in_reasoning() {
     let profile = Profile { inline_think: true, ..Profile::default() };
     let stop_sequences = vec!["X".to_owned()];
-    let context = RequestContext { stop_sequences, profile, ..RequestContext::default() };
+    let context =
+        RequestContext { limits: limits(stop_sequences), profile, ..RequestContext::default() };
     assert_eq!(
         run(&context, "<think>aXb</think>cXd"),
         [Piece::Thinking(Field::Inline, "aXb".to_owned()), text("c"), Piece::Stop(0)]

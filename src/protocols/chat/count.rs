@@ -122,8 +122,10 @@ fn text_of(
     hidden.show(&mut request, warnings);
     clearing::clear(&mut request, profile);
     let (mut text, estimated) = tokens::text(&request);
-    let marks =
-        Marks { upstream: context.upstream_mark.clone(), model: context.model_mark.clone() };
+    let marks = Marks {
+        upstream: context.thinking.upstream_mark.clone(),
+        model: context.thinking.model_mark.clone(),
+    };
     sent_reasoning(&mut request, profile, &marks, |reasoning| {
         text.push_str(reasoning);
         text.push('\n');

@@ -209,8 +209,7 @@ fn seen() -> RequestContext {
             image_hosts: vec!["pictures.example".to_owned()],
             ..Refusable::default()
         },
-        max_tokens: 1_000,
-        ..context()
+        ..limited(1_000)
     }
 }
 

@@ -56,7 +56,6 @@ fn that_a_prompt_is_too_long_is_found_wherever_an_error_says_it() {
 
 #[test]
 fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
-    let context = |max_tokens| RequestContext { max_tokens, ..context() };
     let below = |name: &str| {
         format!(
             "Invalid '{name}': integer below minimum value. Expected a value >= 16, but got 1 instead."
@@ -75,9 +74,9 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
     ] {
         let body =
             serde_json::json!({"error": {"message": text, "code": "integer_below_min_value"}});
-        let refusal = read_body(400, body.to_string().as_bytes(), &context(1));
+        let refusal = read_body(400, body.to_string().as_bytes(), &limited(1));
         assert!(matches!(refusal, Err("max_tokens")), "{text}");
-        assert_eq!(as_answer(&body.to_string(), &context(1)), Some("max_tokens"), "{text}");
+        assert_eq!(as_answer(&body.to_string(), &limited(1)), Some("max_tokens"), "{text}");
     }
     // Not what the client asked for, and not the limit of the answer.
     for (text, max_tokens) in [
@@ -93,7 +92,7 @@ fn a_limit_that_leaves_no_room_for_a_word_is_an_answer() {
         ("min_tokens must be less than or equal to max_tokens=64, got 100".to_owned(), 20),
     ] {
         let body = serde_json::json!({"error": {"message": text}}).to_string();
-        let Ok(error) = read_body(400, body.as_bytes(), &context(max_tokens)) else {
+        let Ok(error) = read_body(400, body.as_bytes(), &limited(max_tokens)) else {
             panic!("an error");
         };
         assert_eq!((error.status, error.message.as_str()), (400, text.as_str()));
@@ -178,7 +177,7 @@ fn what_is_not_the_prompts_length_is_not_told_as_such() {
     }
     let text = "too many tokens: max tokens must be less than or equal to 4096, the maximum output length for this model - received 32000.";
     let body = serde_json::json!({"message": text}).to_string();
-    let context = RequestContext { max_tokens: 32_000, ..context() };
+    let context = limited(32_000);
     let Ok(error) = read_body(400, body.as_bytes(), &context) else {
         panic!("an error");
     };
@@ -191,7 +190,7 @@ fn a_request_above_the_limit_of_a_minute_is_too_long_and_is_not_retried() {
     let groq = "Request too large for model `m` on tokens per minute (TPM): Limit 30,000, Requested 48,000, please reduce your message size and try again.";
     let complaint = |status, max_tokens, text: &str| {
         let body = serde_json::json!({"error": {"message": text, "type": "tokens", "code": "rate_limit_exceeded"}});
-        let context = RequestContext { max_tokens, ..context() };
+        let context = limited(max_tokens);
         match read_body(status, body.to_string().as_bytes(), &context) {
             Ok(error) => (
                 error.status,
@@ -309,7 +308,7 @@ fn a_window_that_is_full_is_known_where_a_server_calls_it_its_own_fault() {
 #[test]
 fn a_limit_of_the_answer_is_not_one_of_the_prompt() {
     let complaint = |text: &str| {
-        let context = RequestContext { model: "m".into(), max_tokens: 32_000, ..context() };
+        let context = RequestContext { model: "m".into(), ..limited(32_000) };
         let body = serde_json::json!({"error": text}).to_string();
         refused_for(422, &body, &context).message.clone()
     };
@@ -422,7 +421,7 @@ fn a_prompt_that_was_not_counted_to_its_end_is_told_as_longer() {
 #[test]
 fn a_sum_of_prompt_and_answer_is_told_in_its_parts() {
     let complaint = |status, text: &str| {
-        let context = RequestContext { max_tokens: 32_000, ..context() };
+        let context = limited(32_000);
         let body = serde_json::json!({"code": 20015, "message": text}).to_string();
         let error = refused_for(status, &body, &context);
         assert_eq!((error.status, error.kind), (400, ErrorKind::InvalidRequest), "{text}");

@@ -100,12 +100,7 @@ const ROWS: &[Row] = &[
 ];
 
 fn asked_for(answer: u64, estimate: u64) -> RequestContext {
-    RequestContext {
-        max_tokens: answer,
-        input_tokens: estimate,
-        input_estimate: estimate,
-        ..context()
-    }
+    RequestContext { input_tokens: estimate, input_estimate: estimate, ..limited(answer) }
 }
 
 /// What is left for the answer.

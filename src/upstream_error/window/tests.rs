@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::error::{Error, Rejection};
+use crate::model::request_context::AnswerLimits;
 
 /// The message for the client, if something is too long.
 fn rewritten(error_body: &ErrorBody, context: &RequestContext) -> Option<String> {
@@ -81,8 +82,8 @@ fn the_numbers_are_those_of_the_prompt_and_of_the_window() {
 
 #[test]
 fn more_output_than_the_model_gives_is_known_by_what_was_asked_for() {
-    let context =
-        RequestContext { model: "m".to_owned(), max_tokens: 32_000, ..RequestContext::default() };
+    let limits = AnswerLimits { max_tokens: 32_000, ..AnswerLimits::default() };
+    let context = RequestContext { model: "m".to_owned(), limits, ..RequestContext::default() };
     let complaint = |message: &str| {
         let body = serde_json::json!({"error": {"message": message}}).to_string();
         rewritten(&ErrorBody::read(&body), &context)

@@ -4,7 +4,7 @@ use creole::answer::Answer;
 use creole::config::{Protocol, Settings};
 use creole::error::Error;
 use creole::ids::Ids;
-use creole::model::request_context::{Display, RequestContext, Tool};
+use creole::model::request_context::{Display, RequestContext, ThinkingContext, Tool};
 use creole::protocols;
 
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
@@ -16,7 +16,7 @@ fn answer(stream: bool, settings: &Settings) -> Answer {
     let mut asked = RequestContext {
         model: "claude".to_owned(),
         stream,
-        thinking: Display::Shown,
+        thinking: ThinkingContext { display: Display::Shown, ..ThinkingContext::default() },
         searches: true,
         ..RequestContext::default()
     };

@@ -224,7 +224,7 @@ pub(super) fn takes(client: &ClientRequest<'_>) -> bool {
 fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> RequestContext {
     let mut context = RequestContext::default();
     let thinking = request.and_then(|request| request.thinking);
-    context.thinking = Display::of(thinking, config.settings.reasoning);
+    context.thinking.display = Display::of(thinking, config.settings.reasoning);
     let Some(request) = request else {
         context.input_tokens = tokens::tokens_of(body.len() as u64);
         context.input_estimate = context.input_tokens;
@@ -239,11 +239,11 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
             context.tools.push(Tool { outgoing, name, place, schema, ..Tool::default() });
         }
     }
-    context.max_tokens = request.max_tokens.unwrap_or_default();
+    context.limits.max_tokens = request.max_tokens.unwrap_or_default();
     context.refusable = attached::refusable(request, true, true);
     context.refusable.reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
-        context.stop_sequences.push(sequence.decode().into_owned());
+        context.limits.stop_sequences.push(sequence.decode().into_owned());
     }
     context.input_tokens = tokens::estimate(request);
     context.input_estimate = context.input_tokens;

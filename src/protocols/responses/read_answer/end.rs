@@ -147,8 +147,8 @@ impl Machine {
         let usage = self.content().summary().usage();
         let tokens = usage.and_then(|usage| usage.completion).unwrap_or(0);
         to.context.profile.length_status == LengthStatus::Inferred
-            && to.context.max_tokens > 0
-            && tokens >= to.context.max_tokens
+            && to.context.limits.max_tokens > 0
+            && tokens >= to.context.limits.max_tokens
     }
 }
 

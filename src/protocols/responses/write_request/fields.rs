@@ -40,10 +40,10 @@ impl Asked<'_, '_> {
         if let Some(wanted) = request.max_tokens.filter(|_| profile.output_limit) {
             let limit = limited(wanted, profile).max(OUTPUT_TOKENS_LEAST);
             json.key("max_output_tokens").u64(limit);
-            context.max_tokens = limit;
+            context.limits.max_tokens = limit;
         }
         write_sampling(request, profile, warnings, json)?;
-        self.write_reasoning(context.thinking, json);
+        self.write_reasoning(context.thinking.display, json);
         self.write_text(json);
         self.write_include(context.searches, json);
         write_identity(request, profile, self.headers, json);
