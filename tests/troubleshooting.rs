@@ -183,13 +183,14 @@ fn every_error_of_the_sources_is_on_the_page() {
     });
 }
 
-/// Words of the configuration's help, of clients, and of `creole check` and the judge's call to a model, which nobody
-/// gets from Creole.
-const OTHER_SENTENCES: [&str; 5] = [
+/// Words of the configuration's help, of clients, and of `creole check` and requests of Creole's own to a model, which
+/// nobody gets from Creole.
+const OTHER_SENTENCES: [&str; 6] = [
     "src/config/schema.rs",
     "src/guards/claude_code.rs",
     "src/judge/brief.rs",
     "src/judge/question.rs",
+    "src/prepare/descriptions.rs",
     "gateway/src/check/ask.rs",
 ];
 

@@ -78,7 +78,7 @@ async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Resp
 /// One call of an upstream, up to the head for the client.
 async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) -> Answered {
     let Some(mut sent) = Sent::new(&isolate.config, call) else {
-        return Answered::Response(live.fail(Failure::NoRoute));
+        return failed(live, Failure::NoRoute, held);
     };
     let mut timer = Timer::default();
     let answered = loop {
@@ -93,15 +93,27 @@ async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) ->
         if live.exchange.is_ended() {
             return Answered::Response(live.reply());
         }
+        if live.exchange.is_call_due() {
+            return Answered::Due(Box::new(live), held);
+        }
     };
     let response = match answered {
         Ok(response) => response,
-        Err(failure) => return Answered::Response(live.fail(failure)),
+        Err(failure) => return failed(live, failure, held),
     };
     let upstream = sent.answered(&response, &mut live.exchange);
     // The request is sent; what may be needed again is held on.
     live.hold(&held);
     Answering::new(live, upstream, held).respond().await
+}
+
+/// A call failed. One for an image ends nothing.
+fn failed(mut live: Live, failure: Failure, held: Held) -> Answered {
+    live.exchange.handle_failure(failure, now());
+    if live.exchange.is_call_due() {
+        return Answered::Due(Box::new(live), held);
+    }
+    Answered::Response(live.reply())
 }
 
 async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Vec<u8>, Failure> {

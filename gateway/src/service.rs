@@ -177,12 +177,22 @@ impl Gateway {
                     if live.exchange.is_ended() {
                         return Answered::Response(live.reply());
                     }
+                    if live.exchange.is_call_due() {
+                        return Answered::Due(Box::new(live), held);
+                    }
                 }
             }
         };
         let response = match answered {
             Ok(response) => response,
-            Err(failure) => return Answered::Response(live.fail(failure)),
+            Err(failure) => {
+                live.exchange.handle_failure(failure, live.clock.now());
+                // An image that cannot be fetched ends nothing.
+                if live.exchange.is_call_due() {
+                    return Answered::Due(Box::new(live), held);
+                }
+                return Answered::Response(live.reply());
+            }
         };
         let (head, upstream) = response.into_parts();
         let mut list = headers::list(&head.headers);

@@ -194,6 +194,7 @@ impl Config {
         config.set_models(document.models)?;
         config.settings.check()?;
         config.check_safeguards()?;
+        config.check_vision()?;
         Ok(config)
     }
 

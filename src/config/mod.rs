@@ -16,6 +16,7 @@ mod safeguards;
 pub mod schema;
 mod session;
 mod variables;
+mod vision;
 
 use crate::dialect::profile::Profile;
 use crate::setting::{Bounds, keys, word_enum};
@@ -29,6 +30,7 @@ pub(crate) use fetch_images::{split_authority, usual_port};
 pub use models::ModelMap;
 pub use safeguards::Safeguards;
 pub use session::{SessionHeaders, SessionId};
+pub use vision::Vision;
 
 pub use crate::observe::log::Log;
 
@@ -100,6 +102,8 @@ keys! {
         guards: Guards = Guards::default();
         /// Who judges tool calls for clients that ask for verdicts.
         safeguards: Safeguards = Safeguards::default();
+        /// Which model describes images for upstreams whose models see none.
+        vision: Vision = Vision::default();
         /// Images by URL that are fetched for upstreams which take images as data alone.
         fetch_images: FetchImages = FetchImages::default();
         /// Envoy: hold the head of a request until its body is translated. `false` where

@@ -4,7 +4,7 @@
 
 use super::Exchange;
 use super::own::can_ask_again;
-use super::purpose::Purpose;
+use super::purpose::{Own, Purpose};
 use super::round::Round;
 use super::seam::Call;
 use crate::Millis;
@@ -154,7 +154,8 @@ impl Exchange {
         let body = question::body(model, brief, judging.gate.calls(), upstream.takes_schema());
         let (call, context) = self.own_call((upstream, model), &judging.refused, &body)?;
         let (protocol, until) = (upstream.protocol, self.judge_until()?);
-        self.begin_round(protocol, Purpose::Verdicts(context), until.saturating_sub(now), now);
+        let purpose = Purpose::Own(Own::Verdicts, context);
+        self.begin_round(protocol, purpose, until.saturating_sub(now), now);
         Some(call)
     }
 

@@ -7,6 +7,7 @@ mod base;
 mod body;
 mod calls;
 mod count;
+mod describing;
 mod door;
 mod judging;
 mod memory;
@@ -63,7 +64,8 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 ///
 /// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed. A
 /// host that can ask again asks for it also when the client has some of the answer: behind that comes the judge's
-/// ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are asked for before the upstream is called.
+/// ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are asked for before the upstream is called,
+/// and of one that can ask again, descriptions of images ([`Config::vision`]).
 /// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first
 /// event still becomes an HTTP error. Once [`is_ended`](Self::is_ended) is true, the client has everything as soon as
 /// the host has polled it.

@@ -91,6 +91,8 @@ pub(super) fn can_ask_again(
     let Some(rejection) = error.rejection() else { return false };
     let new = rejection.reasons.iter().find_map(|reason| {
         Refused::of(reason, &rejection.message, context)
+            // Without what is asked about, there is nothing to ask.
+            .filter(|new| !matches!(new, Refused::Images | Refused::Documents))
             .filter(|new| protocol.may_refuse(new, context) && !refused.contains(new))
     });
     let is_new = new.is_some() && refused.len().saturating_add(1) < REQUESTS_MAX;

@@ -15,8 +15,10 @@ use crate::config::Protocol;
 use crate::dialect::profile::ImageParts;
 use crate::error::Error;
 use crate::json;
+use crate::prepare::descriptions::Descriptions;
 use crate::prepare::images::{Images, Missing};
 use crate::prepare::{Preparation, Question};
+use crate::protocols::Refused;
 
 /// What image servers are told. Nothing of it is the client's.
 const HEADERS: [(&str, &str); 3] = [
@@ -27,7 +29,8 @@ const HEADERS: [(&str, &str); 3] = [
 
 /// All preparations, in their order. Each looks whether it has something to do for a body, and that costs next to
 /// nothing where the configuration does not ask for it.
-const ALL: [fn(&Exchange, &str) -> Option<Preparation>; 1] = [Exchange::images_to_fetch];
+const ALL: [fn(&mut Exchange, &str) -> Option<Preparation>; 2] =
+    [Exchange::images_to_fetch, Exchange::images_to_describe];
 
 /// Where the preparations of a request are.
 #[derive(Default)]
@@ -36,6 +39,8 @@ pub(super) struct Preparing {
     begun: usize,
     /// The one that is under way, and until when it may ask.
     current: Option<(Preparation, Millis)>,
+    /// What the upstream of a model that is asked refused.
+    refused: Vec<Refused>,
 }
 
 impl Preparing {
@@ -51,7 +56,26 @@ impl Preparing {
     fn images(&mut self) -> Option<&mut Images> {
         match &mut self.current {
             Some((Preparation::Images(images), _)) => Some(images),
-            None => None,
+            _ => None,
+        }
+    }
+
+    /// The images that are described, and what was refused of requests for that.
+    pub(super) fn descriptions(&self) -> Option<(&Descriptions, &[Refused])> {
+        match &self.current {
+            Some((Preparation::Descriptions(descriptions), _)) => {
+                Some((descriptions, &self.refused))
+            }
+            _ => None,
+        }
+    }
+
+    pub(super) fn descriptions_mut(&mut self) -> Option<(&mut Descriptions, &mut Vec<Refused>)> {
+        match &mut self.current {
+            Some((Preparation::Descriptions(descriptions), _)) => {
+                Some((descriptions, &mut self.refused))
+            }
+            _ => None,
         }
     }
 }
@@ -69,24 +93,35 @@ impl Exchange {
                     preparation.give_up();
                 }
                 let until = *until;
-                if let Some(question) = preparation.question() {
-                    let Question::Image { address, is_private } = question;
-                    let fetch = Fetch { url: address.url(), may_be_private: is_private };
-                    return Ok(Some(self.fetch_call(fetch, until, now)));
+                match preparation.question() {
+                    Some(Question::Image { address, is_private }) => {
+                        let fetch = Fetch { url: address.url(), may_be_private: is_private };
+                        return Ok(Some(self.fetch_call(fetch, until, now)));
+                    }
+                    Some(Question::Description) => {
+                        if let Some(call) = self.description_call(body, until, now) {
+                            return Ok(Some(call));
+                        }
+                        if let Some((descriptions, _)) = self.preparing.descriptions_mut() {
+                            descriptions.take(Err("error"));
+                        }
+                        continue;
+                    }
+                    None => *body = self.prepared(body, now)?,
                 }
-                *body = self.prepared(body, now)?;
             }
             let Some(next) = ALL.get(self.preparing.begun) else { return Ok(None) };
             self.preparing.begun = self.preparing.begun.saturating_add(1);
             let preparation = text_of(body).and_then(|text| next(self, text));
-            let timeout_ms = self.config.settings.fetch_images.timeout_ms;
-            self.preparing.current =
-                preparation.map(|preparation| (preparation, now.saturating_add(timeout_ms)));
+            self.preparing.current = preparation.map(|preparation| {
+                let until = now.saturating_add(self.timeout_ms(&preparation));
+                (preparation, until)
+            });
         }
     }
 
     /// The images that the upstream takes as data alone.
-    fn images_to_fetch(&self, body: &str) -> Option<Preparation> {
+    fn images_to_fetch(&mut self, body: &str) -> Option<Preparation> {
         let settings = &self.config.settings;
         if settings.fetch_images.hosts.is_empty() || !self.can.fetch || !self.can.ask_again {
             return None;
@@ -95,6 +130,13 @@ impl Exchange {
         let (upstream, _) = self.config.route(&model)?;
         let takes_data_alone = upstream.profile.image_parts == ImageParts::Data;
         takes_data_alone.then(|| Images::of(body, settings)).flatten().map(Preparation::Images)
+    }
+
+    fn timeout_ms(&self, preparation: &Preparation) -> u64 {
+        match preparation {
+            Preparation::Images(_) => self.config.settings.fetch_images.timeout_ms,
+            Preparation::Descriptions(_) => self.config.settings.vision.timeout_ms,
+        }
     }
 
     fn fetch_call(&mut self, fetch: Fetch, until: Millis, now: Millis) -> Call {
@@ -106,7 +148,7 @@ impl Exchange {
 
     /// Ends the preparation that is under way: gives the body as it is from now on.
     fn prepared(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Vec<u8>, Error> {
-        let Some((preparation, _)) = self.preparing.current.take() else {
+        let Some((preparation, until)) = self.preparing.current.take() else {
             return Ok(mem::take(body));
         };
         match &preparation {
@@ -115,6 +157,13 @@ impl Exchange {
                 let report = self.report.images.get_or_insert_default();
                 (report.fetched, report.missing) = (fetched, missing);
                 report.duration_ms = now.saturating_sub(self.report.requested_at);
+            }
+            Preparation::Descriptions(descriptions) => {
+                let began = until.saturating_sub(self.timeout_ms(&preparation));
+                if let Some(report) = &mut self.report.vision {
+                    (report.described, report.failed) = descriptions.counts();
+                    report.duration_ms = now.saturating_sub(began);
+                }
             }
         }
         preparation.written(text_of(body).unwrap_or_default(), &mut self.report.warnings)
@@ -141,7 +190,10 @@ impl Exchange {
     }
 
     /// What was asked for a preparation has no answer.
-    pub(super) fn take_no_image(&mut self, failure: &Failure) {
+    pub(super) fn take_nothing(&mut self, failure: &Failure) {
+        if self.preparing.descriptions().is_some() {
+            return self.take_no_description(failure);
+        }
         let why = match failure {
             Failure::Timeout => Missing::TimedOut,
             Failure::BrokeOff | Failure::Undecodable => Missing::BrokeOff,

@@ -1,5 +1,6 @@
 //! What an upstream, or a server on the web, is called for; and how much is read of what is collected as a whole.
 
+use super::End;
 use super::count::Count;
 use super::models::LIST_BYTES_MAX;
 use crate::config::Settings;
@@ -10,8 +11,8 @@ use crate::protocols::messages::models::ListFor;
 /// An upstream's error body is read up to here; the rest would not be shown anyway.
 const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
 
-/// Most of a judge's answer. It has few words, but a stream has much around each.
-const VERDICTS_BYTES_MAX: usize = 4 << 20;
+/// Most of an answer to a request of Creole's own. It has few words, but a stream has much around each.
+const OWN_BYTES_MAX: usize = 4 << 20;
 
 /// What an upstream is called for.
 #[derive(Debug)]
@@ -22,10 +23,19 @@ pub(super) enum Purpose {
     Count(Count, Box<RequestContext>),
     /// The names of its models.
     Models(ListFor),
-    /// Verdicts on the calls of an answer.
-    Verdicts(Box<RequestContext>),
+    /// Something that Creole itself asks a model.
+    Own(Own, Box<RequestContext>),
     /// An image of the client's request.
     Image,
+}
+
+/// What Creole itself asks a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Own {
+    /// Verdicts on the calls of an answer.
+    Verdicts,
+    /// What an image of the client's request shows.
+    Description,
 }
 
 /// What is collected as a whole.
@@ -35,7 +45,7 @@ pub(super) enum Collected {
     Refusal(Box<RequestContext>),
     Count(Count),
     Models(ListFor),
-    Verdicts(Box<RequestContext>),
+    Own(Own, Box<RequestContext>),
     /// `location`: where a redirection leads.
     Image {
         location: Option<String>,
@@ -49,7 +59,7 @@ impl Collected {
             Self::Refusal(_) => ERROR_BODY_BYTES_MAX,
             Self::Count(_) => settings.response_bytes_max,
             Self::Models(_) => LIST_BYTES_MAX,
-            Self::Verdicts(_) => VERDICTS_BYTES_MAX,
+            Self::Own(..) => OWN_BYTES_MAX,
             Self::Image { .. } if (200..300).contains(&status) => {
                 Images::bytes_read_max(&settings.fetch_images)
             }
@@ -57,6 +67,15 @@ impl Collected {
             Self::Image { .. } => 0,
         }
     }
+}
+
+/// What a model answered that Creole itself had asked.
+#[derive(Debug)]
+pub(super) struct OwnAnswer {
+    pub(super) status: u16,
+    pub(super) body: Vec<u8>,
+    pub(super) context: Box<RequestContext>,
+    pub(super) end: End,
 }
 
 /// What a server answered that was asked for an image.

@@ -1,5 +1,6 @@
 //! What comes of a call: the upstream's answer, a failure, or the time.
 
+use super::purpose::{Own, OwnAnswer};
 use super::round::Ended;
 use super::seam::{End, Failure};
 use super::watchdog::Due;
@@ -76,7 +77,7 @@ impl Exchange {
         let Some(round) = self.state.round() else { return };
         if round.bytes_left() == 0 {
             // What is left out of a judge's answer could be the verdict.
-            let end = if round.is_judge() { End::Aborted } else { End::Complete };
+            let end = if round.is_own() { End::Aborted } else { End::Complete };
             return self.end_call(end, round.is_preparation(), now);
         }
         self.settle(result, before, now);
@@ -118,10 +119,13 @@ impl Exchange {
         let Some(round) = self.state.round_mut() else { return };
         let (result, cause) = match round.handle_end(end, &mut self.output.body) {
             Ended::Json { body, is_estimate } => return self.end_json(&body, is_estimate, now),
-            // What is missing could be the verdict.
-            Ended::Verdicts { end: End::Aborted, .. } => return self.tell_no_verdicts(false, now),
             Ended::Image(answer) => return self.take_image(&answer, is_cut),
-            Ended::Verdicts { status, body, context, .. } => {
+            Ended::Own(Own::Description, answer) => return self.take_description(&answer, is_cut),
+            // What is missing could be the verdict.
+            Ended::Own(Own::Verdicts, OwnAnswer { end: End::Aborted, .. }) => {
+                return self.tell_no_verdicts(false, now);
+            }
+            Ended::Own(Own::Verdicts, OwnAnswer { status, body, context, .. }) => {
                 return self.judged(status, &body, context, now);
             }
             Ended::Answer { result, cause } => (result, cause),
@@ -206,7 +210,7 @@ impl Exchange {
             return self.tell_no_verdicts(failure == Failure::Timeout, now);
         }
         if self.is_preparing() && failure.is_of_call() {
-            return self.take_no_image(&failure);
+            return self.take_nothing(&failure);
         }
         if failure.is_of_upstream() {
             self.end_without_upstream(now);
@@ -260,7 +264,7 @@ impl Exchange {
             return self.tell_no_verdicts(true, now);
         }
         if self.is_preparing() {
-            return self.take_no_image(&Failure::Timeout);
+            return self.take_nothing(&Failure::Timeout);
         }
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()

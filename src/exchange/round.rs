@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::body::{ending_of, first_of, first_of_body, has_plain_body, is_whole};
 use super::count::{self, Count};
 use super::models;
-use super::purpose::{Collected, ImageAnswer, Purpose};
+use super::purpose::{Collected, ImageAnswer, Own, OwnAnswer, Purpose};
 use super::seam::{ENCODING_UNREADABLE, unreachable_upstream};
 use super::unreachable::Unreachable;
 use super::{End, Pings};
@@ -73,8 +73,8 @@ enum Progress {
 pub(super) enum Ended {
     /// A count or a list. `is_estimate`: a count that is not exact.
     Json { body: Vec<u8>, is_estimate: bool },
-    /// What the judge answered.
-    Verdicts { status: u16, body: Vec<u8>, context: Box<RequestContext>, end: End },
+    /// What a model answered that Creole itself had asked.
+    Own(Own, OwnAnswer),
     /// What the server of an image answered.
     Image(ImageAnswer),
     /// An answer. `cause`: what ended it, if it failed.
@@ -117,22 +117,32 @@ impl Round {
         )
     }
 
+    /// What was asked, if Creole itself asked it.
+    fn own(&self) -> Option<Own> {
+        match self.progress {
+            Progress::Sent(Purpose::Own(own, _))
+            | Progress::Collecting { what: Collected::Own(own, _), .. } => Some(own),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_own(&self) -> bool {
+        self.own().is_some()
+    }
+
     /// Whether the judge was called.
     pub(super) fn is_judge(&self) -> bool {
-        matches!(
-            self.progress,
-            Progress::Sent(Purpose::Verdicts(_))
-                | Progress::Collecting { what: Collected::Verdicts(_), .. }
-        )
+        self.own() == Some(Own::Verdicts)
     }
 
     /// Whether the call is one of a preparation.
     pub(super) fn is_preparation(&self) -> bool {
-        matches!(
+        let is_image = matches!(
             self.progress,
             Progress::Sent(Purpose::Image)
                 | Progress::Collecting { what: Collected::Image { .. }, .. }
-        )
+        );
+        is_image || self.own() == Some(Own::Description)
     }
 
     /// Whether nothing of the answer is the client's.
@@ -232,7 +242,7 @@ impl Round {
         let collect = |what| Progress::Collecting { what, status, body: Vec::new() };
         self.progress = match purpose {
             Purpose::Models(list_for) => collect(Collected::Models(list_for)),
-            Purpose::Verdicts(context) => collect(Collected::Verdicts(context)),
+            Purpose::Own(own, context) => collect(Collected::Own(own, context)),
             Purpose::Image => {
                 let location = headers.value("location").map(str::to_owned);
                 collect(Collected::Image { location })
@@ -351,8 +361,9 @@ impl Round {
             return ended;
         }
         let (result, cause) = match mem::replace(&mut self.progress, Progress::Over) {
-            Progress::Sent(Purpose::Verdicts(context)) => {
-                return Ended::Verdicts { status: 502, body: Vec::new(), context, end };
+            Progress::Sent(Purpose::Own(own, context)) => {
+                let (status, body) = (502, Vec::new());
+                return Ended::Own(own, OwnAnswer { status, body, context, end });
             }
             Progress::Sent(Purpose::Image) => {
                 let (location, body) = (None, Vec::new());
@@ -371,8 +382,8 @@ impl Round {
                     None => return Ended::count(count, count::readable(status, &body)),
                 },
                 Collected::Models(list_for) => return self.list(list_for, status, &body),
-                Collected::Verdicts(context) => {
-                    return Ended::Verdicts { status, body, context, end };
+                Collected::Own(own, context) => {
+                    return Ended::Own(own, OwnAnswer { status, body, context, end });
                 }
                 Collected::Image { location } => {
                     let is_whole = end == End::Complete;

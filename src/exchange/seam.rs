@@ -236,7 +236,7 @@ pub struct HostCan {
     pub ping: Pings,
     /// Send another request after the first, so that [`Exchange::poll_call`](super::Exchange::poll_call) gives one: to
     /// an upstream that refused the first, for which the exchange keeps the client's body, or to the judge of an answer
-    /// of which the client has all but the end.
+    /// of which the client has all but the end. Or first of all to a model that describes images.
     pub ask_again: bool,
     /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where the configuration
     /// names none.

@@ -98,6 +98,22 @@ impl Looking<'_> {
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
 impl Place {
+    /// Whether it is a text that is images.
+    pub(crate) fn is_text(&self) -> bool {
+        self.kind != Kind::Image
+    }
+
+    /// Gives each image that stands here.
+    pub(crate) fn images(&self, body: &str, mut give: impl FnMut(&Image<'_>)) {
+        self.read(body, |blocks, _| {
+            for block in blocks {
+                if let Block::Image(image) = block {
+                    give(&image);
+                }
+            }
+        });
+    }
+
     /// What stands here instead, with what `write` writes for each image.
     pub(crate) fn rewritten(&self, body: &str, write: &mut WriteImage<'_>) -> Option<String> {
         self.read(body, |blocks, mark| {

@@ -8,7 +8,7 @@ use crate::Millis;
 use crate::error::Fault;
 use crate::json::Writer;
 use crate::observe::metrics;
-use crate::observe::report::{JudgeReport, Outcome, Report, RequestCounts};
+use crate::observe::report::{JudgeReport, Outcome, Report, RequestCounts, VisionReport};
 use crate::setting::word_enum;
 use crate::text::words;
 
@@ -109,6 +109,9 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         json.key("images").begin_object().key("fetched").u64(images.fetched as u64);
         json.key("missing").u64(images.missing as u64).key("bytes").u64(images.bytes as u64);
         json.key("duration_ms").u64(images.duration_ms).end_object();
+    }
+    if let Some(vision) = &report.vision {
+        write_vision(vision, &mut json);
     }
     // A request that was refused early was not read that far.
     if log == Log::Debug && report.counts.messages > 0 {
@@ -229,6 +232,23 @@ fn write_judge(judge: &JudgeReport, json: &mut Writer<'_>) {
         ("input_tokens", judge.input_tokens),
         ("output_tokens", judge.output_tokens),
         ("duration_ms", judge.duration_ms.unwrap_or_default()),
+    ] {
+        if count > 0 {
+            json.key(key).u64(count);
+        }
+    }
+    json.end_object();
+}
+
+fn write_vision(vision: &VisionReport, json: &mut Writer<'_>) {
+    json.key("vision").begin_object();
+    json.key("model").text(short(&vision.model)).key("upstream").text(short(&vision.upstream));
+    for (key, count) in [
+        ("described", vision.described as u64),
+        ("failed", vision.failed as u64),
+        ("input_tokens", vision.input_tokens),
+        ("output_tokens", vision.output_tokens),
+        ("duration_ms", vision.duration_ms),
     ] {
         if count > 0 {
             json.key(key).u64(count);

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::Millis;
 use crate::error::Fault;
-use crate::observe::report::{JudgeReport, Outcome, Report};
+use crate::observe::report::{JudgeReport, Outcome, Report, VisionReport};
 
 /// Most names of models that are not in the model map and still have a label of their own.
 pub const MODELS_MAX: usize = 32;
@@ -96,6 +96,10 @@ metrics! {
         "Verdicts on tool calls: flagged, not_flagged, none";
     JUDGE_TOKENS = Counter "creole_judge_tokens_total" ["kind", "upstream"]
         "Tokens of the judge, as its upstream counted them: input, output";
+    VISION_IMAGES = Counter "creole_vision_images_total" ["result", "upstream"]
+        "Images for the model that describes them: described, failed; and its upstream";
+    VISION_TOKENS = Counter "creole_vision_tokens_total" ["kind", "upstream"]
+        "Tokens of the model that describes images, as its upstream counted them: input, output";
     WARNINGS = Counter "creole_warnings_total" ["code"]
         "What was changed or left out on the way";
     GUARDS = Counter "creole_guards_total" ["guard"]
@@ -179,6 +183,9 @@ impl Counters {
         count_contents(report, &upstream, &mut add);
         if let Some(judge) = report.judge.as_ref().filter(|judge| !judge.result.is_empty()) {
             count_verdicts(judge, &mut add);
+        }
+        if let Some(vision) = &report.vision {
+            count_descriptions(vision, &mut add);
         }
     }
 
@@ -267,6 +274,15 @@ fn count_verdicts(judge: &JudgeReport, add: &mut Add<'_>) {
     }
     add(&JUDGE_TOKENS, &["input", &upstream], judge.input_tokens);
     add(&JUDGE_TOKENS, &["output", &upstream], judge.output_tokens);
+}
+
+fn count_descriptions(vision: &VisionReport, add: &mut Add<'_>) {
+    let upstream = word(&vision.upstream);
+    for (result, count) in [("described", vision.described), ("failed", vision.failed)] {
+        add(&VISION_IMAGES, &[result, &upstream], count as u64);
+    }
+    add(&VISION_TOKENS, &["input", &upstream], vision.input_tokens);
+    add(&VISION_TOKENS, &["output", &upstream], vision.output_tokens);
 }
 
 fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {

@@ -32,6 +32,8 @@ pub struct Report {
     pub answer: AnswerReport,
     /// The judge of its tool calls, where the client asked for one and there is one.
     pub judge: Option<Box<JudgeReport>>,
+    /// The model that described its images, if it was to.
+    pub vision: Option<Box<VisionReport>>,
     /// The images that were fetched for it, if that was tried.
     pub images: Option<Box<ImagesReport>>,
     /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
@@ -237,6 +239,25 @@ pub struct JudgeReport {
     pub output_tokens: u64,
     /// How long the client waited for it, if it was asked.
     pub duration_ms: Option<u64>,
+}
+
+/// What a model did that describes images.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct VisionReport {
+    /// The model, as its upstream knows it.
+    pub model: String,
+    /// The upstream's name in the configuration.
+    pub upstream: String,
+    /// Images that it described; equal ones count once.
+    pub described: usize,
+    /// Images that it was to describe and did not.
+    pub failed: usize,
+    /// The tokens that it read.
+    pub input_tokens: u64,
+    /// The tokens that it wrote.
+    pub output_tokens: u64,
+    /// How long the client waited for it.
+    pub duration_ms: Millis,
 }
 
 /// The images on the web that were fetched for a request.

@@ -2,12 +2,14 @@
 //!
 //! A preparation finds blocks in the client's body that the upstream does not take, and says what is asked for them,
 //! one question after the other. It takes what comes, and writes the body anew. All of it is pure:
-//! `exchange::preparing` makes calls of the questions. From then on the exchange has the body as it was written, in retries too.
+//! `exchange::preparing` makes calls of the questions. From then on the exchange has the body as it was written, in
+//! retries too.
 //!
 //! | file | what it does |
 //! |---|---|
 //! | `blocks` | the blocks of a body, and the body with others in their places |
 //! | `address` | the address of an image, read so that every reader reads the same |
+//! | `descriptions` | the preparation for images that the upstream's model does not see, and another one does |
 //! | `images` | the preparation for images on the web, of which the upstream takes no URLs |
 //!
 //! Preparations follow one another, each over the body that the one before has written: an image that was fetched can
@@ -19,23 +21,29 @@
 
 pub(crate) mod address;
 pub(crate) mod blocks;
+pub(crate) mod descriptions;
 pub(crate) mod images;
 
 use crate::error::Error;
 use crate::observe::warning::Warnings;
 use address::Address;
+use descriptions::Descriptions;
 use images::Images;
 
 /// A preparation that is under way.
 pub(crate) enum Preparation {
     /// Images on the web are fetched.
     Images(Images),
+    /// Images are described.
+    Descriptions(Descriptions),
 }
 
 /// What is asked for a preparation.
 pub(crate) enum Question<'p> {
     /// The image at this address, which `is_private` allows to be in a private network.
     Image { address: &'p Address, is_private: bool },
+    /// A description.
+    Description,
 }
 
 impl Preparation {
@@ -43,6 +51,7 @@ impl Preparation {
     pub(crate) fn question(&self) -> Option<Question<'_>> {
         match self {
             Self::Images(images) => images.question(),
+            Self::Descriptions(descriptions) => descriptions.question(),
         }
     }
 
@@ -50,6 +59,7 @@ impl Preparation {
     pub(crate) fn give_up(&mut self) {
         match self {
             Self::Images(images) => images.give_up(),
+            Self::Descriptions(descriptions) => descriptions.give_up(),
         }
     }
 
@@ -57,6 +67,7 @@ impl Preparation {
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Images(images) => images.held_bytes(),
+            Self::Descriptions(descriptions) => descriptions.held_bytes(),
         }
     }
 
@@ -67,6 +78,7 @@ impl Preparation {
     pub(crate) fn written(self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
         match self {
             Self::Images(images) => images.written(body, warnings),
+            Self::Descriptions(descriptions) => Ok(descriptions.written(body, warnings)),
         }
     }
 }

@@ -286,6 +286,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
             progress: 2,
         },
         judge: None,
+        vision: None,
         failed_by: None,
         client_key: None,
         trace_id: None,

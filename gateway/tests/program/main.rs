@@ -30,3 +30,4 @@ mod rig;
 mod routes;
 mod streams;
 mod tls;
+mod vision;

@@ -16,6 +16,7 @@ mod got;
 mod judge;
 pub mod load;
 mod upstream;
+mod vision;
 
 use std::time::{Duration, Instant};
 
@@ -25,6 +26,7 @@ use serde_json::json;
 pub use got::{Got, read, read_until};
 pub use judge::{JUDGE, Judge, LONG, LONG_BYTES, failing_judges, judged, judged_messages};
 pub use upstream::{Out, Received, Upstream, nobody};
+pub use vision::{Eyes, PNG, failing_vision, seen_messages, vision};
 
 /// Longer than anything takes here, even on a busy machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);

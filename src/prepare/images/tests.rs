@@ -28,7 +28,7 @@ fn body(contents: &[&[String]]) -> String {
 }
 
 fn asked(images: &Images) -> Option<String> {
-    let Question::Image { address, .. } = images.question()?;
+    let Question::Image { address, .. } = images.question()? else { return None };
     Some(address.url())
 }
 

@@ -28,7 +28,7 @@ pub(crate) enum Asked {
     Answered(IncomingResponse),
     /// No answer: what the client gets.
     Failed(Failure),
-    /// The exchange gave up, and has what the client gets; or the client is gone.
+    /// The exchange gave up, and has what the client gets, or does without; or the client is gone.
     GivenUp,
 }
 
@@ -117,7 +117,7 @@ fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), U
         let later = streams::write_some(stream, bytes).map_err(|_| Unsent::Broken)?;
         if later.len() == bytes.len() && live.wait(&stream.subscribe()) == Woken::Timeout {
             live.handle_timeout();
-            if live.is_over() {
+            if live.is_over() || live.exchange.is_call_due() {
                 return Err(Unsent::GivenUp);
             }
         }
@@ -144,7 +144,7 @@ fn head(live: &mut Live, answer: &FutureIncomingResponse) -> Asked {
         }
         if live.wait(&ready) == Woken::Timeout {
             live.handle_timeout();
-            if live.is_over() {
+            if live.is_over() || live.exchange.is_call_due() {
                 return Asked::GivenUp;
             }
         }

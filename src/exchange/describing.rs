@@ -1,0 +1,147 @@
+//! The calls of a preparation in which a model that sees describes images for one that does not.
+
+use std::borrow::Cow;
+
+use super::calls::text_of;
+use super::own::can_ask_again;
+use super::purpose::{Own, OwnAnswer, Purpose};
+use super::seam::{Call, End, Failure};
+use super::{Exchange, Warnings};
+use crate::Millis;
+use crate::config::{Config, Upstream};
+use crate::dialect::profile::ImageParts;
+use crate::error::{Error, ErrorKind, Rejection};
+use crate::json;
+use crate::observe::report::VisionReport;
+use crate::prepare::Preparation;
+use crate::prepare::descriptions::{Descriptions, Said};
+use crate::protocols::{self, Translated};
+
+impl Exchange {
+    /// The images that the upstream's model does not see, and another one does.
+    pub(super) fn images_to_describe(&mut self, body: &str) -> Option<Preparation> {
+        let (eyes, eyes_model) = self.config.vision()?;
+        let name = json::member(body, "model").and_then(json::string)?.decode();
+        let (upstream, model) = self.config.route(&name)?;
+        let is_itself = upstream.name == eyes.name && model == eyes_model;
+        if upstream.profile.image_parts != ImageParts::None || is_itself {
+            return None;
+        }
+        let descriptions = Descriptions::of(body, &self.config.settings)?;
+        if !self.can.ask_again {
+            self.report.warnings.add_named("vision_failed", "unsupported");
+            return None;
+        }
+        if !self.is_sent(body) {
+            return None;
+        }
+        let (model, upstream) = (eyes_model.to_owned(), eyes.name.clone());
+        let report = VisionReport { model, upstream, ..VisionReport::default() };
+        self.report.vision = Some(Box::new(report));
+        Some(Preparation::Descriptions(descriptions))
+    }
+
+    /// Whether an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.
+    /// Strict mode refuses the very images.
+    fn is_sent(&self, body: &str) -> bool {
+        let (config, headers) = (&self.config, &self.client.headers);
+        config.settings.strict
+            || matches!(
+                protocols::request(body, config, headers, &mut Warnings::new(false)),
+                Ok(Translated::Send { .. })
+            )
+    }
+
+    /// The call for the next description; nothing if there can be none.
+    pub(super) fn description_call(
+        &mut self,
+        body: &[u8],
+        until: Millis,
+        now: Millis,
+    ) -> Option<Call> {
+        let (upstream, model) = eyes(&self.config)?;
+        let (descriptions, refused) = self.preparing.descriptions()?;
+        let request = descriptions.request(text_of(body)?, model)?;
+        let (call, context) = self.own_call((&upstream, model), refused, &request)?;
+        let protocol = upstream.protocol;
+        let purpose = Purpose::Own(Own::Description, context);
+        self.begin_round(protocol, purpose, until.saturating_sub(now), now);
+        Some(call)
+    }
+
+    /// What the model answered that sees.
+    pub(super) fn take_description(&mut self, answer: &OwnAnswer, is_cut: bool) {
+        let said = self.read_description(answer);
+        if let Err(error) = &said
+            && self.can_ask_eyes_again(error, answer)
+        {
+            return self.state.prepare(is_cut);
+        }
+        let said = said.unwrap_or_else(|error| Err(failed(&error)));
+        if let Some((descriptions, _)) = self.preparing.descriptions_mut() {
+            descriptions.take(said);
+        }
+        self.state.prepare(is_cut);
+    }
+
+    fn read_description(
+        &mut self,
+        answer: &OwnAnswer,
+    ) -> Result<Result<Said, &'static str>, Error> {
+        let Some((upstream, _)) = self.config.vision().filter(|_| answer.end == End::Complete)
+        else {
+            return Ok(Err("error"));
+        };
+        let OwnAnswer { status, body, context, .. } = answer;
+        let said = self.read_own(upstream.protocol, *status, body, context)?;
+        if let Some(vision) = &mut self.report.vision {
+            vision.input_tokens = vision.input_tokens.saturating_add(said.input_tokens);
+            vision.output_tokens = vision.output_tokens.saturating_add(said.output_tokens);
+        }
+        Ok(match said.stop_reason {
+            Some("refusal") => Err("refused"),
+            reason => {
+                let is_cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded"));
+                Ok(Said { text: said.text, is_cut })
+            }
+        })
+    }
+
+    fn can_ask_eyes_again(&mut self, error: &Error, answer: &OwnAnswer) -> bool {
+        let Some((upstream, _)) = self.config.vision() else { return false };
+        let Some((_, refused)) = self.preparing.descriptions_mut() else { return false };
+        can_ask_again(refused, upstream.protocol, error, &answer.context)
+    }
+
+    /// There is no answer for the description that was asked for.
+    pub(super) fn take_no_description(&mut self, failure: &Failure) {
+        let reason = if *failure == Failure::Timeout { "timeout" } else { "error" };
+        if let Some((descriptions, _)) = self.preparing.descriptions_mut() {
+            descriptions.take(Err(reason));
+        }
+        self.state.prepare(false);
+    }
+}
+
+/// The model that describes, and its upstream. One server may have it beside models that see nothing, and then the
+/// profile says of all that they see nothing.
+fn eyes(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
+    let (upstream, model) = config.vision()?;
+    let mut upstream = Cow::Borrowed(upstream);
+    if upstream.profile.image_parts == ImageParts::None {
+        upstream.to_mut().profile.image_parts = ImageParts::All;
+    }
+    Some((upstream, model))
+}
+
+/// What an error of the upstream means for a description, in one word.
+fn failed(error: &Error) -> &'static str {
+    if error.rejection().and_then(Rejection::stop_reason) == Some("refusal") {
+        return "refused";
+    }
+    match error.kind {
+        ErrorKind::RateLimit | ErrorKind::Overloaded => "rate_limited",
+        ErrorKind::Timeout => "timeout",
+        _ => "error",
+    }
+}
