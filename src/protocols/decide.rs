@@ -234,12 +234,7 @@ impl Target<'_> {
             },
             stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
-            thinking: ThinkingContext {
-                display: Display::of(request.thinking, config.settings.reasoning),
-                returns: profile.reasoning_history != ReasoningHistory::Never,
-                upstream_mark: marks.upstream,
-                model_mark: marks.model,
-            },
+            thinking: self.thinking(request, marks),
             withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },
             ids_used: std::mem::take(&mut history.ids),
             input_tokens,
@@ -255,6 +250,16 @@ impl Target<'_> {
             profile: for_answer(profile, &tools),
         });
         Ok(Plan { history, tools, effective, notes, end, context })
+    }
+
+    /// What becomes of the answer's reasoning.
+    fn thinking(&self, request: &Request<'_>, marks: Marks) -> ThinkingContext {
+        ThinkingContext {
+            display: Display::of(request.thinking, self.client.config.settings.reasoning),
+            returns: self.profile.reasoning_history != ReasoningHistory::Never,
+            upstream_mark: marks.upstream,
+            model_mark: marks.model,
+        }
     }
 
     /// Whether reasoning goes back as items of Responses.
