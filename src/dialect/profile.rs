@@ -131,7 +131,8 @@ keys! {
         single_tool_call: bool = false;
         /// Send `parallel_tool_calls` when the client disables them.
         parallel_tool_calls: bool = true;
-        /// What is sent for the client's `cache_control`. On results only where `tool_content_parts` is not `no`.
+        /// What is sent for the client's `cache_control`. On results only where `tool_content_parts` is not `no`. That
+        /// of the whole request goes to the last place for one.
         cache_breakpoints: CacheBreakpoints = CacheBreakpoints::None;
         /// Send `prompt_cache_key` made from the client's session id (OpenAI).
         prompt_cache_key: bool = false;

@@ -1,6 +1,7 @@
 //! The body of `POST /v1/messages`.
 
 use super::block::{Block, BlockParent, Text};
+use super::cache_mark::CacheMark;
 use super::context_management::ContextManagement;
 use super::mcp_servers::McpServers;
 use super::source::{Read, Source, bad_tag, missing, read_body, required};
@@ -74,6 +75,8 @@ pub(crate) struct Request<'a> {
     pub thread: bool,
     /// How many of its tools and blocks have a `cache_control`.
     pub breakpoints: usize,
+    /// Its own `cache_control`: the client wants all of the prompt cached, and no block says so.
+    pub cached: Option<CacheMark>,
     /// Whether a text in it names half a surrogate pair.
     pub has_halves: bool,
 }
@@ -243,7 +246,7 @@ impl<'a> Request<'a> {
             })?,
             "safeguards" => self.safeguards = Some(source.reader.skip()?),
             "thread" => self.thread = source.ignore(ValueKind::Object)?,
-            "cache_control" => return source.cache_control().map(|_| true),
+            "cache_control" => self.cached = Some(source.cache_control()?),
             "diagnostics" => return source.ignore(ValueKind::Object),
             // The SDKs turn these into headers before they send the request.
             "betas" | "user_profile_id" | "workspace_id" => return source.skip(),

@@ -1,7 +1,7 @@
 //! Where the client wants the prompt cached, for upstreams that take marks of it.
 
 use crate::json::Writer;
-use crate::model::turn::{Turn, UserPart};
+use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, CacheMark, ToolResult};
 use crate::protocols::words::Words;
 
@@ -42,6 +42,36 @@ pub(super) struct Breakpoints<'r, 'a> {
 impl<'r, 'a> Breakpoints<'r, 'a> {
     pub(super) fn new(words: Words<'r, 'a>, in_results: bool) -> Self {
         Self { words, in_results, passed_over: 0 }
+    }
+
+    /// The client wants all of the prompt cached: marks what is last among all that has a place for a mark. A mark that
+    /// stands there stays.
+    pub(super) fn mark_end(&self, mark: Option<CacheMark>, turns: &mut [Turn<'_>]) {
+        let Some(mark) = mark.filter(|_| self.words.has_breakpoints()) else { return };
+        let last = turns.iter_mut().rev().find_map(|turn| match turn {
+            Turn::User(user) => self.last_place(user),
+            _ => None,
+        });
+        if let Some(place) = last {
+            place.get_or_insert(mark);
+        }
+    }
+
+    fn last_place<'t>(&self, user: &'t mut User<'_>) -> Option<&'t mut Option<CacheMark>> {
+        let text = |block: &'t mut Block<'_>| match block {
+            Block::Text(it) if !it.text.is_blank() => Some(&mut it.cached),
+            _ => None,
+        };
+        let User { results, items } = user;
+        let words = &self.words;
+        let joins = !results.is_empty() && words.joins_result(items);
+        let has_place =
+            |item: &&mut UserPart<'_>| self.in_results || !(joins && words.is_text(item));
+        let mut items = items.iter_mut().rev().filter(has_place);
+        items.find_map(|item| words.place_on(item)).or_else(|| {
+            let mut results = results.iter_mut().rev().filter(|_| self.in_results);
+            results.find_map(|result| result.content.iter_mut().rev().find_map(text))
+        })
     }
 
     /// Counts those of the turns, and `before` others that come before them.

@@ -140,6 +140,84 @@ fn breakpoints_are_the_last_four() {
     assert!(!sent(request).to_string().contains("cache"));
 }
 
+/// A request that wants all of its prompt cached.
+fn all_cached(history: Value, mark: Value) -> Value {
+    json!({"cache_control": mark, "messages": history})
+}
+
+#[test]
+fn a_mark_of_the_whole_request_goes_on_the_last_place_there_is() {
+    let history = json!([user("q"), assistant("a"), user(json!([text("b"), text("c")]))]);
+    let body = sent_to("default", anthropic(), all_cached(history.clone(), hour()));
+    let parts = json!([text("b"), marked(text("c"), hour())]);
+    assert_eq!(body["messages"][2]["content"], parts);
+    assert_eq!(body.to_string().matches("cache_control").count(), 1);
+    let body = sent_to("default", openai(), all_cached(history.clone(), plain()));
+    assert_eq!(body["messages"][2]["content"][1]["prompt_cache_breakpoint"]["mode"], "explicit");
+    let body = sent_to("openrouter", json!({}), all_cached(json!([user("q")]), plain()));
+    assert_eq!(body["messages"][0]["content"], json!([marked(text("q"), plain())]));
+    // Where no block gets a mark, the request is what it is without one.
+    assert_eq!(sent(all_cached(history.clone(), plain())), sent(json!({"messages": history})));
+    assert_eq!(
+        sent_to("openrouter", json!({}), all_cached(history.clone(), Value::Null)),
+        sent_to("openrouter", json!({}), json!({"messages": history}))
+    );
+}
+
+#[test]
+fn a_mark_of_the_whole_request_passes_by_what_has_no_place() {
+    let last = |flags: Value, history: Value| {
+        let body = sent_to("default", flags, all_cached(history, plain()));
+        let marks = body.to_string().matches("cache_control").count();
+        assert_eq!(marks, 1, "{body}");
+        let has_mark = |message: &Value| message.to_string().contains("cache_control");
+        body["messages"].as_array().unwrap().iter().position(has_mark).unwrap()
+    };
+    let results = anthropic();
+    let none = json!({"cache_breakpoints": "cache_control"});
+    let loop_of_tools = json!([
+        user("q"),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", json!([text("r"), image()]))])),
+    ]);
+    assert_eq!(last(results.clone(), loop_of_tools.clone()), 2);
+    assert_eq!(last(none.clone(), loop_of_tools.clone()), 0);
+    let reminded = json!([
+        user("q"),
+        assistant(json!([call("toolu_1")])),
+        user(json!([result("toolu_1", "r"), text("<system-reminder>go on</system-reminder>")])),
+    ]);
+    assert_eq!(last(results.clone(), reminded.clone()), 2);
+    assert_eq!(last(none, reminded), 0);
+    assert_eq!(
+        last(results.clone(), json!([user(json!([text("q"), image()])), assistant("a")])),
+        0
+    );
+    assert_eq!(last(results, json!([user("q"), assistant("a"), user(json!([image()]))])), 0);
+    let flags = json!({"tool_output_parts": "all", "cache_breakpoints": "prompt_cache_breakpoint"});
+    let up = json!({"url": "http://a", "protocol": "responses", "profile_overrides": flags});
+    let text = json!({"upstreams": {"up": up}}).to_string();
+    let config = Config::from_json(&text, |_| None).unwrap();
+    let body = try_with(&config, &whole(all_cached(loop_of_tools, plain()))).0.unwrap().0;
+    let output = body["input"].as_array().unwrap().last().unwrap();
+    assert_eq!(output["output"][0]["prompt_cache_breakpoint"]["mode"], "explicit", "{body}");
+}
+
+#[test]
+fn a_mark_of_the_whole_request_changes_no_mark_of_a_block_and_is_not_a_fifth() {
+    let cached = |name: &str, mark: Value| marked(text(name), mark);
+    let own = json!([user(json!([cached("a", hour())]))]);
+    let body = sent_to("default", anthropic(), all_cached(own, plain()));
+    assert_eq!(body["messages"][0]["content"], json!([cached("a", hour())]));
+    let names = ["a", "b", "c", "d"];
+    let mut parts: Vec<Value> = names.iter().map(|name| cached(name, hour())).collect();
+    parts.push(text("e"));
+    let body = sent_to("default", anthropic(), all_cached(json!([user(json!(parts))]), plain()));
+    let content = &body["messages"][0]["content"];
+    assert_eq!((&content[0], &content[4]), (&text("a"), &cached("e", plain())));
+    assert_eq!(content.to_string().matches("cache_control").count(), 4);
+}
+
 #[test]
 fn what_nobody_wants_cached_gets_no_breakpoint() {
     let history = json!([user(json!([result("toolu_9", "r"), text("b")]))]);

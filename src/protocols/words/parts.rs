@@ -52,19 +52,46 @@ impl Words<'_, '_> {
     /// The client's mark on an item, if it is written there. Only texts have a place for `cache_control`.
     pub(crate) fn mark_on(&self, item: &UserPart<'_>) -> Option<CacheMark> {
         let UserPart::Block(block) = item else { return None };
-        let (mark, ends_in_text) = match block {
-            Block::Text(text) => (text.cached, true),
-            Block::Image(image) => (image.cached, self.is_block_text(block)),
-            Block::Document(document) => {
-                let is_content = matches!(document.source, DocumentSource::Content(_));
-                (document.cached, is_content || self.is_block_text(block))
-            }
-            _ => return None,
+        let mark = match block {
+            Block::Text(text) => text.cached,
+            Block::Image(image) => image.cached,
+            Block::Document(document) => document.cached,
+            _ => None,
         };
+        mark.filter(|_| self.has_place(block))
+    }
+
+    /// The mark of an item that has a place for one and something to cache.
+    pub(crate) fn place_on<'i>(
+        &self,
+        item: &'i mut UserPart<'_>,
+    ) -> Option<&'i mut Option<CacheMark>> {
+        let UserPart::Block(block) = item else { return None };
+        if !self.has_place(block) {
+            return None;
+        }
+        match block {
+            Block::Text(text) if !text.text.is_blank() => Some(&mut text.cached),
+            Block::Image(image) => Some(&mut image.cached),
+            Block::Document(document) => Some(&mut document.cached),
+            _ => None,
+        }
+    }
+
+    /// Whether a mark on a block is written. Only texts have a place for `cache_control`.
+    fn has_place(&self, block: &Block<'_>) -> bool {
         match self.breakpoints() {
-            CacheBreakpoints::None => None,
-            CacheBreakpoints::PromptCacheBreakpoint => mark,
-            CacheBreakpoints::CacheControl => mark.filter(|_| ends_in_text),
+            CacheBreakpoints::None => false,
+            CacheBreakpoints::PromptCacheBreakpoint => true,
+            CacheBreakpoints::CacheControl => match block {
+                Block::Text(_) => true,
+                Block::Document(document)
+                    if matches!(document.source, DocumentSource::Content(_)) =>
+                {
+                    true
+                }
+                block => self.is_block_text(block),
+            },
         }
     }
 

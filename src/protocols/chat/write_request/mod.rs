@@ -38,7 +38,7 @@ fn translate(
     context: &mut RequestContext,
     warnings: &mut Warnings,
 ) -> Result<Vec<u8>, Error> {
-    let Decided { request, body, headers, profile, model, system, turns, tools, effective } =
+    let Decided { request, body, headers, profile, model, system, mut turns, tools, effective } =
         decided;
     let continues = profile.prefill == Prefill::Continue && continues(&turns);
     let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
@@ -47,6 +47,7 @@ fn translate(
     let words = Words { profile, body, parts: &parts::PARTS };
     let schema_bytes = system.schema.map_or(0, str::len);
     let writer = MessageWriter::new(words, &tools, system, warnings);
+    writer.breakpoints.mark_end(request.cached, &mut turns);
     let written = writer.write(turns, json.key("messages"))?;
     // What is sent beside what the estimate looked at.
     let more = tokens::tokens_of(written.reasoning_bytes.saturating_add(schema_bytes) as u64);

@@ -40,7 +40,7 @@ fn translate(
     context: &mut RequestContext,
     warnings: &mut Warnings,
 ) -> Result<Vec<u8>, Error> {
-    let Decided { request, body, headers, profile, model, system, turns, tools, effective } =
+    let Decided { request, body, headers, profile, model, system, mut turns, tools, effective } =
         decided;
     let mut out = Vec::with_capacity(body.len().saturating_add(body.len() / 8));
     let mut json = Writer::new(&mut out);
@@ -54,6 +54,7 @@ fn translate(
     tools.write_flat(&mut json);
     let words = Words { profile, body, parts: &parts::PARTS };
     let writer = InputWriter::new(words, &tools, system, warnings);
+    writer.breakpoints.mark_end(request.cached, &mut turns);
     let reasoning_bytes = writer.write(turns, json.key("input"))?;
     json.end_object();
     // What is sent beside what the estimate looked at.
