@@ -134,7 +134,7 @@ keys! {
         /// What is sent for the client's `cache_control`. On results only where `tool_content_parts` is not `no`. That
         /// of the whole request goes to the last place for one.
         cache_breakpoints: CacheBreakpoints = CacheBreakpoints::None;
-        /// Send `prompt_cache_key` made from the client's session id (OpenAI).
+        /// Send `prompt_cache_key`, made from the session that `session_headers` would tell (OpenAI).
         prompt_cache_key: bool = false;
         /// Whether `service_tier` is understood (OpenAI).
         service_tier: bool = false;

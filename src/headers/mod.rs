@@ -67,8 +67,7 @@ const OF_MESSAGES: &[&str] =
     &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
 
 /// What is needed of the client's headers beside those and its credentials.
-const NEEDED: &[&str] =
-    &["anthropic-version", "x-claude-code-session-id", "x-claude-code-agent-id", HOPS];
+const NEEDED: &[&str] = &["anthropic-version", "x-claude-code-agent-id", HOPS];
 
 /// How many hosts of Creole a request has passed. A header of its own: proxies leave `via` out or act on it.
 pub(crate) const HOPS: &str = "x-creole-hops";
@@ -80,7 +79,7 @@ const OLDEST_VERSION: &str = "2023-06-01";
 #[must_use]
 pub fn kept(headers: &[Header]) -> Vec<Header> {
     let mut kept = Vec::new();
-    for names in [TRACE.as_slice(), OF_MESSAGES, NEEDED] {
+    for names in [TRACE.as_slice(), OF_MESSAGES, NEEDED, &session::NAMES] {
         for name in names {
             pass(headers, name, &mut kept);
         }

@@ -8,7 +8,7 @@ use crate::json::{self, Reader};
 use crate::text::words;
 
 /// The headers that may have it: of Claude Code, OpenCode, many others and Codex.
-const NAMES: [&str; 4] =
+pub(super) const NAMES: [&str; 4] =
     ["x-claude-code-session-id", "x-session-affinity", "x-session-id", "session-id"];
 
 /// Longest id that is sent as it is, in bytes.
@@ -18,6 +18,11 @@ const ID_BYTES_MAX: usize = 128;
 pub(crate) fn of_headers(client: &[Header]) -> Option<String> {
     let values = NAMES.iter().filter_map(|name| client.value(name)).map(str::trim);
     values.filter(|id| !id.is_empty()).map(str::to_owned).next()
+}
+
+/// The session of a request: of its headers, or of its user id.
+pub(crate) fn of(client: &[Header], user_id: Option<&str>) -> Option<String> {
+    of_headers(client).or_else(|| user_id.and_then(of_user_id))
 }
 
 /// The session in the `metadata` of a request.

@@ -69,22 +69,17 @@ pub(crate) fn write_identity(
             UserId::Drop => {}
         }
     }
-    if profile.prompt_cache_key {
-        let header = headers.value("x-claude-code-session-id").filter(|id| !id.is_empty());
-        let session = match header {
-            Some(session) => Some(session.to_owned()),
-            None => user_id.as_deref().and_then(session::of_user_id),
+    if profile.prompt_cache_key
+        && let Some(session) = session::of(headers, user_id.as_deref())
+    {
+        // A sub-agent has the session of its parent, and another prompt.
+        let agent = headers.value("x-claude-code-agent-id").filter(|id| !id.is_empty());
+        let key = match agent {
+            Some(agent) => hex_of_hash([&session, "/", agent].concat().as_bytes()),
+            None if session.len() > CACHE_KEY_BYTES_MAX => hex_of_hash(session.as_bytes()),
+            None => session,
         };
-        if let Some(session) = session {
-            // A sub-agent has the session of its parent, and another prompt.
-            let agent = headers.value("x-claude-code-agent-id").filter(|id| !id.is_empty());
-            let key = match agent {
-                Some(agent) => hex_of_hash([&session, "/", agent].concat().as_bytes()),
-                None if session.len() > CACHE_KEY_BYTES_MAX => hex_of_hash(session.as_bytes()),
-                None => session,
-            };
-            json.key("prompt_cache_key").text(&key);
-        }
+        json.key("prompt_cache_key").text(&key);
     }
 }
 

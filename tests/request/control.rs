@@ -245,6 +245,34 @@ fn user_ids_are_hashed_and_sessions_are_cache_keys() {
 }
 
 #[test]
+fn every_header_that_tells_the_session_gives_the_cache_key() {
+    let key = |headers: &[(&str, &str)], request: Value| {
+        let headers: Vec<_> =
+            headers.iter().map(|(name, id)| ((*name).into(), (*id).into())).collect();
+        let config = config("openai-chat", json!({}), json!({}));
+        let mut warnings = Warnings::new(false);
+        let Ok(Translated::Send { body, .. }) =
+            translate::request(&whole(request), &config, &headers, &mut warnings)
+        else {
+            panic!()
+        };
+        serde_json::from_slice::<Value>(&body).unwrap()["prompt_cache_key"].take()
+    };
+    for name in ["x-claude-code-session-id", "x-session-affinity", "x-session-id", "session-id"] {
+        assert_eq!(key(&[(name, "s-1")], json!({})), "s-1", "{name}");
+        let user_id = json!({"metadata": {"user_id": "user_1_session_s-2"}});
+        assert_eq!(key(&[(name, "s-1")], user_id.clone()), "s-1", "{name}");
+        assert_eq!(key(&[(name, " ")], user_id), "s-2", "{name}");
+    }
+    let both = [("session-id", "codex"), ("x-claude-code-session-id", "claude")];
+    assert_eq!(key(&both, json!({})), "claude");
+    // A sub-agent has another prompt than its session.
+    let agent = [("x-session-id", "s-1"), ("x-claude-code-agent-id", "a")];
+    assert_ne!(key(&agent, json!({})), "s-1");
+    assert_eq!(key(&[("x-thread-id", "s-1")], json!({})), Value::Null);
+}
+
+#[test]
 fn numbers_keep_their_digits() {
     let body = r#"{"model":"m","max_tokens":1,"temperature":1.0,"top_p":1E-1,"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"w","input":{ "a": 1.10, "b": 123456789012345678901234567890, "a": "\u00e9\/" }}]}]}"#;
     let mut warnings = Warnings::new(false);
