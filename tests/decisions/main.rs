@@ -30,6 +30,7 @@ mod tools;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use creole::config::Protocol;
 use serde_json::{Value, json};
 
 use rules::Case;
@@ -86,8 +87,8 @@ impl Way {
     }
 }
 
-/// Sends a request. Whatever is sent on must be a valid Chat Completions request, and whatever is
-/// refused a valid error.
+/// Sends a request. Whatever is sent on must be a valid request in what the upstream speaks, and whatever is refused a
+/// valid error.
 pub fn run(request: &Value, way: &Way) -> Run {
     let config = fixture::config(way.settings.as_object(), way.profile, Some(&way.overrides));
     let config = drive::config(&config.to_string());
@@ -96,10 +97,13 @@ pub fn run(request: &Value, way: &Way) -> Run {
         Ok((exchange, upstream)) => {
             let sent: Value = serde_json::from_slice(&upstream.body)
                 .unwrap_or_else(|error| panic!("{error} in the body sent for {body}"));
-            let target = &config.upstreams.get("default").unwrap().profile;
-            let rules =
-                chat::Rules { name_chars_max: target.max_tool_name, ..chat::Rules::default() };
-            if let Err(error) = chat::check(&sent, rules) {
+            let target = config.upstreams.get("default").unwrap();
+            let name_chars_max = target.profile.max_tool_name;
+            let checked = match target.protocol {
+                Protocol::Responses => support::responses::check(&sent),
+                _ => chat::check(&sent, chat::Rules { name_chars_max, ..chat::Rules::default() }),
+            };
+            if let Err(error) = checked {
                 panic!("{error}\n--- sent\n{sent}\n--- for\n{body}");
             }
             Run {

@@ -4,9 +4,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::{warnings_of, way};
+use super::way;
 use crate::spec::MARK;
 use crate::support::{drive, fixture, tool_id};
+use crate::warnings_of;
 
 /// What a client got.
 #[derive(Clone, Debug, PartialEq)]

@@ -9,15 +9,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{host, run, way};
+use super::{host, way};
 use crate::spec::{MARK, Spec};
-use crate::{REQUEST, ROOTS, Run, Tally, Walk, Way, each_field};
+use crate::{REQUEST, ROOTS, Run, Tally, Walk, Way, each_field, run};
 
 /// So many places are enough to name.
 const PLACES_MAX: usize = 4;
-
-/// How a request is sent, and by what.
-type Send = (fn(&Value, &Way) -> Run, fn() -> Way);
 
 #[test]
 fn every_field_of_a_request_has_its_decided_fate_in_responses() {
@@ -30,7 +27,7 @@ fn every_field_of_a_request_has_its_decided_fate_in_responses() {
         let [fates, places, note] = &walk.facts.in_responses;
         *tally.counts.entry(fates.clone()).or_default() += 1;
         tally.check(&walk.text(), |sent| {
-            let found = observe(walk, (run, way), sent)?;
+            let found = observe(walk, way, sent)?;
             if (&found.0, &found.1) != (fates, places) {
                 return Err(format!("decided {fates:?}, {places:?}, but it is {found:?}"));
             }
@@ -40,7 +37,7 @@ fn every_field_of_a_request_has_its_decided_fate_in_responses() {
                     json!({"cache_breakpoints": "prompt_cache_breakpoint"}),
                 )
             };
-            let in_chat = observe(walk, (crate::run, chat), sent)?.0;
+            let in_chat = observe(walk, chat, sent)?.0;
             match in_chat == *fates || !note.is_empty() {
                 true => Ok(()),
                 false => Err(format!("{in_chat} in Chat Completions, {fates} here, and no note")),
@@ -51,16 +48,20 @@ fn every_field_of_a_request_has_its_decided_fate_in_responses() {
 }
 
 /// What the values of a field do, and where.
-fn observe(walk: &Walk<'_>, send: Send, sent: &mut usize) -> Result<(String, String), String> {
+fn observe(
+    walk: &Walk<'_>,
+    way: fn() -> Way,
+    sent: &mut usize,
+) -> Result<(String, String), String> {
     let (mut fates, mut places) = (BTreeSet::new(), BTreeSet::new());
-    let base = (!walk.facts.required).then(|| send.0(&walk.request(None), &send.1()));
+    let base = (!walk.facts.required).then(|| run(&walk.request(None), &way()));
     for value in walk.values() {
         *sent += 1;
         let mut request = walk.request(Some(&value));
         if walk.field == "signature" {
             host::sign(&mut request);
         }
-        fates.insert(fate(walk, &request, send, base.as_ref(), &mut places)?);
+        fates.insert(fate(walk, &request, way, base.as_ref(), &mut places)?);
     }
     let places: Vec<String> = places.into_iter().take(PLACES_MAX).collect();
     Ok((fates.into_iter().collect::<Vec<_>>().join(" "), places.join(" ")))
@@ -69,7 +70,7 @@ fn observe(walk: &Walk<'_>, send: Send, sent: &mut usize) -> Result<(String, Str
 fn fate(
     walk: &Walk<'_>,
     request: &Value,
-    (run, way): Send,
+    way: fn() -> Way,
     base: Option<&Run>,
     places: &mut BTreeSet<String>,
 ) -> Result<&'static str, String> {

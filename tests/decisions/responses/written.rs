@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::{host, run, way};
+use super::{host, way};
 use crate::spec::Spec;
 use crate::support::{drive, fixture};
-use crate::{REQUEST, Tally, Walk, Way, each_field};
+use crate::{REQUEST, Tally, Walk, Way, each_field, run};
 
 const TYPES: &str = include_str!("../../spec/responses_request.json");
 const ROOT: &str = "response_create_params.ResponseCreateParamsNonStreaming";
