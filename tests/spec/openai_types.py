@@ -1,7 +1,8 @@
-"""Writes the types of Responses into `responses_request.json` and `responses_answer.json`, as an SDK of OpenAI has them.
+"""Writes the types of OpenAI's APIs, as an SDK of OpenAI has them: of Responses into `responses_request.json` and
+`responses_answer.json`, of answers in Chat Completions into `upstream.json`.
 
     python -m pip install openai
-    python tests/spec/responses_types.py
+    python tests/spec/openai_types.py
 
 The fate of each field is kept. What the SDK has and the files do not is printed, and gets the fate `undecided`, with which
 `cargo test --test decisions` fails until someone decides.
@@ -15,7 +16,7 @@ import types
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 import openai
-from openai.types import responses
+from openai.types import chat, responses
 from openai.types.responses import response_create_params
 from pydantic import BaseModel
 from typing_extensions import NotRequired, Required, get_type_hints, is_typeddict
@@ -115,6 +116,11 @@ def main():
         HERE / "responses_answer.json",
         f"Types of answers and stream events in Responses {version}, with what Creole does with each field.",
         Types(responses.Response, responses.ResponseStreamEvent).found,
+    )
+    merge(
+        HERE / "upstream.json",
+        f"Types of Chat Completions answers and chunks {version}, with what Creole does with each field.",
+        Types(chat.ChatCompletion, chat.ChatCompletionChunk).found,
     )
 
 
