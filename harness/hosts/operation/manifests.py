@@ -1,6 +1,7 @@
 """The deployment manifests: each is well formed, its configuration is one that Creole reads, its
 statistics have the labels of `envoy/envoy.yaml`, and Envoy takes its configuration, with and without TLS,
-as the template and the recipes of `docs/envoy.md` say it.
+as the template and the recipes of `docs/envoy.md` say it. Behind Istio and Envoy Gateway conversations stay on their
+replicas.
 
     manifests.py ROOT CREOLE ENVOY WASM TLS AUTHORITIES
 
@@ -17,6 +18,7 @@ import sys
 import tempfile
 
 import yaml
+import replicas
 from client import Checks
 
 RAW = {
@@ -47,6 +49,22 @@ def guard(document):
     """What `creole-guard` of a document does, without the names of clusters of models."""
     found = [one for rules in members(document, "policies") for one in [rules.get("creole_route", {})] if "condition" in one]
     return [re.sub(r'"upstream"|"outbound[^"]*"', '"MODELS"', json.dumps(one, sort_keys=True)) for one in found]
+
+
+def hashed(documents):
+    """The headers by which a control plane's objects choose a replica."""
+    return [
+        header
+        for one in members(documents, "consistentHash")
+        for header in [one.get("httpHeaderName"), *(each["name"] for each in one.get("headers", []))]
+        if header
+    ]
+
+
+def stays(folder, envoy, filled, name, header):
+    places, sessions = replicas.spread(folder, envoy, filled, name, header)
+    assert places == [1] * replicas.SESSIONS, f"replicas of each session: {places}"
+    assert all(sessions), f"sessions of each replica: {sessions}"
 
 
 def recipes(page):
@@ -124,8 +142,8 @@ def main(root, creole, envoy, wasm, tls, authorities):
     tags = sorted(map(str, next(members(yaml.safe_load(good), "stats_tags"))))
     # From here on, what only a cluster could run.
     for name, kinds in {
-        "istio": ["WasmPlugin", "VirtualService", "EnvoyFilter"],
-        "envoy-gateway": ["EnvoyExtensionPolicy", "HTTPRoute"],
+        "istio": ["WasmPlugin", "VirtualService", "DestinationRule", "EnvoyFilter"],
+        "envoy-gateway": ["EnvoyExtensionPolicy", "BackendTrafficPolicy", "HTTPRoute"],
         "higress": ["WasmPlugin"],
     }.items():
         documents = list(yaml.safe_load_all((root / f"envoy/deploy/{name}.yaml").read_text()))
@@ -147,6 +165,14 @@ def main(root, creole, envoy, wasm, tls, authorities):
                 urls = [f"http://{host}" for hosts in members(documents, "hosts") for host in hosts]
                 held = [one for one in config["upstreams"].values() if isinstance(one.get("key"), dict)]
                 check(f"{name}: a key stays with its host", all(one.get("url") in urls for one in held), str(held))
+        told = [name for names in members(documents, "session_headers") for name in names]
+        check(f"{name}: hashes the header that the filter sets", hashed(documents) == told, str(told))
+        for header in hashed(documents):
+            [config] = [json.loads(json.dumps(one)) for one in configs]
+            for upstream in config["upstreams"].values():
+                upstream["key"] = "none"
+            filled = rendered(root, wasm, json.dumps(config))
+            check.run(f"{name}: a conversation stays on its replica", lambda: stays(folder, envoy, filled, name, header))
         # Where there is no place for the guard, the filter does not wait for it.
         guards = guard(documents)
         check(f"{name}: its guard", guards == (guard(yaml.safe_load(good)) if name == "istio" else []), str(guards))
