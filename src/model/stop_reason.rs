@@ -100,6 +100,10 @@ impl Meaning {
 
 /// Returns a word as the format spells it, without what some write around it.
 pub(crate) fn bare(word: &str) -> Cow<'_, str> {
+    // Nearly every answer ends with one of these, and is asked for it in many places.
+    if matches!(word, "stop" | "tool_calls" | "length") {
+        return word.into();
+    }
     // Gemini says why: `content_filter: RECITATION`
     let word = words::split_once(word, ":").map_or(word, |(word, _)| word);
     let word = in_snake_case(word.trim());

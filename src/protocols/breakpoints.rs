@@ -107,6 +107,9 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         result: &ToolResult<'_>,
         words: &[UserPart<'_>],
     ) -> Option<Breakpoint> {
+        if !self.words.has_breakpoints() {
+            return None;
+        }
         let in_words = || words.iter().rev().find_map(|item| self.words.mark_on(item));
         let mark = in_words().filter(|_| self.in_results).or_else(|| self.mark_in(result));
         self.due(mark)

@@ -275,7 +275,7 @@ impl Decoder {
     // Long: a branch for each field, and for what servers write in place of one.
     fn take_line(&mut self, line: &[u8]) -> bool {
         if line.is_empty() {
-            let complete = self.has_data && !self.data().trim_ascii().is_empty();
+            let complete = self.has_data && !is_blank(self.data());
             if !complete {
                 self.given = true;
                 self.reuse();
@@ -374,9 +374,10 @@ impl Decoder {
         }
         // The same white space as in `take_line`: an event that is complete there is given out here,
         // or what follows it in the piece would be lost.
-        let is_blank = self.data().trim_ascii().is_empty();
-        let data = words::lossy(self.data());
-        (!is_blank).then_some(Event { data, called: self.called })
+        if is_blank(self.data()) {
+            return None;
+        }
+        Some(Event { data: words::lossy(self.data()), called: self.called })
     }
 
     fn reuse(&mut self) {
@@ -391,6 +392,11 @@ impl Decoder {
             }
         }
     }
+}
+
+/// Whether there is nothing but white space, which the first byte tells of nearly all data.
+fn is_blank(data: &[u8]) -> bool {
+    data.iter().all(u8::is_ascii_whitespace)
 }
 
 /// Whether a line, the last one perhaps, breaks off within the name of a field.

@@ -22,7 +22,7 @@ pub fn bare(text: &str) -> &str {
 /// replace what is not.
 #[must_use]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    match std::str::from_utf8(bytes) {
+    match simdutf8::basic::from_utf8(bytes) {
         Ok(text) => Cow::Borrowed(text),
         Err(_) => String::from_utf8_lossy(bytes),
     }
