@@ -212,11 +212,13 @@ impl Decoder {
             debug_assert!(!rest.is_empty(), "a line ends with nothing");
             self.after_cr = rest.first() == Some(&b'\r');
             *piece = rest.get(1..).unwrap_or_default();
-            let complete = if self.line.is_empty() {
-                self.take_line(part)
-            } else {
+            let complete = if !self.line.is_empty() {
                 self.line.extend_from_slice(part);
                 self.take_own_line()
+            } else if part.is_empty() {
+                self.take_blank_line()
+            } else {
+                self.take_line(part)
             };
             if complete {
                 return Ok(self.give());
@@ -271,18 +273,20 @@ impl Decoder {
         if self.has_data { self.give() } else { None }
     }
 
-    /// Reads one line; says whether it completes an event.
+    /// The line that ends an event; says whether there is one.
+    fn take_blank_line(&mut self) -> bool {
+        let complete = self.has_data && !is_blank(self.data());
+        if !complete {
+            self.given = true;
+            self.reuse();
+        }
+        complete
+    }
+
+    /// Reads one line that is not empty; says whether it completes an event.
     // Long: a branch for each field, and for what servers write in place of one.
     fn take_line(&mut self, line: &[u8]) -> bool {
-        if line.is_empty() {
-            let complete = self.has_data && !is_blank(self.data());
-            if !complete {
-                self.given = true;
-                self.reuse();
-            }
-            return complete;
-        }
-        // Nearly every line that is not empty, read in a short way.
+        // Nearly every line, read in a short way.
         if !self.has_data
             && let Some(value) = line.strip_prefix(b"data:")
         {
@@ -372,7 +376,7 @@ impl Decoder {
         {
             self.called = called;
         }
-        // The same white space as in `take_line`: an event that is complete there is given out here,
+        // The same white space as in `take_blank_line`: an event that is complete there is given out here,
         // or what follows it in the piece would be lost.
         if is_blank(self.data()) {
             return None;

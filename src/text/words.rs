@@ -18,6 +18,13 @@ pub fn bare(text: &str) -> &str {
     bare.trim()
 }
 
+/// An object without the white space around it. Nearly none has any, which its brackets show.
+#[inline]
+#[must_use]
+pub fn trim_object(text: &str) -> &str {
+    if text.starts_with('{') && text.ends_with('}') { text } else { text.trim() }
+}
+
 /// The text of bytes from somebody else. Nearly all are UTF-8, and to check that is several times faster than to
 /// replace what is not.
 #[must_use]

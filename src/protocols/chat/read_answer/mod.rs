@@ -61,7 +61,7 @@ impl ObjectReader for ChatReader {
             self.machine.handle_delta(choice, &delta, to)?;
             return Ok(Taken::Yes { says: true });
         }
-        let object = object.trim();
+        let object = words::trim_object(object);
         let mut chunk = Chunk::default();
         if !object.starts_with('{') || chunk.fill(object, to.rules.depth_max).is_err() {
             return Ok(Taken::Unread);

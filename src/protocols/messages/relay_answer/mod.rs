@@ -33,6 +33,7 @@ use crate::error::Error;
 use crate::json::{Reader, ValueKind};
 use crate::sse::{self, Called};
 use crate::text::says::says_something;
+use crate::text::words;
 use member::{has, kind, member, text, with};
 use stream::MessagesStream;
 
@@ -58,7 +59,7 @@ impl ObjectReader for MessagesRelay {
         object: &str,
         to: &mut Output<'_>,
     ) -> Result<Taken, Error> {
-        let object = object.trim();
+        let object = words::trim_object(object);
         if !Reader::new(object, to.rules.depth_max).is_object() {
             return Ok(Taken::Unread);
         }

@@ -33,6 +33,7 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::json_answer;
 use crate::protocols::responses::wire::{Event, EventKind, Pattern, Response, Status};
 use crate::sse::{self, Called};
+use crate::text::words;
 use machine::Machine;
 use place::Place;
 
@@ -61,7 +62,7 @@ impl ResponsesReader {
         to: &mut Output<'_>,
     ) -> Result<Taken, Error> {
         let mut event = Event::default();
-        let raw = object.trim();
+        let raw = words::trim_object(object);
         if !raw.starts_with('{') || event.fill(raw, to.rules.depth_max).is_err() {
             return Ok(Taken::Unread);
         }
