@@ -11,6 +11,7 @@ use hyper::{Method, Request, Response, Uri};
 
 use crate::headers;
 use crate::reach::{self, Client};
+use crate::web::Web;
 use crate::wire::Connector;
 
 /// Sends calls to the upstreams of a configuration.
@@ -18,6 +19,7 @@ use crate::wire::Connector;
 pub(crate) struct Caller {
     config: Arc<Config>,
     pub(crate) client: Client,
+    web: Web,
 }
 
 /// A call on its way, until the head of its answer has come.
@@ -26,12 +28,16 @@ pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Fa
 impl Caller {
     /// With connections of its own.
     pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
-        Self { config: Arc::clone(config), client: Client::new(connector) }
+        let (client, web) = (Client::new(connector), Web::new(connector));
+        Self { config: Arc::clone(config), client, web }
     }
 
     /// # Errors
     /// There is no such upstream, or it does not answer.
     pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
+        if call.fetch.is_some() {
+            return self.web.send(call).await;
+        }
         let upstream = call.upstream.clone();
         let request = self.request(call).ok_or(Failure::NoRoute)?;
         let answered = self.client.send(request).await;

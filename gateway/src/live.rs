@@ -52,7 +52,7 @@ impl Live {
             ping: Pings::Sent,
             ask_again: true,
             list_models: true,
-            fetch: false,
+            fetch: true,
             serve_others: false,
         };
         Self {

@@ -38,6 +38,7 @@ mod offline;
 mod page;
 mod pass;
 mod pool;
+mod public;
 mod reach;
 mod ready;
 mod records;
@@ -48,6 +49,7 @@ mod service;
 mod shown;
 mod signals;
 mod socket;
+mod web;
 mod wire;
 mod workers;
 

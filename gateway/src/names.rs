@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tower_service::Service;
 
 use crate::pool::Pool;
+use crate::public::is_public;
 
 /// More names than these hang at once only where no name server answers.
 const THREADS: usize = 8;
@@ -38,6 +39,8 @@ pub(crate) struct Names {
     lookup: Lookup,
     /// Look-ups that have not ended.
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
+    /// Names have their public addresses alone.
+    only_public: bool,
 }
 
 impl Names {
@@ -48,7 +51,14 @@ impl Names {
     }
 
     fn with(lookup: Lookup) -> io::Result<Self> {
-        Ok(Self { pool: Pool::start("names", THREADS)?, lookup, waiting: Arc::default() })
+        let pool = Pool::start("names", THREADS)?;
+        Ok(Self { pool, lookup, waiting: Arc::default(), only_public: false })
+    }
+
+    /// Gives the public addresses of names alone. Whoever connects takes an address that is given here, so that no
+    /// second look-up can give another one.
+    pub(crate) fn only_public(&self) -> Self {
+        Self { only_public: true, ..self.clone() }
     }
 
     /// The look-up of this name that is under way, or a new one.
@@ -69,11 +79,19 @@ impl Names {
     }
 }
 
-async fn found(mut waiting: Waiting) -> io::Result<vec::IntoIter<SocketAddr>> {
+async fn found(mut waiting: Waiting, only_public: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
     let found = tokio::time::timeout(TIMEOUT, waiting.wait_for(Option::is_some)).await;
     let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
     let found = found.map_err(io::Error::other)?.clone();
-    Ok(found.unwrap_or_else(|| Ok(Vec::new())).map_err(io::Error::other)?.into_iter())
+    let mut found = found.unwrap_or_else(|| Ok(Vec::new())).map_err(io::Error::other)?;
+    if only_public {
+        found.retain(|address| is_public(address.ip()));
+        if found.is_empty() {
+            let reason = "the name has no public address";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        }
+    }
+    Ok(found.into_iter())
 }
 
 impl Service<Name> for Names {
@@ -86,7 +104,7 @@ impl Service<Name> for Names {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        Box::pin(found(self.look_up(name.as_str())))
+        Box::pin(found(self.look_up(name.as_str()), self.only_public))
     }
 }
 

@@ -51,12 +51,17 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 /// TLS cannot be set up, or there are no more threads; the text is for the operator.
 pub(crate) fn connector(connections: &Arc<Connections>) -> Result<Connector, String> {
     let names = Names::start().map_err(|error| format!("cannot start a thread: {error}"))?;
-    let mut http = HttpConnector::new_with_resolver(names);
-    http.enforce_http(false);
-    http.set_nodelay(true);
-    http.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    let https = HttpsConnectorBuilder::new().with_tls_config(tls()?).https_or_http();
-    Ok(Connector::new(https.enable_http1().wrap_connector(http), Arc::clone(connections)))
+    let tls = tls()?;
+    let by = |names| {
+        let mut http = HttpConnector::new_with_resolver(names);
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
+        https.enable_http1().wrap_connector(http)
+    };
+    let public = by(names.only_public());
+    Ok(Connector::new(by(names), public, Arc::clone(connections)))
 }
 
 /// Sends requests to upstreams.

@@ -73,6 +73,9 @@ impl Received {
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     https: HttpsConnector<HttpConnector<Names>>,
+    /// To public addresses of names alone.
+    public: HttpsConnector<HttpConnector<Names>>,
+    only_public: bool,
     connections: Arc<Connections>,
     tap: Option<Tap>,
 }
@@ -104,11 +107,19 @@ type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Wire>, Failed>> + S
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connector {
+    /// `public`: one that finds public addresses of names alone.
     pub(crate) fn new(
         https: HttpsConnector<HttpConnector<Names>>,
+        public: HttpsConnector<HttpConnector<Names>>,
         connections: Arc<Connections>,
     ) -> Self {
-        Self { https, connections, tap: None }
+        Self { https, public, only_public: false, connections, tap: None }
+    }
+
+    /// Opens connections to public addresses of names alone. An address that stands in the URL is nothing that it
+    /// looks at.
+    pub(crate) fn to_public_names(&self) -> Self {
+        Self { only_public: true, ..self.clone() }
     }
 
     pub(crate) fn with_tap(self, tap: Tap) -> Self {
@@ -126,7 +137,8 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Connecting {
-        let (connecting, counted) = (self.https.call(uri), self.connections.upstream());
+        let https = if self.only_public { &mut self.public } else { &mut self.https };
+        let (connecting, counted) = (https.call(uri), self.connections.upstream());
         let tap = self.tap.clone();
         Box::pin(async move {
             let stream = TokioIo::new(connecting.await?);

@@ -21,7 +21,7 @@ async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
     // Time stands still for the thread alone.
     tokio::time::pause();
     for slow in slow {
-        assert_eq!(found(slow).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert_eq!(found(slow, false).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
     }
 }
 
@@ -29,8 +29,26 @@ async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
 async fn a_name_that_was_found_is_looked_up_anew_next_time() {
     let names = Names::with(|_| Err(io::Error::other("no such name"))).unwrap();
     for _ in 0..2 {
-        let error = found(names.look_up("a.test")).await.unwrap_err();
+        let error = found(names.look_up("a.test"), false).await.unwrap_err();
         assert_eq!(error.to_string(), "no such name");
         assert!(names.waiting.lock().unwrap().is_empty());
     }
+}
+
+#[tokio::test]
+async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
+    let names = Names::with(|name| {
+        let all = [[169, 254, 169, 254], [1, 1, 1, 1], [10, 0, 0, 1]];
+        let all = all.into_iter().filter(|it| name == "mixed.test" || it[0] != 1);
+        Ok(all.map(|it| SocketAddr::from((it, 0))).collect::<Vec<_>>().into_iter())
+    });
+    let (names, mut public) = {
+        let names = names.unwrap();
+        (names.clone(), names.only_public())
+    };
+    let mut given = public.call("mixed.test".parse().unwrap()).await.unwrap();
+    assert_eq!((given.next(), given.next()), (Some(SocketAddr::from(([1, 1, 1, 1], 0))), None));
+    let error = public.call("private.test".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(names.clone().call("private.test".parse().unwrap()).await.unwrap().len(), 2);
 }

@@ -15,6 +15,7 @@ mod compressed;
 mod demo;
 mod doors;
 mod flags;
+mod images;
 mod judge;
 mod kept;
 #[cfg(unix)] // the client is a script

@@ -13,6 +13,7 @@
 
 pub mod body;
 mod got;
+mod images;
 mod judge;
 pub mod load;
 mod upstream;
@@ -24,6 +25,7 @@ use bytes::Bytes;
 use serde_json::json;
 
 pub use got::{Got, read, read_until};
+pub use images::{MISSING_IMAGES, PICTURE, PICTURE_URL, SIGNATURE, image_messages, images_config};
 pub use judge::{JUDGE, Judge, LONG, LONG_BYTES, failing_judges, judged, judged_messages};
 pub use upstream::{Out, Received, Upstream, nobody};
 pub use vision::{Eyes, PNG, failing_vision, seen_messages, vision};
