@@ -125,7 +125,7 @@ impl Seam for Exchange<'_> {
         let Self { store, calls, exchange } = self;
         let call = calls.call_poll_call(store, *exchange, now).unwrap()?;
         let wit::Call { upstream, path, headers, body, .. } = call;
-        Some(Call { upstream, path, headers, body })
+        Some(Call { upstream, path, headers, body, fetch: None })
     }
 
     fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head> {
