@@ -1,4 +1,4 @@
-//! The calls of upstreams: one for each round.
+//! The calls of an exchange: with each a round begins.
 
 use super::count::{self, Count};
 use super::models::LIST_TIMEOUT_MS;

@@ -1,4 +1,8 @@
-//! The calls of a preparation in which a model that sees describes images for one that does not.
+//! The calls of a preparation in which a model that sees describes images for one that does not. The one that sees is
+//! called *vision* here, as in the configuration.
+//!
+//! `prepare::descriptions` has what is asked and what becomes of the words; `own` sends the requests and reads the
+//! answers, which come back as [`OwnAnswer`].
 
 use std::borrow::Cow;
 
@@ -20,10 +24,10 @@ use crate::protocols::{self, Translated};
 impl Exchange {
     /// The images that the upstream's model does not see, and another one does.
     pub(super) fn images_to_describe(&mut self, body: &str) -> Option<Preparation> {
-        let (eyes, eyes_model) = self.config.vision()?;
+        let (vision, vision_model) = self.config.vision()?;
         let name = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&name)?;
-        let is_itself = upstream.name == eyes.name && model == eyes_model;
+        let is_itself = upstream.name == vision.name && model == vision_model;
         if upstream.profile.image_parts != ImageParts::None || is_itself {
             return None;
         }
@@ -35,7 +39,7 @@ impl Exchange {
         if !self.is_sent(body) {
             return None;
         }
-        let (model, upstream) = (eyes_model.to_owned(), eyes.name.clone());
+        let (model, upstream) = (vision_model.to_owned(), vision.name.clone());
         let report = VisionReport { model, upstream, ..VisionReport::default() };
         self.report.vision = Some(Box::new(report));
         Some(Preparation::Descriptions(descriptions))
@@ -59,7 +63,7 @@ impl Exchange {
         until: Millis,
         now: Millis,
     ) -> Option<Call> {
-        let (upstream, model) = eyes(&self.config)?;
+        let (upstream, model) = seeing(&self.config)?;
         let (descriptions, refused) = self.preparing.descriptions()?;
         let request = descriptions.request(text_of(body)?, model)?;
         let (call, context) = self.own_call((&upstream, model), refused, &request)?;
@@ -73,7 +77,7 @@ impl Exchange {
     pub(super) fn take_description(&mut self, answer: &OwnAnswer, is_cut: bool) {
         let said = self.read_description(answer);
         if let Err(error) = &said
-            && self.can_ask_eyes_again(error, answer)
+            && self.can_ask_vision_again(error, answer)
         {
             return self.state.prepare(is_cut);
         }
@@ -107,7 +111,7 @@ impl Exchange {
         })
     }
 
-    fn can_ask_eyes_again(&mut self, error: &Error, answer: &OwnAnswer) -> bool {
+    fn can_ask_vision_again(&mut self, error: &Error, answer: &OwnAnswer) -> bool {
         let Some((upstream, _)) = self.config.vision() else { return false };
         let Some((_, refused)) = self.preparing.descriptions_mut() else { return false };
         can_ask_again(refused, upstream.protocol, error, &answer.context)
@@ -125,7 +129,7 @@ impl Exchange {
 
 /// The model that describes, and its upstream. One server may have it beside models that see nothing, and then the
 /// profile says of all that they see nothing.
-fn eyes(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
+fn seeing(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
     let (upstream, model) = config.vision()?;
     let mut upstream = Cow::Borrowed(upstream);
     if upstream.profile.image_parts == ImageParts::None {

@@ -1,6 +1,7 @@
-//! The judge's part of an exchange: one more call, behind the answer of which the client waits for the end.
+//! The judge's part of an exchange: one more call, after the answer. The client has all of a stream but its end, which
+//! is held until the judge has spoken or failed; an answer that is no stream is held as a whole.
 //!
-//! Blocks reach the client as they come. Only the end of the answer is held, until the judge has spoken or failed.
+//! `judge` has what is asked and what that means; `own` sends and reads it.
 
 use super::Exchange;
 use super::own::can_ask_again;

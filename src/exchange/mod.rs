@@ -2,6 +2,21 @@
 //!
 //! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
 //! from the seed. The same arguments give the same bytes on every host.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `mod`, `seam` | what a host calls, and what goes through between the two |
+//! | `request`, `base`, `door` | the client's head: whose it is, its path, who may come in |
+//! | `pass` | requests that are not Creole's, which pass |
+//! | `calls`, `round`, `purpose` | the calls; a round is one of them with what came back, its purpose says what for |
+//! | `response`, `body`, `unreachable` | what comes of a call |
+//! | `state`, `watchdog` | where the exchange is, and how long that may take |
+//! | `output` | what the client gets |
+//! | `retry`, `memory` | what is left out after a refusal, and what is remembered of that |
+//! | `count`, `models` | counts of tokens, and the list of models |
+//! | `preparing`, `describing` | calls before the client's request is sent: preparations, and of them descriptions |
+//! | `judging` | the judge's call, after the answer |
+//! | `own` | requests of Creole's own: for the judge, and for descriptions |
 
 mod base;
 mod body;
@@ -51,17 +66,20 @@ use crate::observe::warning::Warnings;
 use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, UpstreamProtocol};
 
-/// One request of a client and its response, for which upstreams are called in one or more rounds.
+/// One request of a client and its response, for which a host makes calls: a round for each.
 ///
 /// A host feeds what happened (`handle_…`), and then does what is due (`poll_…`), until nothing is:
 ///
 /// | after | poll |
 /// |---|---|
 /// | [`handle_request_head`](Self::handle_request_head) | [`poll_reply`](Self::poll_reply), if it says that the request is answered |
-/// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_reply`](Self::poll_reply) if there is no call |
+/// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_timeout`](Self::poll_timeout); [`poll_reply`](Self::poll_reply) if there is no call |
 /// | [`handle_call_head`](Self::handle_call_head) | [`poll_timeout`](Self::poll_timeout) |
 /// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again); [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
+/// | [`handle_client_gone`](Self::handle_client_gone) | nothing: drop the call |
 ///
+/// A time runs as soon as a call is polled, since the head of its answer may never come: so
+/// [`poll_timeout`](Self::poll_timeout) comes last, after each call.
 /// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed. A
 /// host that can ask again asks for it also when the client has some of the answer: behind that comes the judge's
 /// ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are asked for before the upstream is called,

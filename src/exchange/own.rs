@@ -1,6 +1,9 @@
-//! Requests of Creole's own, for a model that the operator names: how they are sent, read, and sent again without what
-//! was refused. They are no requests of the client's: of that only the trace goes along, and its credential where there
-//! is no other upstream that it could be for.
+//! Requests of Creole's own, for a model that the operator names: to the judge for verdicts (`judging`), and for
+//! descriptions of images (`describing`). Here is how they are sent, read, and sent again without what was refused.
+//!
+//! They are no requests of the client's. Of its headers only the trace goes along, with the count of hosts that were
+//! passed, and the credential if that is what the upstream wants. With several upstreams the configuration refuses the
+//! latter (`config/named_model.rs`): the client may have sent it for another one.
 
 use super::Exchange;
 use super::body::{first_of_body, is_whole};

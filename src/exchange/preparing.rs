@@ -1,7 +1,8 @@
 //! The preparations of a request: calls before the first of its upstream, one after another.
 //!
-//! The client has nothing meanwhile, and no call of a preparation fails the exchange: what does not come is missing,
-//! and the preparation decides what that means.
+//! The client has nothing meanwhile. No call that fails ends the exchange by itself: what does not come is missing, and
+//! the preparation decides what that means. It may refuse the request when it gives the body
+//! ([`Preparation::written`]).
 
 use std::mem;
 

@@ -1,4 +1,4 @@
-//! One request for an upstream, and its answer.
+//! A round: one call of a host, and what came back. Its [`Purpose`] says what for: the client's answer is one of them.
 
 use std::mem;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::protocols::{self, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
 
-/// A request for an upstream.
+/// A request for an upstream, for a round that gives the client's answer or a count.
 #[derive(Debug)]
 pub(super) struct RoundRequest {
     /// Its name in the configuration.
@@ -41,7 +41,7 @@ impl RoundRequest {
     }
 }
 
-/// One request for an upstream, and its answer.
+/// One call, and what came back.
 #[derive(Debug)]
 pub(super) struct Round {
     config: Arc<Config>,

@@ -19,7 +19,7 @@ enum Phase {
     /// The judge is to be called. The client has all of the answer but its end. `cut`: the upstream goes on with what
     /// nobody reads.
     JudgeDue { cut: bool },
-    /// The upstream has a request. The client has what came of its answer so far.
+    /// A call is made. The client has what came of the answer so far.
     Called(Round),
     /// The client has everything. `cut`: the upstream goes on with what nobody reads.
     Ended { cut: bool },
@@ -43,7 +43,7 @@ impl State {
         }
     }
 
-    /// The upstream has a request.
+    /// A call is made: its round begins.
     pub(super) fn call(&mut self, round: Round) {
         self.0 = Phase::Called(round);
     }

@@ -13,6 +13,8 @@
 //! | `question` | the request for the judge |
 //! | `verdicts` | what the judge said, and how the client reads it |
 //!
+//! All of it is pure: `exchange::judging` makes the call, and holds the end of the answer.
+//!
 //! Nothing becomes `not_flagged` but by the judge's word for that very call: whatever fails is `unavailable`. The judge
 //! sees neither results of tools nor words of the assistant, because both can carry orders of somebody else.
 

@@ -13,11 +13,13 @@
 //! | `images` | the preparation for images on the web, of which the upstream takes no URLs |
 //!
 //! Preparations follow one another, each over the body that the one before has written: an image that was fetched can
-//! be described by the next. Another one is a file here, a variant of [`Preparation`], and its place in the list in
-//! `exchange::preparing`. Where it asks somebody new, that is a variant of [`Question`], too.
+//! be described by the next. Another one is a file here, and a variant of [`Preparation`] with an arm in each of its
+//! methods. In `exchange::preparing` it has a place in the list, and arms in `timeout_ms`, `prepared` and
+//! `take_nothing`. Where it asks somebody new, that is a variant of [`Question`], too.
 //!
-//! What cannot be had is refused with the path of its block, if the user has just given it: as the real API does.
-//! Words stand in its place where the client sends it again with each request, which would be refused for ever.
+//! What cannot be fetched is refused with the path of its block, if the user has just given it: as the real API does.
+//! Words stand in its place where the client sends it again with each request, which would be refused for ever. An
+//! image that cannot be described stays: what comes then is decided as if nobody could describe it.
 
 pub(crate) mod address;
 pub(crate) mod blocks;
