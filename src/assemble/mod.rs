@@ -14,6 +14,9 @@
 //! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object (`{}` only if the later block is no call without more than that), or at the end |
 //! | tool, buffered | it is complete | the same |
 //!
+//! *Live* and *buffered* are the words of `tool_stream`; some calls are buffered whatever it says (`answer::rules`).
+//! Inputs are carried for clients that lose them: `history::spoilt_inputs` brings them back.
+//!
 //! An incomplete call is never closed before an error: clients would run it.
 //!
 //! | here | in a file of its own |

@@ -8,7 +8,11 @@
 //! | the default of the flag | `keys!` in [`profile`](super::profile) |
 //! | the preset that `profile` names | the rows here |
 //! | `profile_overrides` | [`Profile::effective`] |
-//! | what the upstream refused of late | `exchange/memory.rs` keeps it; `Refused::narrow` changes the profile |
+//! | what the upstream refused, now or of late | `exchange/memory.rs` keeps it; `Refused::narrow` changes the profile |
+//!
+//! With `strict` nothing is remembered, and a request is not sent again without something of the client's. The rows
+//! here are for Chat Completions; `responses` has what is different where an upstream speaks Responses, and which
+//! presets do.
 //!
 //! A variable or an option of the host that names a preset stands in place of the preset and of the overrides
 //! (`src/config/variables.rs`).

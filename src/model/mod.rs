@@ -1,4 +1,5 @@
-//! The wire types of a Messages request, and how they are read; no decisions.
+//! The wire types of a Messages request, how they are read, and the events of an answer; one decision: which
+//! `stop_reason` an answer gets (`stop_reason`).
 //!
 //! The body is read once, from left to right, into borrowed structs: texts stay as the client
 //! escaped them, schemas and tool inputs stay as they were written. An absent member and `null` mean

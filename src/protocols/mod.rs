@@ -1,7 +1,9 @@
-//! Protocols: each is a folder that knows nothing of the others. This file alone knows all of them.
+//! Protocols: each is a folder that knows nothing of the others. This file alone knows all of them, and `client`
+//! knows Messages, which clients speak.
 //!
-//! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat` out of the turns of
-//! its repaired history, `messages` as an edit list over the client's own bytes.
+//! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat` and `responses` out of
+//! what `decide` has made of it (repaired turns, tools, thinking), `messages` as an edit list over the client's own
+//! bytes.
 
 mod breakpoints;
 pub(crate) mod chat;

@@ -1,6 +1,7 @@
-//! A third protocol of upstreams, which speaks lines of text: what adding one takes.
+//! A protocol of upstreams that speaks lines of text: what adding one takes.
 //!
-//! Its code is `lines`. Its row is in `protocols::of`, and its word in the configuration's `Protocol`.
+//! Its code is `lines`. Its row is in `protocols::of`, and its word in the configuration's `Protocol`. Unlike Chat and
+//! Responses it uses neither `decide` nor `content`: its requests and answers are too plain to need them.
 
 #[path = "../../tests/support/blocks.rs"]
 #[allow(unreachable_pub)]

@@ -170,7 +170,7 @@ fn named_functions(text: &str) -> Vec<(String, String)> {
 #[test]
 fn the_architecture_names_functions_that_exist() {
     let page = read(Path::new("docs/dev/architecture.md"));
-    let from = page.find("## The way of one request").expect("the way of one request");
+    let from = page.find("## Where it is decided").expect("where it is decided");
     let to = page.find("## Rules that the tests enforce").expect("the rules");
     let named = named_functions(&page[from..to]);
     assert!(named.len() > 20, "the page names no functions any more: {named:?}");
