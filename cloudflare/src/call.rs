@@ -1,4 +1,4 @@
-//! Calls of upstreams: the first of a request, and those that follow it.
+//! Calls of upstreams and of the web: the first of a request, and those that follow it.
 
 use std::future::Future as _;
 use std::pin::Pin;
@@ -18,24 +18,31 @@ use crate::live;
 
 /// A call on its way, until the head of its answer has come. Dropped before that, it is aborted.
 pub(crate) struct Sent {
+    /// Its name; empty for what is read of the web.
     upstream: String,
     fetch: JsFuture<Response>,
     abort: Option<AbortController>,
 }
 
 impl Sent {
-    /// Nothing where there is no such upstream.
+    /// Nothing where there is no such upstream, or the runtime takes no such URL.
     pub(crate) fn new(config: &Config, call: Call) -> Option<Self> {
-        let upstream = config.upstreams.get(&call.upstream)?;
-        let url = format!("{}{}", upstream.url, call.path);
         let headers = http::headers(&call.headers);
-        let body = match call.body.as_slice() {
-            [] => JsValue::NULL,
-            body => Uint8Array::from(body).into(),
-        };
         let abort = AbortController::default();
-        let fetch = http::send(call.method(), &url, &headers, &body, &abort.signal()).ok()?;
-        Some(Self { upstream: call.upstream, fetch, abort: Some(abort) })
+        let signal = abort.signal();
+        let fetch = match &call.fetch {
+            // A Worker sees no addresses: the platform keeps what it fetches out of private networks.
+            Some(fetch) => http::read(&fetch.url, &headers, &signal),
+            None => {
+                let url = format!("{}{}", config.upstreams.get(&call.upstream)?.url, call.path);
+                let body = match call.body.as_slice() {
+                    [] => JsValue::NULL,
+                    body => Uint8Array::from(body).into(),
+                };
+                http::send(call.method(), &url, &headers, &body, &signal)
+            }
+        };
+        Some(Self { upstream: call.upstream, fetch: fetch.ok()?, abort: Some(abort) })
     }
 
     pub(crate) fn poll(
@@ -45,9 +52,13 @@ impl Sent {
     ) -> Poll<Result<Response, Failure>> {
         let answered = ready!(Pin::new(&mut self.fetch).poll(context));
         Poll::Ready(answered.map_err(|error| {
-            let name = &self.upstream;
-            live::warn(config, || format!("upstream {name}: {}", http::describe(&error)));
-            Failure::Unreachable(http::reason(&error))
+            let reason = http::reason(&error);
+            live::warn(config, || match self.upstream.as_str() {
+                // Not in the runtime's own words, which could have the URL.
+                "" => format!("an image could not be fetched: {}", reason.words()),
+                name => format!("upstream {name}: {}", http::describe(&error)),
+            });
+            Failure::Unreachable(reason)
         }))
     }
 

@@ -6,8 +6,8 @@ use wasm_bindgen::prelude::*;
 use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{
-    AbortSignal, ReadableStream, Request, RequestInit, RequestRedirect, Response, ResponseInit,
-    WorkerGlobalScope,
+    AbortSignal, ReadableStream, Request, RequestCache, RequestInit, RequestRedirect, Response,
+    ResponseInit, WorkerGlobalScope,
 };
 use worker::{Headers, js_sys};
 
@@ -40,13 +40,34 @@ pub(crate) fn send(
     body: &JsValue,
     signal: &AbortSignal,
 ) -> Result<JsFuture<Response>, JsValue> {
+    let init = request_init(method, headers, signal);
+    init.set_body(body);
+    start(url, &init)
+}
+
+/// A request for what is read of the web, on its way. Cloudflare's cache, which fills itself for most images, neither
+/// answers nor keeps it: nothing of one request is kept for the next. Redirections are followed by the core.
+pub(crate) fn read(
+    url: &str,
+    headers: &Headers,
+    signal: &AbortSignal,
+) -> Result<JsFuture<Response>, JsValue> {
+    let init = request_init("GET", headers, signal);
+    init.set_cache(RequestCache::NoStore);
+    start(url, &init)
+}
+
+fn request_init(method: &str, headers: &Headers, signal: &AbortSignal) -> RequestInit {
     let init = RequestInit::new();
     init.set_method(method);
     init.set_headers(headers.0.as_ref());
     init.set_redirect(RequestRedirect::Manual);
-    init.set_body(body);
     init.set_signal(Some(signal));
-    let request = Request::new_with_str_and_init(url, &init)?;
+    init
+}
+
+fn start(url: &str, init: &RequestInit) -> Result<JsFuture<Response>, JsValue> {
+    let request = Request::new_with_str_and_init(url, init)?;
     let global: WorkerGlobalScope = js_sys::global().unchecked_into();
     let sent: Promise<Response> = global.fetch_with_request(&request).unchecked_into();
     Ok(JsFuture::from(sent))

@@ -27,7 +27,7 @@ impl Live {
             ping: Pings::Sent,
             ask_again: true,
             list_models: true,
-            fetch: false,
+            fetch: true,
             serve_others: false,
         };
         let mut exchange = Exchange::new(isolate.config.clone(), seed(), can);

@@ -1,0 +1,77 @@
+//! Images by URL, which the Worker fetches for an upstream that takes data alone.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests")]
+
+use creole_rig::{MISSING_IMAGES, PICTURE_URL, SIGNATURE, image_messages, images_config};
+use creole_worker_tests::{Upstream, Worker, post, until};
+use tokio::io::AsyncWriteExt as _;
+
+#[tokio::test]
+async fn an_image_reaches_the_upstream_as_data() {
+    let upstream = Upstream::with_images().await;
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &images_config(&upstream))]);
+    for is_old in [false, true] {
+        let urls = ["/image.png?s1gn4ture", "/moved.png", "/image.png?s1gn4ture"];
+        let urls = urls.map(|path| upstream.image(path));
+        let got = post(&worker, "/v1/messages", image_messages(&urls, is_old)).await;
+        assert_eq!(got.status.as_u16(), 200, "{}", got.body);
+        assert_eq!(upstream.last().body.matches(PICTURE_URL).count(), 3);
+        let asked = std::mem::take(&mut *upstream.asked.lock().unwrap());
+        assert_eq!(asked.len(), 4);
+        for image in asked.iter().filter(|asked| asked.method == "GET") {
+            let names: Vec<_> = image.headers.keys().map(|name| name.as_str()).collect();
+            assert_eq!(image.headers.get("x-api-key"), None, "{names:?}");
+            assert_eq!(image.headers["cache-control"], "no-cache", "Cloudflare's cache: {names:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_that_does_not_come_is_an_error_or_words() {
+    let upstream = Upstream::with_images().await;
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &images_config(&upstream))]);
+    for (path, why) in MISSING_IMAGES {
+        for is_old in [false, true] {
+            let urls = [upstream.image(&format!("{path}?{SIGNATURE}"))];
+            let got = post(&worker, "/v1/messages", image_messages(&urls, is_old)).await;
+            let told = if is_old { upstream.last().body } else { got.body.clone() };
+            assert_eq!(got.status.as_u16(), if is_old { 200 } else { 400 }, "{path}");
+            assert!(told.contains(why), "{path}: {told}");
+        }
+    }
+    until("the end of each", || upstream.is_idle()).await;
+    until("the log", || worker.log().matches("\"status\":400").count() == MISSING_IMAGES.len())
+        .await;
+    assert!(!worker.log().contains(SIGNATURE), "{}", worker.log());
+}
+
+#[tokio::test]
+async fn a_server_that_is_down_is_not_the_end() {
+    let upstream = Upstream::with_images().await;
+    let down = creole_worker_tests::nobody().await.replace("/v1", "");
+    let hosts = |host: &str| format!("[\"{host}\"]");
+    let config = images_config(&upstream).replace(&hosts(&upstream.image("")), &hosts(&down));
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &config)]);
+    let urls = [format!("{down}/image.png?{SIGNATURE}")];
+    let got = post(&worker, "/v1/messages", image_messages(&urls, true)).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.body);
+    assert!(upstream.last().body.contains("its server could not be reached"));
+    until("the log", || worker.log().contains("an image could not be fetched")).await;
+    assert!(!worker.log().contains(SIGNATURE), "{}", worker.log());
+}
+
+#[tokio::test]
+async fn a_client_that_breaks_its_connection_ends_the_fetch() {
+    let upstream = Upstream::with_images().await;
+    let config = images_config(&upstream).replace("1500", "60000");
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &config)]);
+    let body = image_messages(&[upstream.image("/silent.png")], false);
+    let length = body.len();
+    let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n");
+    let mut client = tokio::net::TcpStream::connect(worker.address).await.unwrap();
+    client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+    until("the image's request", || !upstream.is_idle()).await;
+    // The runtime takes a mere end of what a client sends for no break.
+    client.set_zero_linger().unwrap();
+    drop(client);
+    until("its end", || upstream.is_idle()).await;
+}
