@@ -66,6 +66,32 @@ fn anchors(text: &str) -> BTreeSet<String> {
 }
 
 #[test]
+fn every_code_block_of_a_document_ends_where_its_fence_stands_alone() {
+    let mut wrong = Vec::new();
+    let mut seen = 0;
+    for document in with_ending("", "md") {
+        let text = read(&document);
+        let mut open = false;
+        for (index, line) in text.lines().enumerate() {
+            let Some(at) = line.find("```") else { continue };
+            seen += 1;
+            // The word behind an opening fence is the language.
+            let alone = line[..at].trim().is_empty();
+            let word = line[at..].trim_start_matches('`');
+            if !alone || word.contains(' ') || (open && !word.is_empty()) {
+                wrong.push(format!("{}:{}: {line}", document.display(), index + 1));
+            }
+            open = !open;
+        }
+        if open {
+            wrong.push(format!("{}: the last block has no end", document.display()));
+        }
+    }
+    assert!(seen > 100, "the rule finds no code blocks any more: {seen}");
+    none("fences of code blocks that are none", &wrong);
+}
+
+#[test]
 fn links_to_headings_lead_to_headings() {
     let mut dead = Vec::new();
     let mut seen = 0;
