@@ -18,6 +18,7 @@ import sys
 import tarfile
 import tempfile
 import threading
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -115,6 +116,21 @@ def the_checksums_are_those_of_the_files(_):
     named = {line.split("  ", 1)[1] for line in lines}
     for triple in [*LINUX.values(), *MACOS, WINDOWS]:
         assert archive(triple)[1].name in named, triple
+    for name in ("creole.wasm", "envoy.yaml", f"creole-{VERSION}-worker.tar.gz"):
+        assert name in named, name
+
+
+def the_archive_of_the_worker_is_what_wrangler_and_workerd_read(folder):
+    name = f"creole-{VERSION}-worker"
+    with tarfile.open(DIST / f"{name}.tar.gz") as content:
+        content.extractall(folder, filter="data")
+    settings = tomllib.loads((folder / name / "wrangler.toml").read_text())
+    modules = folder / name / settings["base_dir"]
+    assert (folder / name / settings["main"]).is_file() and (folder / name / settings["main"]).parent == modules
+    named = re.findall(r'embed "([^"]+)"', (modules / "modules.capnp").read_text())
+    assert len(named) > 2, named
+    for module in named:
+        assert (modules / module).is_file(), module
 
 
 def the_binary_for_linux_x64_serves(folder):

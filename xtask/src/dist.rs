@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! dist/creole.wasm, creole.component.wasm, …   as `cargo xtask build` leaves them
+//! dist/envoy.yaml                              the template for Envoy
+//! dist/creole-VERSION-worker.tar.gz             the Worker, ready for wrangler and workerd
 //! dist/creole-VERSION-TRIPLE.tar.gz, .zip       the binary for each system, with its licence
 //! dist/npm/, dist/pypi/                         the same binaries as packages for npm and PyPI
 //! dist/creole_VERSION_ARCHITECTURE.deb          packages for Debian and Ubuntu
@@ -30,7 +32,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::{Args, ValueEnum};
 use sha2::{Digest as _, Sha256};
 use walkdir::{DirEntry, WalkDir};
@@ -42,8 +44,8 @@ use crate::setup;
 use crate::worker;
 use crate::workspace::{self, step};
 
-/// The version of all that is made.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
+/// The name of the Worker's archive, without its ending; its only folder is called so, too.
+const WORKER_NAME: &str = concat!("creole-", env!("CARGO_PKG_VERSION"), "-worker");
 
 /// What can be chosen.
 #[derive(Args)]
@@ -59,7 +61,7 @@ pub(crate) struct Options {
 /// What `cargo xtask dist` makes.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Part {
-    /// The filter, also as an image, the Worker, and the components.
+    /// The filter, also as an image, with its template for Envoy, the Worker, and the components.
     Wasm,
     /// An archive of the binary for each system.
     Binaries,
@@ -81,8 +83,11 @@ impl Part {
             Self::Wasm => {
                 build::all()?;
                 let filter = fs::read(build::path(&build::FILTER))?;
-                let packed = worker_archive(&worker::folder())?;
-                fs::write(dist.join(format!("creole-{VERSION}-worker.tar.gz")), packed)?;
+                let template = workspace::root().join("envoy/envoy.yaml");
+                fs::write(dist.join("envoy.yaml"), fs::read(template)?)?;
+                let settings = workspace::root().join("cloudflare/wrangler.toml");
+                let packed = worker_archive(&worker::folder(), &fs::read_to_string(settings)?)?;
+                fs::write(dist.join(format!("{WORKER_NAME}.tar.gz")), packed)?;
                 step("writing dist/oci", || image::of_module(&filter, &dist.join("oci")))
             }
             Self::Binaries => binaries::archives(dist),
@@ -110,11 +115,17 @@ impl Part {
     }
 }
 
-/// The Worker as one file, which a release can hold.
-fn worker_archive(folder: &Path) -> Result<Vec<u8>> {
-    let modules = worker::modules(folder)?.into_iter();
-    let files = modules.map(|(name, bytes)| File::plain(format!("worker/{name}"), bytes));
-    archive::gzip(&archive::tar(&files.collect::<Vec<_>>())?)
+/// The Worker as one file, which a release can hold: its modules and their list for workerd, below wrangler's settings.
+fn worker_archive(folder: &Path, settings: &str) -> Result<Vec<u8>> {
+    // In a clone the modules are in another folder than the settings.
+    let settings = settings.replace("../dist/worker", "worker");
+    ensure!(!settings.contains("../"), "wrangler.toml names a folder outside of the archive");
+    let mut files = vec![File::plain(format!("{WORKER_NAME}/wrangler.toml"), settings)];
+    let list = ("modules.capnp".to_owned(), fs::read(folder.join("modules.capnp"))?);
+    for (name, bytes) in worker::modules(folder)?.into_iter().chain([list]) {
+        files.push(File::plain(format!("{WORKER_NAME}/worker/{name}"), bytes));
+    }
+    archive::gzip(&archive::tar(&files)?)
 }
 
 /// Where everything goes.

@@ -33,10 +33,13 @@ pub(crate) const TARGETS: &[Target] = &[
 
 /// What whoever opens an archive reads first.
 const README: &str = "\
-Creole: any client of the Anthropic Messages API on any model that is served with Chat Completions.
+Creole: any client of the Anthropic Messages API on any model that is served with Chat Completions, Responses or
+Messages.
 
+    ./creole launch claude                                     Claude Code on a model server of this machine
+    ./creole check --upstream http://localhost:11434/v1        what an agent can do with a server
+    ./creole serve --upstream http://localhost:11434/v1        for every other client
     ./creole demo                                              a model to try it with
-    ./creole serve --upstream http://localhost:11434/v1 --profile ollama
     ./creole --help
 
 The binary needs no other file. Put it anywhere in your PATH.

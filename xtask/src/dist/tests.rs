@@ -60,6 +60,39 @@ fn the_bill_names_what_is_shipped_and_not_what_tests_use() {
 }
 
 #[test]
+fn the_archive_of_the_worker_holds_all_that_its_settings_and_its_list_name() {
+    let folder = std::env::temp_dir().join(format!("creole-worker-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let list = r#"modules = [(name = "shim.js", esModule = embed "shim.js")]"#;
+    let made = [("shim.js", "js"), ("creole.wasm", "wasm"), ("modules.capnp", list)];
+    for (name, text) in made {
+        fs::write(folder.join(name), text).unwrap();
+    }
+    let settings = workspace::root().join("cloudflare/wrangler.toml");
+    let packed = worker_archive(&folder, &fs::read_to_string(settings).unwrap()).unwrap();
+    let outside = worker_archive(&folder, "main = \"../else/shim.js\"");
+    fs::remove_dir_all(&folder).unwrap();
+    let mut archive = tar::Archive::new(GzDecoder::new(&packed[..]));
+    let mut files = std::collections::BTreeMap::new();
+    for entry in archive.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        let path = entry.path().unwrap().display().to_string();
+        let path = path.strip_prefix(&format!("{WORKER_NAME}/")).unwrap().to_owned();
+        let mut text = String::new();
+        entry.read_to_string(&mut text).unwrap();
+        files.insert(path, text);
+    }
+    for (name, text) in made {
+        assert_eq!(files[&format!("worker/{name}")], text);
+    }
+    let settings = &files["wrangler.toml"];
+    assert!(settings.contains("\nmain = \"worker/shim.js\"\n"), "{settings}");
+    assert!(settings.contains("\nbase_dir = \"worker\"\n"), "{settings}");
+    assert_eq!(files.len(), made.len() + 1, "{files:?}");
+    assert!(outside.is_err(), "settings that lead out of the archive are not noticed");
+}
+
+#[test]
 fn the_image_holds_the_module_and_its_digests_are_right() {
     let folder = std::env::temp_dir().join(format!("creole-oci-{}", std::process::id()));
     let module = vec![7_u8; 1000];
