@@ -258,6 +258,12 @@ fn exchange(row: &Row) -> String {
 
 fn notes(row: &Row) -> String {
     let mut out = String::new();
+    if !row.reason.is_empty() {
+        let _ = write!(out, "<span class=\"reason\">{}</span> ", escaped(&row.reason));
+    }
+    if !row.request_id.is_empty() {
+        let _ = write!(out, "<small>{}</small> ", escaped(&row.request_id));
+    }
     match row.retries {
         0 => {}
         1 => out.push_str("<span class=\"note\">1 retry</span>"),
@@ -315,7 +321,7 @@ fn explained(state: &State) -> String {
 fn documents(code: &str) -> String {
     let page = if code.starts_with("guard ") { "guards.md" } else { "troubleshooting.md#warnings" };
     if REPOSITORY.is_empty() {
-        return format!(" <small>docs/{page}</small>");
+        return format!(" <small>more: docs/{page} in Creole's repository</small>");
     }
     let version = env!("CARGO_PKG_VERSION");
     let url = format!("{REPOSITORY}/blob/v{version}/docs/{page}");

@@ -22,6 +22,11 @@ pub(crate) struct Row {
     pub(crate) stream: bool,
     pub(crate) level: Level,
     pub(crate) cause: &'static str,
+    /// Of a failure: why, in Creole's own words and the upstream's codes. The upstream's message may quote a prompt,
+    /// and is left out.
+    pub(crate) reason: String,
+    /// Of a failure: as the client and the log were told.
+    pub(crate) request_id: String,
     pub(crate) figures: Figures,
     pub(crate) cached_tokens: u64,
     pub(crate) output_tokens: u64,
@@ -45,6 +50,11 @@ impl Row {
         };
         let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
         let warnings = report.warnings.iter().take(WARNINGS_MAX);
+        let level = level(report);
+        let is_failure = report.status >= 400 || matches!(report.outcome, Outcome::Failed(..));
+        let of_failure = |text: String| if is_failure { text } else { String::new() };
+        let why = [&report.reason, &report.upstream_codes].into_iter().flatten();
+        let why = why.map(String::as_str).collect::<Vec<_>>().join("; ");
         Some(Self {
             ended_at: now,
             model,
@@ -52,8 +62,10 @@ impl Row {
             upstream: shown::text(upstream),
             client_key: shown::text(report.client_key.as_deref().unwrap_or_default()),
             stream: report.stream,
-            level: level(report),
+            level,
             cause: if report.outcome == Outcome::Open { "passed" } else { report.cause() },
+            reason: of_failure(shown::reason(&why)),
+            request_id: of_failure(shown::text(&report.request_id)),
             figures: Figures::of(request, report, now),
             cached_tokens: report.answer.cache_read_tokens,
             output_tokens: report.answer.output_tokens,

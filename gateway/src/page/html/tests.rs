@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::page::board::Board;
+use creole::error::{ErrorKind, Fault};
 use creole::observe::log::Request;
 use creole::observe::report::{AnswerReport, Outcome, Report};
 use creole::observe::warning::Warnings;
@@ -64,6 +65,32 @@ fn the_page_says_what_happened_without_a_script() {
     ] {
         assert!(html.contains(text), "{text} in {html}");
     }
+}
+
+#[test]
+fn a_failure_has_its_reason_and_its_request_id_and_nothing_of_the_upstreams_message() {
+    let board = Board::default();
+    let report = Report {
+        request_id: "req_011".to_owned(),
+        status: 400,
+        outcome: Outcome::Failed(ErrorKind::InvalidRequest, Fault::Client),
+        reason: Some("messages[0].role: expected <one>".to_owned()),
+        upstream_codes: Some("invalid_value".to_owned()),
+        upstream_message: Some("canary".to_owned()),
+        ..Report::default()
+    };
+    let request = Request { path: "/v1/messages".to_owned(), ..Request::default() };
+    board.end(board.begin(), &request, &report, 2_500);
+    let html = board.with(|state| page(&Config::default(), state, "n"));
+    let wanted =
+        "<span class=\"reason\">messages[0].role: expected &lt;one&gt;; invalid_value</span>";
+    assert!(html.contains(wanted) && html.contains("<small>req_011</small>"), "{html}");
+    assert!(!html.contains("canary"), "{html}");
+    let answered = Report { status: 200, outcome: Outcome::Answered, ..report };
+    let board = Board::default();
+    board.end(board.begin(), &request, &answered, 2_500);
+    let html = board.with(|state| page(&Config::default(), state, "n"));
+    assert!(!html.contains("req_011"), "an answer needs no id: {html}");
 }
 
 #[test]
