@@ -100,9 +100,9 @@ word_enum! {
     ImageParts {
         /// Data URIs and URLs.
         All = "all",
-        /// Data URIs only; a URL is rejected.
+        /// Data URIs only. A URL is rejected, unless `fetch_images` fetches it.
         Data = "data",
-        /// None: an image becomes a text that says so.
+        /// None: an image becomes a text that says so, or with `vision` a description.
         None = "none",
     }
     /// See [`super::Profile::cache_breakpoints`].
