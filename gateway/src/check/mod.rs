@@ -23,6 +23,7 @@ use crate::Failed;
 use crate::cli::check::Check;
 use crate::configure;
 use crate::guess::{self, Guess};
+use crate::launch;
 use crate::reach::Client;
 use inside::{Inside, Lines};
 use look::{Listed, Looked};
@@ -77,12 +78,17 @@ impl Checked {
 /// # Errors
 /// Flags or the configuration cannot be used, or this process cannot ask.
 pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
-    let (config, guess) = configure::for_checking(options)?;
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let checked = runtime.block_on(check(options, config, guess));
+    let mut options = options.clone();
+    if options.names_no_upstream() {
+        let model = options.model.as_deref();
+        options.upstream = runtime.block_on(launch::server_of_this_machine(model))?;
+    }
+    let (config, guess) = configure::for_checking(&options)?;
+    let checked = runtime.block_on(check(&options, config, guess));
     // Look-ups of names that still run end with the process.
     runtime.shutdown_background();
     let checked = checked?;

@@ -19,7 +19,7 @@ use launch::Launch;
 use serve::Serve;
 use translate::Translate;
 
-/// Anthropic Messages clients on any Chat Completions model.
+/// Anthropic Messages clients on any model of Chat Completions, Responses or Messages.
 #[derive(Debug, Parser)]
 #[command(name = "creole", version)]
 pub(crate) struct Cli {
@@ -45,7 +45,7 @@ pub(crate) enum Command {
 }
 
 /// What all commands that translate take.
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct Chosen {
     // The names are those that the configuration takes.
     #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]

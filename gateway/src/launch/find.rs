@@ -272,6 +272,34 @@ async fn local(
     flags: &Launch,
     looked: &mut Vec<String>,
 ) -> Result<Option<Found>, Failed> {
+    let (taken, mut others) = answering(asker, flags.model.as_deref(), looked).await;
+    let Some((upstream, list)) = taken else { return Ok(None) };
+    let mut found = complete(asker, flags, upstream, list, "it answers".to_owned()).await?;
+    others.extend(keys().map(|server| format!("not used: {} ({})", server.preset, server.key)));
+    found.said.append(&mut others);
+    Ok(Some(found))
+}
+
+/// The first server of this machine that lists models, for `creole check`: its base URL, and what is said of it.
+/// Vendors are not looked for: a check costs tokens.
+pub(crate) async fn on_this_machine(
+    asker: &Asker,
+    model: Option<&str>,
+) -> Option<(String, Vec<String>)> {
+    let (taken, mut said) = answering(asker, model, &mut Vec::new()).await;
+    let (upstream, _) = taken?;
+    let base = upstream.base();
+    said.insert(0, format!("{} at {base}: it answers", upstream.preset));
+    Some((base, said))
+}
+
+/// The first server of this machine that lists models, or this one, in the order of [`SERVERS`]; and what is said of
+/// the others.
+async fn answering(
+    asker: &Asker,
+    model: Option<&str>,
+    looked: &mut Vec<String>,
+) -> (Option<(Upstream, List)>, Vec<String>) {
     let servers = || SERVERS.iter().filter(|server| server.key.is_empty());
     let asked = servers().map(|server| {
         let upstream = Upstream::of(server);
@@ -287,7 +315,7 @@ async fn local(
         let base = upstream.base();
         let list = match list {
             Ok(list) if list.models.is_empty() => Err("it lists no model".to_owned()),
-            Ok(list) => match &flags.model {
+            Ok(list) => match model {
                 Some(name) if choose::named(&list.models, name).is_none() => {
                     Err(format!("it does not list {name}"))
                 }
@@ -304,11 +332,7 @@ async fn local(
             Err(reason) => looked.push(format!("{} at {base}: {reason}", upstream.preset)),
         }
     }
-    let Some((upstream, list)) = taken else { return Ok(None) };
-    let mut found = complete(asker, flags, upstream, list, "it answers".to_owned()).await?;
-    others.extend(keys().map(|server| format!("not used: {} ({})", server.preset, server.key)));
-    found.said.append(&mut others);
-    Ok(Some(found))
+    (taken, others)
 }
 
 /// The first vendor whose key is in the environment, in the order of [`SERVERS`].

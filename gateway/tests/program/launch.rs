@@ -300,6 +300,36 @@ fn inner_ollama() {
 }
 
 #[test]
+fn check_without_a_word_takes_the_server_that_launch_takes() {
+    in_a_network_of_its_own("check_without_a_word_takes_the_server_that_launch_takes", inner_check);
+}
+
+fn inner_check() {
+    let check = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_creole"));
+        command.arg("check").env("OPENAI_API_KEY", "sk-canary").stdin(Stdio::null());
+        Ran::from(command.output().unwrap())
+    };
+    let Some(ollama) = at(11434, &["qwen3-coder:30b"]) else { return };
+    let ran = check();
+    assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("ollama at http://localhost:11434/v1: it answers"), "{}", ran.err);
+    assert!(ran.out.contains("--upstream http://localhost:11434/v1"), "{}", ran.out);
+    for asked in ollama.requests() {
+        // What stands for a client's key, and not the vendor's.
+        let key = asked.header("authorization");
+        assert!(key.is_none_or(|key| key == "Bearer (5 characters)"), "{}: {key:?}", asked.path);
+    }
+    drop(ollama);
+    let ran = check();
+    // Another program of this machine may be at one of the other ports, where there is no network of its own.
+    if ran.err.contains("no server of this machine was found") {
+        assert_eq!(ran.code, Some(2), "{}", ran.err);
+        assert!(ran.err.contains("no upstream: give --upstream URL"), "{}", ran.err);
+    }
+}
+
+#[test]
 fn of_several_servers_the_first_in_order_that_has_the_model_is_taken() {
     in_a_network_of_its_own(
         "of_several_servers_the_first_in_order_that_has_the_model_is_taken",
