@@ -79,3 +79,15 @@ fn an_image_in_a_text_counts_as_an_image() {
     let counted: Value = serde_json::from_slice(&counted.body).unwrap();
     assert!(counted["input_tokens"].as_u64().unwrap() < 5_000, "{counted}");
 }
+
+#[test]
+fn an_upstream_that_refuses_images_is_asked_again_without_those_in_texts() {
+    let omitted = r#"[{"type":"text","text":"[image omitted: this model does not take images]"}]"#;
+    let read = |content: &str| serde_json::from_str::<Value>(&body(content)).unwrap();
+    let given = read(&json!(mcp()).to_string());
+    for message in ["this model does not support image input", "Could not process image"] {
+        let (sent, warnings) = refused::again(&config(), &given, 400, message).expect(message);
+        assert_eq!(sent, read(omitted));
+        assert_eq!(warnings, "image_in_text,dropped:image,images_refused");
+    }
+}

@@ -7,7 +7,7 @@ use super::support::drive::{Steps as _, can};
 use super::*;
 
 /// The second request, and what it was counted as.
-fn again(
+pub(super) fn again(
     config: &Arc<Config>,
     body: &Value,
     status: u16,

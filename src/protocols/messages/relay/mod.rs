@@ -18,6 +18,7 @@ mod guards;
 mod history;
 mod without;
 
+use std::borrow::Cow;
 use std::mem;
 
 use crate::carry::tool_id;
@@ -48,18 +49,20 @@ pub(super) fn write_request(
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let mut body = surrogates::without_halves(client.body);
+    let sent = surrogates::without_halves(client.body);
+    let mut typed = read(client, &sent);
+    // Before anything is left out: an upstream that refused images has refused these, too.
+    let shown = typed.as_ref().ok().and_then(|request| shown(client, request, &sent, warnings));
+    let mut body = Cow::Borrowed(shown.as_deref().unwrap_or(&sent));
     if !refused.is_empty() && takes(client) {
         for refused in refused {
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
         }
     }
-    let mut typed = read(client, &body);
-    let shown = typed.as_ref().ok().and_then(|request| shown(client, request, &body, warnings));
-    if let Some(shown) = &shown {
-        typed = read(client, shown);
+    if shown.is_some() || !refused.is_empty() {
+        typed = read(client, &body);
     }
-    relay(client, shown.as_deref().unwrap_or(&body), typed, warnings)
+    relay(client, &body, typed, warnings)
 }
 
 /// Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
