@@ -25,6 +25,9 @@ const URL_MIN: usize = 8_192;
 /// More items than any server gives: they stay a text.
 const ITEMS_MAX: usize = 1_000;
 
+/// So long is the beginning of an image in base64. No image is shorter, but one that a tool has cut off may be.
+const DATA_MIN: usize = 32;
+
 /// So much of a text is looked at to dismiss it. It has room for the brackets and the first name.
 const START: usize = 96;
 
@@ -281,7 +284,11 @@ fn image(data: Str<'_>) -> Option<Block<'_>> {
     })
 }
 
+/// Whether it is base64 of a length that an image can have.
 fn is_base64(data: &str) -> bool {
+    if data.len() < DATA_MIN || !data.len().is_multiple_of(4) {
+        return false;
+    }
     let bare = data.strip_suffix("==").or_else(|| data.strip_suffix('=')).unwrap_or(data);
     bare.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
 }

@@ -39,8 +39,10 @@ fn a_text_that_is_mcps_content_becomes_images_and_texts() {
         assert_eq!(warnings, "image_in_text");
     }
     // PHP escapes slashes in the inner JSON, too.
-    let (seen, _, _) = told(r#"{"type":"image","data":"\/9j\/4AAQSkZJRg=="}"#);
-    assert_eq!(seen[0]["image_url"]["url"], "data:image/jpeg;base64,/9j/4AAQSkZJRg==");
+    let jpeg = "/9j/4AAQSkZJRgABAQAAAQABAAD/2wA=";
+    let escaped = jpeg.replace('/', "\\/");
+    let (seen, _, _) = told(&format!(r#"{{"type":"image","data":"{escaped}"}}"#));
+    assert_eq!(seen[0]["image_url"]["url"], format!("data:image/jpeg;base64,{jpeg}"));
 }
 
 #[test]
@@ -92,6 +94,12 @@ fn a_text_that_is_more_than_an_image_or_none_stays() {
         &image.replace(PNG, "iVBORw0K Ggo"),
         &image.replace(PNG, "iVBORw0K\\nGgo"),
         &image.replace(PNG, ""),
+        // Cut off.
+        &image.replace(PNG, "iVBORw0KGgo"),
+        &image.replace(PNG, "iVBORw0KGgo="),
+        &image.replace(PNG, &format!("{PNG}A")),
+        &image.replace(PNG, &format!("{PNG}AB")),
+        &image.replace(PNG, &format!("{PNG}=")),
         &image.replace(&format!("\"{PNG}\""), "7"),
         &image.replace("\"type\"", "\"kind\""),
         &image.replace("{", r#"{"type":"image","#),
