@@ -6,6 +6,7 @@ use std::ops::Range;
 
 use super::hidden_images;
 use crate::json::{self, Str, Writer};
+use crate::model::limits::Many;
 use crate::model::{Block, Image, ImageSource, image_type};
 
 /// A part of a request's text that is images.
@@ -33,7 +34,7 @@ enum Parent {
     Document,
 }
 
-/// The places where users' messages have images, in their order.
+/// The places where users' messages have images, in their order: no more than a request may have blocks.
 pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<Place> {
     let mut looking = Looking { body, with_blocks, with_texts, places: Vec::new() };
     for message in json::elements(json::member(body, "messages").unwrap_or_default()) {
@@ -87,6 +88,9 @@ impl Looking<'_> {
     }
 
     fn add(&mut self, part: &str, kind: Kind) {
+        if self.places.len() >= Many::Blocks.most() as usize {
+            return;
+        }
         if let Some(start) = json::offset_in(self.body, part) {
             let range = start..start.saturating_add(part.len());
             self.places.push(Place { range, kind });
@@ -210,4 +214,17 @@ fn image_of(block: &str) -> Image<'_> {
         _ => ImageSource::File,
     };
     Image { at: 0, source, cached: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_has_no_more_places_than_it_may_have_blocks() {
+        let most = Many::Blocks.most() as usize;
+        let blocks = vec![r#"{"type":"image"}"#; most + 9].join(",");
+        let body = format!(r#"{{"messages":[{{"role":"user","content":[{blocks}]}}]}}"#);
+        assert_eq!(places(&body, true, true).len(), most);
+    }
 }
