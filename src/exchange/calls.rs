@@ -38,7 +38,9 @@ impl Exchange {
     }
 
     fn first_call(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Option<Call>, Error> {
-        if body.len() > self.config.settings.request_bytes_max {
+        // What a preparation has written may have a few words more than the client may send.
+        let is_new = !self.preparing.has_begun();
+        if is_new && body.len() > self.config.settings.request_bytes_max {
             return Err(request_too_large());
         }
         if let Path::Models(list_for) = self.client.path {

@@ -36,7 +36,7 @@ impl Exchange {
             self.report.warnings.add_named("vision_failed", "unsupported");
             return None;
         }
-        if !self.is_sent(body) {
+        if !self.is_sent(body, &descriptions) {
             return None;
         }
         let (model, upstream) = (vision_model.to_owned(), vision.name.clone());
@@ -46,14 +46,14 @@ impl Exchange {
     }
 
     /// Whether an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.
-    /// Strict mode refuses the very images.
-    fn is_sent(&self, body: &str) -> bool {
+    /// Strict mode refuses the very images, so it is asked as if they were described.
+    fn is_sent(&self, body: &str, descriptions: &Descriptions) -> bool {
         let (config, headers) = (&self.config, &self.client.headers);
-        config.settings.strict
-            || matches!(
-                protocols::request(body, config, headers, &mut Warnings::new(false)),
-                Ok(Translated::Send { .. })
-            )
+        let described = config.settings.strict.then(|| descriptions.trial(body));
+        let body = described.as_deref().map_or(Some(body), text_of).unwrap_or_default();
+        let mut warnings = Warnings::new(config.settings.strict);
+        let translated = protocols::request(body, config, headers, &mut warnings);
+        matches!(translated, Ok(Translated::Send { .. }))
     }
 
     /// The call for the next description; nothing if there can be none.

@@ -50,6 +50,10 @@ impl Preparing {
         self.current.as_ref().map_or(0, |(preparation, _)| preparation.held_bytes())
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun > 0
+    }
+
     pub(super) fn is_under_way(&self) -> bool {
         self.current.is_some()
     }
@@ -114,11 +118,22 @@ impl Exchange {
             let Some(next) = ALL.get(self.preparing.begun) else { return Ok(None) };
             self.preparing.begun = self.preparing.begun.saturating_add(1);
             let preparation = text_of(body).and_then(|text| next(self, text));
+            if preparation.is_some() {
+                self.check_credential(text_of(body).unwrap_or_default())?;
+            }
             self.preparing.current = preparation.map(|preparation| {
                 let until = now.saturating_add(self.timeout_ms(&preparation));
                 (preparation, until)
             });
         }
+    }
+
+    /// Refuses a request that its upstream would get without a credential: nobody pays for what is done for it.
+    fn check_credential(&self, body: &str) -> Result<(), Error> {
+        let model = json::member(body, "model").and_then(json::string);
+        let model = model.map(|model| model.decode()).unwrap_or_default();
+        let Some((upstream, _)) = self.config.route(&model) else { return Ok(()) };
+        self.upstream_headers(upstream, false).map(|_| ())
     }
 
     /// The images that the upstream takes as data alone.

@@ -160,6 +160,22 @@ impl Descriptions {
             let wanted = self.wanted.get((*self.images.get(at)?)?)?;
             wanted.said.as_ref()?.as_deref().ok()
         };
+        self.rewritten(body, &said, warnings)
+    }
+
+    /// The body as if each image were described, before anything is asked.
+    pub(crate) fn trial(&self, body: &str) -> Vec<u8> {
+        let said = |at: usize| self.images.get(at)?.map(|_| "x");
+        self.rewritten(body, &said, &mut Warnings::new(false))
+    }
+
+    /// The body with what `said` gives for an image, by its number.
+    fn rewritten<'s>(
+        &self,
+        body: &str,
+        said: &dyn Fn(usize) -> Option<&'s str>,
+        warnings: &mut Warnings,
+    ) -> Vec<u8> {
         let (mut edits, mut room) = (Vec::new(), self.room);
         // The newest first, while there is room. What is said once, a request could have a thousand times.
         for (place, first) in self.places.iter().rev() {

@@ -134,3 +134,24 @@ fn a_request_that_is_refused_or_answered_here_describes_nothing() {
     assert_eq!(exchange.poll_reply().unwrap().head.status, 400);
     assert_eq!(exchange.report().vision, None);
 }
+
+#[test]
+fn a_client_without_a_credential_has_nothing_described() {
+    let config = CONFIG.replacen(r#""key": "none""#, r#""key": "client""#, 1);
+    let session = Session::with(&config, one());
+    assert_eq!(session.begin_with(&[]).poll_call(NOW), None);
+    let mut exchange = session.begin_with(&[("x-api-key", "k")]);
+    assert_eq!(exchange.poll_call(NOW).unwrap().upstream, "eyes");
+}
+
+#[test]
+fn strict_mode_describes_only_what_it_does_not_refuse_for_something_else() {
+    let config = CONFIG.replacen('{', r#"{"strict": true, "#, 1);
+    let mut session = Session::with(&config, one());
+    session.body.as_object_mut().unwrap().remove("metadata");
+    assert_eq!(session.run(&says("a tree")).asked.len(), 1);
+    session.body["top_k"] = json!(3);
+    let mut exchange = session.begin();
+    assert_eq!(exchange.poll_call(NOW), None);
+    assert_eq!(exchange.poll_reply().unwrap().head.status, 400);
+}

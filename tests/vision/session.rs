@@ -70,10 +70,15 @@ impl Session {
     }
 
     pub(super) fn begin(&self) -> Exchange {
-        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, self.can);
         let sent =
             [("x-api-key", "CANARY-key"), ("anthropic-beta", "b"), ("traceparent", "00-a-b-01")];
-        let decision = exchange.decide("POST", "/v1/messages", &headers(&sent));
+        self.begin_with(&sent)
+    }
+
+    /// The client sends these headers.
+    pub(super) fn begin_with(&self, sent: &[(&str, &str)]) -> Exchange {
+        let mut exchange = Exchange::new(Arc::clone(&self.config), SEED, self.can);
+        let decision = exchange.decide("POST", "/v1/messages", &headers(sent));
         assert_eq!(decision, Decision::Translate);
         exchange.handle_request_body(self.body.to_string().into_bytes(), NOW);
         exchange
