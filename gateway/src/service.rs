@@ -200,6 +200,9 @@ impl Gateway {
         live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
         // The request is sent; what may be needed again is held on.
         let _ = held.set(live.exchange.held_bytes());
+        if live.exchange.is_call_due() {
+            return Answered::Due(Box::new(live), held);
+        }
         let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
         Answering::new(live, (apart, caller), upstream, held).respond().await
     }

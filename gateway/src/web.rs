@@ -41,7 +41,7 @@ impl Web {
         client.send(request).await.map_err(|error| {
             let reason = reach::reason(&error);
             // The error of the client has no URL in it, but whoever is its source might.
-            tracing::warn!("an image could not be fetched: {}", reason.words());
+            tracing::debug!("an image could not be fetched: {}", reason.words());
             Failure::Unreachable(reason)
         })
     }

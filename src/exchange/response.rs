@@ -21,7 +21,12 @@ impl Exchange {
         };
         if round.is_aside() {
             // Nothing of it is the client's, and its time goes on.
-            return round.handle_head(status, headers, &mut Warnings::new(false));
+            round.handle_head(status, headers, &mut Warnings::new(false));
+            if round.bytes_left() == 0 {
+                // The head says all. A body that is announced may never come.
+                self.end_call(End::Complete, true, now);
+            }
+            return;
         }
         round.handle_head(status, headers, &mut self.report.warnings);
         self.report.head_at = Some(now);

@@ -391,3 +391,52 @@ fn an_upstream_that_speaks_messages_gets_the_data_in_place() {
         json!({"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgowMTIzNDU2Nw=="});
     assert_eq!(sent["messages"][0]["content"][0]["source"], expected);
 }
+
+#[test]
+fn a_head_without_an_image_ends_the_wait_for_its_body() {
+    let config = drive::config(CONFIG);
+    let url = "https://i.a.example/1";
+    for (status, sent, next) in [
+        (
+            302,
+            headers(&[("location", "/2"), ("content-length", "9")]),
+            Some("https://i.a.example/2"),
+        ),
+        (404, headers(&[("content-length", "9")]), None),
+    ] {
+        let mut exchange = begin(&config, can(), &old(&image(url))[0]);
+        exchange.poll_call(NOW).unwrap();
+        exchange.handle_call_head(status, &sent, NOW);
+        assert!(exchange.is_call_due(), "{status}");
+        assert_eq!(exchange.poll_cancel(), Some(Cancel::Cut));
+        let call = exchange.poll_call(NOW).unwrap();
+        assert_eq!(call.fetch.map(|fetch| fetch.url).as_deref(), next);
+    }
+}
+
+#[test]
+fn words_in_place_of_an_image_may_go_beyond_the_largest_request() {
+    let [mut messages, _] = old(&image("https://i.a.example/1"));
+    messages[2]["content"] = json!("more ".repeat(300));
+    let body = json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string();
+    let limits = format!(r#"{{"request_bytes_max": {}, "upstreams""#, body.len());
+    let config = drive::config(&CONFIG.replacen("{\n    \"upstreams\"", &limits, 1));
+    let mut exchange = begin(&config, can(), &messages);
+    exchange.poll_call(NOW).unwrap();
+    exchange.handle_failure(Failure::Timeout, NOW);
+    let call = exchange.poll_call(NOW).unwrap();
+    assert_eq!(call.upstream, "main");
+    assert!(String::from_utf8(call.body).unwrap().contains("it did not come in time"));
+}
+
+#[test]
+fn nothing_is_fetched_for_a_client_without_a_credential() {
+    let mut exchange = Exchange::new(drive::config(CONFIG), SEED, can());
+    exchange.decide("POST", "/v1/messages", &[]);
+    let messages = new(&[image("https://i.a.example/1")]);
+    let body = json!({"model": "m", "max_tokens": 9, "messages": messages}).to_string();
+    exchange.handle_request_body(body.into_bytes(), NOW);
+    assert_eq!(exchange.poll_call(NOW), None);
+    assert_eq!(exchange.poll_head().unwrap().status, 401);
+    assert_eq!(exchange.report().model, "m");
+}
