@@ -22,6 +22,12 @@ use crate::public::is_public;
 /// More names than these hang at once only where no name server answers.
 const THREADS: usize = 8;
 
+/// As many for names that clients choose, which may hang on purpose.
+const PUBLIC_THREADS: usize = 2;
+
+/// Most of those that are looked up or wait for it. Others are refused.
+const PUBLIC_WAITING_MAX: usize = 64;
+
 /// Two tries of five seconds, as `resolv.conf` has it unless told otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -39,6 +45,8 @@ pub(crate) struct Names {
     lookup: Lookup,
     /// Look-ups that have not ended.
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
+    /// Most look-ups at once.
+    waiting_max: usize,
     /// Names have their public addresses alone.
     only_public: bool,
 }
@@ -52,13 +60,20 @@ impl Names {
 
     fn with(lookup: Lookup) -> io::Result<Self> {
         let pool = Pool::start("names", THREADS)?;
-        Ok(Self { pool, lookup, waiting: Arc::default(), only_public: false })
+        let waiting = Arc::default();
+        Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
     }
 
     /// Gives the public addresses of names alone. Whoever connects takes an address that is given here, so that no
-    /// second look-up can give another one.
-    pub(crate) fn only_public(&self) -> Self {
-        Self { only_public: true, ..self.clone() }
+    /// second look-up can give another one. Clients choose these names, so that those of upstreams do not wait for
+    /// them: they have threads of their own.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub(crate) fn only_public(&self) -> io::Result<Self> {
+        let pool = Pool::start("public-names", PUBLIC_THREADS)?;
+        let (lookup, waiting) = (self.lookup, Arc::default());
+        Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, only_public: true })
     }
 
     /// The look-up of this name that is under way, or a new one.
@@ -66,6 +81,10 @@ impl Names {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = waiting.get(name) {
             return found.clone();
+        }
+        if waiting.len() >= self.waiting_max {
+            let (_, refused) = watch::channel(Some(Err("too many names are looked up".to_owned())));
+            return refused;
         }
         let (done, found) = watch::channel(None);
         waiting.insert(name.to_owned(), found.clone());

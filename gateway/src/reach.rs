@@ -50,7 +50,9 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 /// # Errors
 /// TLS cannot be set up, or there are no more threads; the text is for the operator.
 pub(crate) fn connector(connections: &Arc<Connections>) -> Result<Connector, String> {
-    let names = Names::start().map_err(|error| format!("cannot start a thread: {error}"))?;
+    let no_thread = |error| format!("cannot start a thread: {error}");
+    let names = Names::start().map_err(no_thread)?;
+    let public_names = names.only_public().map_err(no_thread)?;
     let tls = tls()?;
     let by = |names| {
         let mut http = HttpConnector::new_with_resolver(names);
@@ -60,8 +62,7 @@ pub(crate) fn connector(connections: &Arc<Connections>) -> Result<Connector, Str
         let https = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         https.enable_http1().wrap_connector(http)
     };
-    let public = by(names.only_public());
-    Ok(Connector::new(by(names), public, Arc::clone(connections)))
+    Ok(Connector::new(by(names), by(public_names), Arc::clone(connections)))
 }
 
 /// Sends requests to upstreams.

@@ -44,11 +44,32 @@ async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
     });
     let (names, mut public) = {
         let names = names.unwrap();
-        (names.clone(), names.only_public())
+        (names.clone(), names.only_public().unwrap())
     };
     let mut given = public.call("mixed.test".parse().unwrap()).await.unwrap();
     assert_eq!((given.next(), given.next()), (Some(SocketAddr::from(([1, 1, 1, 1], 0))), None));
     let error = public.call("private.test".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     assert_eq!(names.clone().call("private.test".parse().unwrap()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn names_that_clients_choose_keep_no_upstreams_name_waiting() {
+    let names = Names::with(|name| {
+        if name.starts_with("slow") {
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        Ok(vec![SocketAddr::from(([127, 0, 0, 1], 0))].into_iter())
+    });
+    let names = names.unwrap();
+    let public = names.only_public().unwrap();
+    for at in 0..PUBLIC_WAITING_MAX {
+        assert!(public.look_up(&format!("slow-{at}.test")).borrow().is_none());
+    }
+    let refused = found(public.look_up("slow-more.test"), true).await.unwrap_err();
+    assert_eq!(refused.to_string(), "too many names are looked up");
+    assert_eq!(public.waiting.lock().unwrap().len(), PUBLIC_WAITING_MAX);
+    let given = found(names.look_up("quick.test"), false);
+    let given = tokio::time::timeout(Duration::from_secs(60), given).await.unwrap();
+    assert_eq!(given.unwrap().len(), 1);
 }
