@@ -2,8 +2,8 @@
 //! descriptions of images (`describing`). Here is how they are sent, read, and sent again without what was refused.
 //!
 //! They are no requests of the client's. Of its headers only the trace goes along, with the count of hosts that were
-//! passed, and the credential if that is what the upstream wants. With several upstreams the configuration refuses the
-//! latter (`config/named_model.rs`): the client may have sent it for another one.
+//! passed, and the credential, with the beta of its kind, if that is what the upstream wants. With several upstreams
+//! the configuration refuses the latter (`config/named_model.rs`): the client may have sent it for another one.
 
 use super::Exchange;
 use super::body::{first_of_body, is_whole};
@@ -108,11 +108,21 @@ fn own_headers(client: &[Header], upstream: &Upstream) -> Result<Vec<Header>, Er
         name.starts_with("anthropic-")
             || upstream.key != Key::Client && headers::CREDENTIALS.contains(&name)
     };
-    let client: Vec<_> = client.iter().filter(|(name, _)| !is_own(name)).cloned().collect();
+    let betas = oauth_betas(client).filter(|_| upstream.key == Key::Client);
+    let client = client.iter().filter(|(name, _)| !is_own(name)).cloned().chain(betas);
+    let client: Vec<_> = client.collect();
     let protocol = protocols::of(upstream.protocol);
     let mut headers = protocol.headers(&client, &upstream.key, false)?;
     headers::set_own(&upstream.headers, &mut headers);
     Ok(headers)
+}
+
+/// The betas that name the kind of the client's credential: Anthropic takes a token of OAuth only with one.
+fn oauth_betas(client: &[Header]) -> Option<Header> {
+    let sent = client.iter().filter(|(name, _)| name == "anthropic-beta");
+    let betas = sent.flat_map(|(_, value)| value.split(',')).map(str::trim);
+    let betas: Vec<_> = betas.filter(|beta| beta.starts_with("oauth-")).collect();
+    (!betas.is_empty()).then(|| ("anthropic-beta".to_owned(), betas.join(",")))
 }
 
 /// The texts of a message.

@@ -121,6 +121,29 @@ fn the_judges_call_has_its_own_upstreams_credential_alone() {
 }
 
 #[test]
+fn a_clients_token_of_oauth_goes_with_its_beta_to_an_upstream_that_speaks_messages() {
+    let asked_by = |upstream: &str| {
+        let mut session = Session::with(&format!(
+            r#"{{"upstreams": {{"main": {{"url": "http://main", {upstream}}}}}, "safeguards": {{"model": "g"}}}}"#
+        ));
+        let betas = "claude-code-20250219, oauth-2025-04-20,context-1m-2025-08-07";
+        session.sent = vec![("authorization", "Bearer sk-ant-oat01-a"), ("anthropic-beta", betas)];
+        asked(&session).asked.remove(0).headers
+    };
+    let betas = |headers: &[creole::Header]| -> Vec<String> {
+        let betas = headers.iter().filter(|(name, _)| name == "anthropic-beta");
+        betas.map(|(_, value)| value.clone()).collect()
+    };
+    let headers = asked_by(r#""protocol": "anthropic", "key": "client""#);
+    assert_eq!(betas(&headers), ["oauth-2025-04-20"]);
+    assert!(headers.iter().any(|(_, value)| value == "Bearer sk-ant-oat01-a"));
+    // With another credential, and where nobody knows it.
+    let other = asked_by(r#""protocol": "anthropic", "key": {"env": "JUDGE"}"#);
+    assert_eq!(betas(&other), [""; 0]);
+    assert_eq!(betas(&asked_by(r#""protocol": "openai", "key": "client""#)), [""; 0]);
+}
+
+#[test]
 fn a_long_conversation_keeps_its_first_words_and_its_newest() {
     let mut session = Session::new();
     let old: Vec<Value> = (0..400)
