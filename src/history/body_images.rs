@@ -14,6 +14,8 @@ use crate::model::{Block, Image, ImageSource, image_type};
 pub(crate) struct Place {
     pub(crate) range: Range<usize>,
     kind: Kind,
+    /// It stands in a result that tells of an error, in which the Messages API takes nothing but texts.
+    pub(crate) is_in_error: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +38,8 @@ enum Parent {
 
 /// The places where users' messages have images, in their order: no more than a request may have blocks.
 pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<Place> {
-    let mut looking = Looking { body, with_blocks, with_texts, places: Vec::new() };
+    let mut looking =
+        Looking { body, with_blocks, with_texts, is_in_error: false, places: Vec::new() };
     for message in json::elements(json::member(body, "messages").unwrap_or_default()) {
         if is(message, "role", "user") {
             let content = json::member(message, "content").unwrap_or_default();
@@ -54,6 +57,7 @@ struct Looking<'b> {
     body: &'b str,
     with_blocks: bool,
     with_texts: bool,
+    is_in_error: bool,
     places: Vec<Place>,
 }
 
@@ -75,7 +79,9 @@ impl Looking<'_> {
                 }
                 ("tool_result", Parent::Message) => {
                     let content = json::member(block, "content").unwrap_or_default();
+                    self.is_in_error = json::member(block, "is_error") == Some("true");
                     self.content(content, Parent::Result);
+                    self.is_in_error = false;
                 }
                 ("document", Parent::Message | Parent::Result) => {
                     let source = json::member(block, "source").unwrap_or_default();
@@ -93,7 +99,7 @@ impl Looking<'_> {
         }
         if let Some(start) = json::offset_in(self.body, part) {
             let range = start..start.saturating_add(part.len());
-            self.places.push(Place { range, kind });
+            self.places.push(Place { range, kind, is_in_error: self.is_in_error });
         }
     }
 }

@@ -42,6 +42,7 @@ pub(crate) struct Hidden<'a>(Vec<InResult<'a>>);
 struct InResult<'a> {
     message: usize,
     block: usize,
+    is_error: bool,
     /// Their places in the result, in order.
     texts: Vec<(usize, Cow<'a, str>)>,
 }
@@ -61,12 +62,19 @@ impl<'a> Hidden<'a> {
                 if let Block::ToolResult(result) = part {
                     let texts = texts(result);
                     if !texts.is_empty() {
-                        found.push(InResult { message, block, texts });
+                        let is_error = result.is_error;
+                        found.push(InResult { message, block, is_error, texts });
                     }
                 }
             }
         }
         Self(found)
+    }
+
+    /// Without those of results that tell of an error, in which the Messages API takes nothing but texts.
+    pub(crate) fn outside_errors(mut self) -> Self {
+        self.0.retain(|found| !found.is_error);
+        self
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -75,7 +83,7 @@ impl<'a> Hidden<'a> {
 
     /// Puts images in place of them.
     pub(crate) fn show<'s>(&'s self, request: &mut Request<'s>, warnings: &mut Warnings) {
-        for InResult { message, block, texts } in &self.0 {
+        for InResult { message, block, texts, .. } in &self.0 {
             let message = request.messages.get_mut(*message);
             let block = message.and_then(|message| message.content.get_mut(*block));
             let Some(Block::ToolResult(result)) = block else { continue };

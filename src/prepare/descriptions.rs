@@ -179,7 +179,7 @@ impl Descriptions {
         let (mut edits, mut room) = (Vec::new(), self.room);
         // The newest first, while there is room. What is said once, a request could have a thousand times.
         for (place, first) in self.places.iter().rev() {
-            let (mut at, mut described) = (*first, 0_u32);
+            let (mut at, mut images, mut described) = (*first, 0_u32, 0_u32);
             let text = place.rewritten(body, &mut |json, image, mark| {
                 match said(at) {
                     Some(text) => {
@@ -191,8 +191,11 @@ impl Descriptions {
                     None => body_images::write_image(json, image, mark),
                 }
                 at = at.saturating_add(1);
+                images = images.saturating_add(1);
             });
-            let Some(text) = text.filter(|_| described > 0) else { continue };
+            // An image without a description may not stand in place of an error's text.
+            let is_of_use = described > 0 && (described == images || !place.is_in_error);
+            let Some(text) = text.filter(|_| is_of_use) else { continue };
             let Some(left) = room.saturating_add(place.range.len()).checked_sub(text.len()) else {
                 continue;
             };

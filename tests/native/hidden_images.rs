@@ -81,13 +81,22 @@ fn an_image_in_a_text_counts_as_an_image() {
 }
 
 #[test]
-fn an_upstream_that_refuses_images_is_asked_again_without_those_in_texts() {
-    let omitted = r#"[{"type":"text","text":"[image omitted: this model does not take images]"}]"#;
-    let read = |content: &str| serde_json::from_str::<Value>(&body(content)).unwrap();
-    let given = read(&json!(mcp()).to_string());
-    for message in ["this model does not support image input", "Could not process image"] {
-        let (sent, warnings) = refused::again(&config(), &given, 400, message).expect(message);
-        assert_eq!(sent, read(omitted));
-        assert_eq!(warnings, "image_in_text,dropped:image,images_refused");
+fn a_result_that_tells_of_an_error_keeps_its_text() {
+    let quoted = json!(mcp()).to_string();
+    let told = |is_error: &str, content: &str| {
+        body(content).replace(r#""x":1"#, &format!(r#""is_error":{is_error}"#))
+    };
+    for given in [quoted.clone(), format!(r#"[{{"type":"text","text":{quoted}}}]"#)] {
+        let given = told("true", &given);
+        assert_eq!(sent_of(&config(), &given), (given.clone(), String::new()));
     }
+    let (sent, warnings) = sent_of(&config(), &told("false", &quoted));
+    assert_eq!(sent, told("false", &format!("[{}]", image(""))));
+    assert_eq!(warnings, "image_in_text");
+    // Beside another result, which tells of none.
+    let result = format!(r#"{{"type":"tool_result","tool_use_id":"t","content":{quoted}}}"#);
+    let both = told("true", &quoted).replace(r#"{"type":"text","text":"go  on"}"#, &result);
+    let (sent, _) = sent_of(&config_with(None, r#","guards":{"pairing":"off"}"#), &both);
+    let shown = result.replace(&quoted, &format!("[{}]", image("")));
+    assert_eq!(sent, both.replace(&result, &shown));
 }

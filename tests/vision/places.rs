@@ -86,6 +86,22 @@ fn an_image_in_the_text_of_a_result_counts_too() {
 }
 
 #[test]
+fn no_image_comes_into_a_result_that_tells_of_an_error() {
+    let config = CONFIG
+        .replace(r#""url": "http://main""#, r#""url": "http://main", "protocol": "anthropic""#);
+    let items = json!([{"type": "image", "data": PNG}, {"type": "image", "data": JPEG}]);
+    let mut told = history(json!(items.to_string()));
+    told[2]["content"][0]["is_error"] = json!(true);
+    let refused = Eyes::Answers(400, "{}".to_owned());
+    let got = Session::with(&config, told.clone()).run(&[says("a tree"), vec![refused]].concat());
+    assert_eq!(got.messages(), told);
+    let got = Session::with(&config, told.clone()).run(&says("a tree"));
+    let words = json!({"type": "text", "text": TREE});
+    told[2]["content"][0]["content"] = json!([words, words]);
+    assert_eq!(got.messages(), told);
+}
+
+#[test]
 fn the_newest_are_described_and_older_ones_are_named_as_before() {
     let numbered = |number: u32| image(&format!("iVBORw0KGgoAAAA{number:04}"));
     let content: Vec<_> = (0..6).map(numbered).collect();

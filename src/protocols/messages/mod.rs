@@ -59,7 +59,7 @@ impl UpstreamProtocol for Messages {
             Request::read(&body, client.config.settings.depth_max, &mut Warnings::new(false));
         let input = match read {
             Ok(request) => {
-                let hidden = Hidden::find(&request, &client.config.settings);
+                let hidden = Hidden::find(&request, &client.config.settings).outside_errors();
                 let mut request = request;
                 hidden.show(&mut request, &mut Warnings::new(false));
                 tokens::estimate_carefully(&request).sum()

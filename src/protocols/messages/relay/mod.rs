@@ -6,7 +6,8 @@
 //! - empty texts, which the API refuses, and messages of which nothing is left;
 //! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
 //! - tools and results, where a guard acts (`guards`);
-//! - texts of results that are images, which become images (`history::hidden_images`);
+//! - texts of results that are images, which become images (`history::hidden_images`), but for results that tell
+//!   of an error: the API takes only texts there;
 //! - `safeguards`, where a judge answers it;
 //! - what the upstream refused, in a second request (`without`).
 //!
@@ -77,7 +78,7 @@ fn shown(
     body: &str,
     warnings: &mut Warnings,
 ) -> Option<String> {
-    if Hidden::find(request, &client.config.settings).is_empty() {
+    if Hidden::find(request, &client.config.settings).outside_errors().is_empty() {
         return None;
     }
     let (upstream, _) = client.route_of(&request.model.decode())?;
@@ -85,7 +86,8 @@ fn shown(
         return None;
     }
     let mut edits = Vec::new();
-    for place in body_images::places(body, false, true) {
+    let places = body_images::places(body, false, true);
+    for place in places.into_iter().filter(|place| !place.is_in_error) {
         let Some(text) = place.rewritten(body, &mut body_images::write_image) else { continue };
         warnings.add("image_in_text");
         edits.push(Edit { start: place.range.start, end: place.range.end, text });
