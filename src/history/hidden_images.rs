@@ -11,6 +11,7 @@
 
 use std::borrow::Cow;
 
+use super::blanks::is_blank;
 use crate::config::Settings;
 use crate::json::{Error, Reader, Str, unescape};
 use crate::model::{
@@ -193,14 +194,19 @@ fn url(text: &str) -> Option<Block<'_>> {
 /// Reads an array of items; `false` if there is something else in it.
 fn items<'t>(reader: &mut Reader<'t>, blocks: &mut Vec<Block<'t>>) -> Result<bool, Error> {
     reader.begin_array()?;
+    let mut count: usize = 0;
     while reader.next_element()? {
-        if blocks.len() == ITEMS_MAX {
+        if count == ITEMS_MAX {
             return Ok(false);
         }
+        count = count.saturating_add(1);
         let Some(block) = Object::read(reader, None)?.and_then(Object::item) else {
             return Ok(false);
         };
-        blocks.push(block);
+        // Strict servers refuse a text that says nothing.
+        if !is_blank(&block) {
+            blocks.push(block);
+        }
     }
     Ok(true)
 }

@@ -100,3 +100,28 @@ fn a_result_that_tells_of_an_error_keeps_its_text() {
     let shown = result.replace(&quoted, &format!("[{}]", image("")));
     assert_eq!(sent, both.replace(&result, &shown));
 }
+
+#[test]
+fn a_text_that_says_nothing_beside_an_image_leaves() {
+    let empty = r#"{"type":"text","text":""}"#;
+    let blank = r#"{"type":"text","text":" \n"}"#;
+    let mcp = mcp();
+    for given in [format!("[{mcp},{empty}]"), format!("[{blank},{mcp},{blank}]")] {
+        let (sent, _) = sent_of(&config(), &body(&json!(given).to_string()));
+        assert_eq!(sent, body(&format!("[{}]", image(""))), "{given}");
+    }
+    let none = json!(format!("[{empty}]")).to_string();
+    assert_eq!(sent_of(&config(), &body(&none)).0, body(&none));
+}
+
+#[test]
+fn an_upstream_that_refuses_images_is_asked_again_without_those_in_texts() {
+    let omitted = r#"[{"type":"text","text":"[image omitted: this model does not take images]"}]"#;
+    let read = |content: &str| serde_json::from_str::<Value>(&body(content)).unwrap();
+    let given = read(&json!(mcp()).to_string());
+    for message in ["this model does not support image input", "Could not process image"] {
+        let (sent, warnings) = refused::again(&config(), &given, 400, message).expect(message);
+        assert_eq!(sent, read(omitted));
+        assert_eq!(warnings, "image_in_text,dropped:image,images_refused");
+    }
+}
