@@ -27,8 +27,7 @@ impl Exchange {
         let (vision, vision_model) = self.config.vision()?;
         let name = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&name)?;
-        let is_itself = upstream.name == vision.name && model == vision_model;
-        if upstream.profile.image_parts != ImageParts::None || is_itself {
+        if !self.is_seen_for(upstream, model) {
             return None;
         }
         let descriptions = Descriptions::of(body, &self.config.settings)?;
@@ -43,6 +42,14 @@ impl Exchange {
         let report = VisionReport { model, upstream, ..VisionReport::default() };
         self.report.vision = Some(Box::new(report));
         Some(Preparation::Descriptions(descriptions))
+    }
+
+    /// Whether this model of an upstream sees nothing, and another one does.
+    pub(super) fn is_seen_for(&self, upstream: &Upstream, model: &str) -> bool {
+        let is_other =
+            |(vision, sees): (&Upstream, &str)| upstream.name != vision.name || model != sees;
+        upstream.profile.image_parts == ImageParts::None
+            && self.config.vision().is_some_and(is_other)
     }
 
     /// Whether an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.

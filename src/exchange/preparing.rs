@@ -136,16 +136,21 @@ impl Exchange {
         self.upstream_headers(upstream, false).map(|_| ())
     }
 
-    /// The images that the upstream takes as data alone.
+    /// The images that the upstream takes as data alone, or the model that describes them.
     fn images_to_fetch(&mut self, body: &str) -> Option<Preparation> {
         let settings = &self.config.settings;
         if settings.fetch_images.hosts.is_empty() || !self.can.fetch || !self.can.ask_again {
             return None;
         }
         let model = json::member(body, "model").and_then(json::string)?.decode();
-        let (upstream, _) = self.config.route(&model)?;
-        let takes_data_alone = upstream.profile.image_parts == ImageParts::Data;
-        takes_data_alone.then(|| Images::of(body, settings)).flatten().map(Preparation::Images)
+        let (upstream, model) = self.config.route(&model)?;
+        let must_come = match upstream.profile.image_parts {
+            ImageParts::Data => true,
+            // Words stand there for one that is not described, too.
+            ImageParts::None if self.is_seen_for(upstream, model) => false,
+            ImageParts::None | ImageParts::All => return None,
+        };
+        Images::of(body, settings, must_come).map(Preparation::Images)
     }
 
     fn timeout_ms(&self, preparation: &Preparation) -> u64 {

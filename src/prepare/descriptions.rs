@@ -37,6 +37,9 @@ pub(crate) struct Descriptions {
     images: Vec<Option<usize>>,
     /// The newest first.
     wanted: Vec<Wanted>,
+    /// How many images are on the web. The model is not told where: a server in the operator's network would fetch
+    /// whatever a client names.
+    on_the_web: usize,
     /// The first of those of which nothing is known.
     at: usize,
     /// How many bytes more the body may have.
@@ -77,6 +80,7 @@ impl Descriptions {
             places: Vec::new(),
             images: Vec::new(),
             wanted: Vec::new(),
+            on_the_web: 0,
             at: 0,
             room: settings.request_bytes_max.saturating_sub(body.len()),
         };
@@ -84,6 +88,8 @@ impl Descriptions {
         for place in body_images::places(body, true, settings.shows_hidden_images()) {
             let (at, first, mut number) = (descriptions.places.len(), found.len(), 0_usize);
             place.images(body, |image| {
+                let is_remote = usize::from(image.source.is_remote());
+                descriptions.on_the_web = descriptions.on_the_web.saturating_add(is_remote);
                 let key = key_of(image);
                 found.push(key.map(|key| Wanted { key, place: at, number, said: None }));
                 number = number.saturating_add(1);
@@ -101,7 +107,8 @@ impl Descriptions {
                 wanted.push(image);
             }
         }
-        (!descriptions.wanted.is_empty()).then_some(descriptions)
+        let is_empty = descriptions.wanted.is_empty() && descriptions.on_the_web == 0;
+        (!is_empty).then_some(descriptions)
     }
 
     pub(super) fn question(&self) -> Option<Question<'_>> {
@@ -139,7 +146,8 @@ impl Descriptions {
     /// How many images were described, and how many were not.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let described = self.wanted.iter().filter(|it| matches!(it.said, Some(Ok(_)))).count();
-        (described, self.wanted.len().saturating_sub(described))
+        let all = self.wanted.len().saturating_add(self.on_the_web);
+        (described, all.saturating_sub(described))
     }
 
     pub(super) fn held_bytes(&self) -> usize {
@@ -155,6 +163,9 @@ impl Descriptions {
     pub(super) fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
         for reason in self.wanted.iter().filter_map(|it| it.said.as_ref()?.as_ref().err()) {
             warnings.add_named("vision_failed", reason);
+        }
+        for _ in 0..self.on_the_web {
+            warnings.add_named("vision_failed", "url");
         }
         let said = |at: usize| {
             let wanted = self.wanted.get((*self.images.get(at)?)?)?;
@@ -224,11 +235,11 @@ fn words_of(said: Said) -> Result<String, &'static str> {
     Ok(format!("[An image, described by another model: {kept}{cut}]"))
 }
 
-/// What tells an image apart; nothing of one that models do not take.
+/// What tells an image apart; nothing of one that models do not take, or that is not in the request.
 fn key_of(image: &Image<'_>) -> Option<Key> {
     let text = match &image.source {
         ImageSource::Base64 { data, .. } if image.source.known_type().is_some() => *data,
-        ImageSource::Url(url) if image.source.is_of_known_type() => *url,
+        ImageSource::Url(url) if image.source.known_type().is_some() => *url,
         ImageSource::Base64 { .. } | ImageSource::Url(_) | ImageSource::File => return None,
     };
     Some(Key { hash: hash::text(text), length: text.decoded_len() })

@@ -35,7 +35,8 @@ pub(crate) struct Images {
 /// An image in the body.
 struct Found {
     block: Range<usize>,
-    is_new: bool,
+    /// Without it the request is refused.
+    must_come: bool,
     /// Where it is in `wanted`.
     wanted: Result<usize, Missing>,
 }
@@ -93,8 +94,8 @@ impl Missing {
 }
 
 impl Images {
-    /// Those of a body; nothing if there are none.
-    pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
+    /// Those of a body; nothing if there are none. `must_come`: a new one that does not is an error.
+    pub(crate) fn of(body: &str, settings: &Settings, must_come: bool) -> Option<Self> {
         // As all clients write it, unless they escape what needs no escape.
         if !words::has(body, "\"url\"") && !words::has(body, "\\u00") {
             return None;
@@ -114,7 +115,11 @@ impl Images {
             let ImageSource::Url(url) = &image.source else { return };
             if image.source.is_remote() {
                 let block = blocks::span(body, image.at);
-                images.found.push(Found { block, is_new, wanted: Err(Missing::NotAllowed) });
+                images.found.push(Found {
+                    block,
+                    must_come: must_come && is_new,
+                    wanted: Err(Missing::NotAllowed),
+                });
                 urls.push(url.decode().into_owned());
             }
         });
@@ -208,7 +213,7 @@ impl Images {
             let block = body.get(found.block.clone()).unwrap_or_default();
             let text = match self.source_for(&found) {
                 Ok(source) => blocks::with_source(block, source),
-                Err(missing) if found.is_new => {
+                Err(missing) if found.must_come => {
                     let path = path_at(body, found.block.start);
                     let why = missing.words();
                     return Err(Error::invalid(format!(

@@ -1,9 +1,9 @@
 //! What the model that sees is asked, and by whose credential.
 
-use creole::Config;
 use creole::config::Log;
 use creole::observe::metrics::{Counters, ModelEntry};
 use creole::observe::report::Outcome;
+use creole::{Config, End};
 
 use super::session::answer;
 use super::support::drive;
@@ -69,11 +69,57 @@ fn one_upstream_can_have_a_model_that_sees_beside_one_that_does_not() {
 }
 
 #[test]
-fn an_address_is_given_on_to_it() {
+fn an_address_is_not_given_on_to_it() {
+    let config = CONFIG.replacen('{', r#"{"fetch_images": {"hosts": ["a.test"]}, "#, 1);
+    for (config, host, fetch) in [
+        (CONFIG, "a.test", true),
+        (config.as_str(), "b.test", true),
+        (config.as_str(), "a.test", false),
+    ] {
+        let url = json!({"type": "image", "source": {"type": "url", "url": format!("https://{host}/b.png?c")}});
+        let content = json!([image(PNG), url, url, url, url, url]);
+        let mut session = Session::with(config, json!([{"role": "user", "content": content}]));
+        session.can.fetch = fetch;
+        let got = session.run(&says("a tree"));
+        // Nor do they take the place of one that can be described.
+        assert_eq!(got.shown(), [format!("data:image/png;base64,{PNG}")]);
+        assert_eq!(got.warnings(), "vision_failed:url,image_described,dropped:image");
+        assert_eq!(got.report.vision.as_ref().unwrap().failed, 5);
+        let mut session = Session::with(config, json!([{"role": "user", "content": [url]}]));
+        session.can.fetch = fetch;
+        let got = session.run(&[]);
+        assert_eq!(got.warnings(), "vision_failed:url,dropped:image");
+        assert!(got.messages()[0].to_string().contains("[image omitted: this model"));
+    }
+}
+
+#[test]
+fn an_image_on_the_web_is_fetched_and_then_described() {
+    let config = CONFIG.replacen('{', r#"{"fetch_images": {"hosts": ["a.test"]}, "#, 1);
     let url = json!({"type": "image", "source": {"type": "url", "url": "https://a.test/b.png?c"}});
-    let got = Session::new(json!([{"role": "user", "content": [url]}])).run(&says("a tree"));
-    assert_eq!(got.shown(), ["https://a.test/b.png?c"]);
-    assert_eq!(got.warnings(), "image_described");
+    let mut session = Session::with(&config, json!([{"role": "user", "content": [url]}]));
+    session.can.fetch = true;
+    let fetching = |status, bytes: &[u8]| {
+        let mut exchange = session.begin();
+        let call = exchange.poll_call(drive::NOW).unwrap();
+        assert_eq!(call.fetch.unwrap().url, "https://a.test/b.png?c");
+        exchange.handle_call_head(status, &[], drive::NOW);
+        exchange.handle_call_body(bytes, drive::NOW);
+        exchange.handle_call_end(End::Complete, drive::NOW);
+        exchange
+    };
+    let mut exchange = fetching(200, b"\x89PNG\r\n\x1a\n01234567");
+    let call = exchange.poll_call(drive::NOW).unwrap();
+    assert_eq!(call.upstream, "eyes");
+    let asked = String::from_utf8(call.body).unwrap();
+    assert!(asked.contains("data:image/png;base64,iVBOR") && !asked.contains("a.test"), "{asked}");
+    answer(&mut exchange, &says("a tree")[0]);
+    let call = exchange.poll_call(drive::NOW).unwrap();
+    assert!(String::from_utf8(call.body).unwrap().contains("a tree"));
+    // One that does not come is no error: without it being fetched there would be words, too.
+    let call = fetching(404, b"").poll_call(drive::NOW).unwrap();
+    assert_eq!(call.upstream, "main");
+    assert!(String::from_utf8(call.body).unwrap().contains("[image omitted: its server answered"));
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn the_newest_is_asked_for_first_and_equal_ones_once() {
     );
     let body =
         body(&[&[image(one), document], &[result, image(one), image("https:\\/\\/i.a.example/3")]]);
-    let mut images = Images::of(&body, &settings("")).unwrap();
+    let mut images = Images::of(&body, &settings(""), true).unwrap();
     let urls = run(&mut images, Ok(PNG));
     assert_eq!(urls, ["https://i.a.example/3", one, two]);
     assert_eq!(images.counts(), (3, 0));
@@ -91,7 +91,7 @@ fn what_is_missing_is_words_in_the_history_and_an_error_in_what_is_new() {
         Missing::NoImage,
     ] {
         let old = body(&[from_ref(&marked), &[result(&image(url))]]);
-        let mut images = Images::of(&old, &settings("")).unwrap();
+        let mut images = Images::of(&old, &settings(""), true).unwrap();
         assert_eq!(run(&mut images, Err(missing)).len(), 1);
         assert_eq!(images.counts(), (0, 1));
         let words = format!(r#"{{"type":"text","text":"[image omitted: {}]"}}"#, missing.words());
@@ -101,7 +101,7 @@ fn what_is_missing_is_words_in_the_history_and_an_error_in_what_is_new() {
 
         let new =
             body(&[&[image(url)], &["{\"type\":\"text\",\"text\":\"y\"}".to_owned(), image(url)]]);
-        let mut images = Images::of(&new, &settings("")).unwrap();
+        let mut images = Images::of(&new, &settings(""), true).unwrap();
         run(&mut images, Err(missing));
         let told = written(images, &new).0.unwrap_err();
         let expected = format!(
@@ -127,11 +127,11 @@ fn a_host_that_is_not_allowed_is_never_asked() {
         "https://i.a.example\\\\.evil.test/",
     ] {
         let old = body(&[&[image(url)], &["{\"type\":\"text\",\"text\":\"y\"}".to_owned()]]);
-        let images = Images::of(&old, &settings("")).unwrap();
+        let images = Images::of(&old, &settings(""), true).unwrap();
         assert_eq!(asked(&images), None, "{url}");
         assert_eq!(written(images, &old), (Ok(old), 0), "{url}");
         let new = body(&[&[image(url)]]);
-        let images = Images::of(&new, &settings("")).unwrap();
+        let images = Images::of(&new, &settings(""), true).unwrap();
         let told = written(images, &new).0.unwrap_err();
         assert_eq!(
             told,
@@ -146,7 +146,7 @@ fn a_redirection_leads_to_allowed_hosts_alone_and_not_for_ever() {
         &[image("https://i.a.example/1")],
         &["{\"type\":\"text\",\"text\":\"y\"}".to_owned()],
     ]);
-    let mut images = Images::of(&body, &settings("")).unwrap();
+    let mut images = Images::of(&body, &settings(""), true).unwrap();
     images.redirect("/2");
     assert_eq!(asked(&images).as_deref(), Some("https://i.a.example/2"));
     images.redirect("https://j.a.example/3");
@@ -156,12 +156,12 @@ fn a_redirection_leads_to_allowed_hosts_alone_and_not_for_ever() {
     for location in
         ["http://i.a.example/", "https://169.254.169.254/latest", "https://evil.test/", "x", ""]
     {
-        let mut images = Images::of(&body, &settings("")).unwrap();
+        let mut images = Images::of(&body, &settings(""), true).unwrap();
         images.redirect(location);
         assert_eq!((asked(&images), images.counts()), (None, (0, 1)), "{location}");
         assert!(written(images, &body).0.unwrap().contains("elsewhere"));
     }
-    let mut images = Images::of(&body, &settings("")).unwrap();
+    let mut images = Images::of(&body, &settings(""), true).unwrap();
     for at in 0..3 {
         images.redirect(&format!("/{at}"));
         assert!(asked(&images).is_some());
@@ -175,7 +175,7 @@ fn a_request_has_no_more_images_and_bytes_than_it_may() {
     let urls: Vec<String> = (0..4).map(|at| image(&format!("https://i.a.example/{at}"))).collect();
     let text = "{\"type\":\"text\",\"text\":\"y\"}".to_owned();
     let old = body(&[&urls, from_ref(&text)]);
-    let mut images = Images::of(&old, &settings(r#","count_max":2"#)).unwrap();
+    let mut images = Images::of(&old, &settings(r#","count_max":2"#), true).unwrap();
     assert_eq!(run(&mut images, Ok(PNG)), ["https://i.a.example/3", "https://i.a.example/2"]);
     let (told, warned) = written(images, &old);
     assert_eq!(
@@ -185,10 +185,10 @@ fn a_request_has_no_more_images_and_bytes_than_it_may() {
     assert_eq!(warned, 2);
 
     let large = [PNG, &[0; 2_000]].concat();
-    let mut images = Images::of(&old, &settings(r#","bytes_max":1024"#)).unwrap();
+    let mut images = Images::of(&old, &settings(r#","bytes_max":1024"#), true).unwrap();
     run(&mut images, Ok(&large));
     assert_eq!(images.counts(), (0, 4));
-    let mut images = Images::of(&old, &settings(r#","bytes_max":1024"#)).unwrap();
+    let mut images = Images::of(&old, &settings(r#","bytes_max":1024"#), true).unwrap();
     run(&mut images, Ok(large.get(..1024).unwrap()));
     assert_eq!(images.counts(), (4, 0));
 
@@ -197,7 +197,7 @@ fn a_request_has_no_more_images_and_bytes_than_it_may() {
     let old = body(&[&often, &[text]]);
     let mut settings = settings("");
     settings.request_bytes_max = old.len() + 10_000;
-    let mut images = Images::of(&old, &settings).unwrap();
+    let mut images = Images::of(&old, &settings, true).unwrap();
     assert_eq!(run(&mut images, Ok(&large)).len(), 1);
     let (told, warned) = written(images, &old);
     let told = told.unwrap();
@@ -216,14 +216,14 @@ fn images_that_are_there_and_bodies_without_any_are_left_alone() {
         r#"{"type":"text","text":"{\"url\": \"https://i.a.example/1\"}"}"#,
     ]
     .map(str::to_owned);
-    assert!(Images::of(&body(&[&here]), &settings("")).is_none());
+    assert!(Images::of(&body(&[&here]), &settings(""), true).is_none());
     for broken in [
         "",
         "{",
         "[]",
         r#"{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url"}}]}]}"#,
     ] {
-        assert!(Images::of(broken, &settings("")).is_none());
+        assert!(Images::of(broken, &settings(""), true).is_none());
     }
 }
 
