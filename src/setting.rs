@@ -307,6 +307,9 @@ impl<T: Keys> Setting for Overrides<T> {
     }
 }
 
+/// How the message about an unknown key begins; the keys that are known there follow.
+pub(crate) const UNKNOWN_KEY: &str = "unknown key, expected";
+
 /// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known` are the keys for the
 /// message about an unknown key.
 pub(crate) fn read_object<'a>(

@@ -24,7 +24,7 @@ fn window_of(name: &str) -> Option<u64> {
 
 impl Config {
     /// What an operator should know of a configuration that is right: names of Claude's models that stand in `models`
-    /// for others.
+    /// for others, and a model for images that is never asked.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
@@ -40,6 +40,7 @@ impl Config {
                  claude-creole/{model}"
             ));
         }
+        notes.extend(self.vision_note());
         notes
     }
 }

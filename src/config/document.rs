@@ -5,6 +5,7 @@ use std::fmt;
 use super::address::{base_path_of, split};
 use super::clients::ClientKeyDocument;
 use super::credentials::{HeaderDocument, KeyDocument, Unquoted, key_of, own_headers};
+use super::misplaced;
 use super::{
     Config, Guards, InvalidToolCall, ModelMap, Protocol, SessionHeaders, SessionId, Settings,
     Target, ToolStream, Upstream,
@@ -45,7 +46,9 @@ fn refuse<T>(path: impl Into<String>, reason: impl Into<String>) -> Result<T, Co
 
 impl From<Error> for ConfigError {
     fn from(error: Error) -> Self {
-        Self { path: error.path().to_owned(), reason: error.reason() }
+        let known = [Document::FIELDS, Settings::FIELDS];
+        let reason = misplaced::reason(error.path(), error.reason(), known);
+        Self { path: error.path().to_owned(), reason }
     }
 }
 

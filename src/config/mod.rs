@@ -9,6 +9,7 @@ mod clients;
 mod credentials;
 mod document;
 mod fetch_images;
+mod misplaced;
 mod models;
 mod named_model;
 mod route;

@@ -2,6 +2,7 @@
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
+use crate::dialect::profile::ImageParts;
 use crate::setting::{Bounds, keys};
 
 keys! {
@@ -28,10 +29,37 @@ impl Config {
         self.named_model(model, upstream)
     }
 
+    /// That the model is never asked, where every upstream gets images.
+    pub(super) fn vision_note(&self) -> Option<String> {
+        self.vision()?;
+        let sees = |upstream: &Upstream| upstream.profile.image_parts != ImageParts::None;
+        self.upstreams.values().all(sees).then(|| {
+            "vision: no upstream has image_parts none in its profile_overrides, so that this model is never asked".into()
+        })
+    }
+
     /// # Errors
     /// The model is half described, or would get a credential that its client sent for another upstream.
     pub(super) fn check_vision(&self) -> Result<(), ConfigError> {
         let Vision { model, upstream, .. } = &self.settings.vision;
         self.check_named_model("vision", model, upstream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_for_images_that_is_never_asked_is_noted() {
+        let notes = |upstream: &str| {
+            let text = format!(r#"{{"upstreams":{{"a":{upstream}}},"vision":{{"model":"v"}}}}"#);
+            Config::from_json(&text, |_| None).unwrap().notes()
+        };
+        let [note] = &notes("{}")[..] else { panic!("no note, or several") };
+        assert!(note.starts_with("vision: no upstream has image_parts none"), "{note}");
+        let blind = r#"{"profile_overrides":{"image_parts":"none"}}"#;
+        assert_eq!(notes(blind), [""; 0]);
+        assert_eq!(Config::default().notes(), [""; 0]);
     }
 }
