@@ -3,9 +3,11 @@
 use std::net::SocketAddrV4;
 
 /// The first user that is a person's.
+#[cfg(target_os = "linux")]
 const FIRST_PERSON: u32 = 1000;
 
 /// The users that systemd gives to services (`DynamicUser`).
+#[cfg(target_os = "linux")]
 const DYNAMIC: std::ops::RangeInclusive<u32> = 61184..=65519;
 
 /// Whether another person's program listens there, as far as that is known. Services of the machine have users of
