@@ -1,4 +1,4 @@
-//! `creole`: Anthropic Messages clients on any Chat Completions model, on a laptop or a single machine.
+//! `creole`: clients of the Anthropic Messages API on models of other APIs, on a laptop or a single machine.
 //!
 //! `creole serve` is the host: it moves bytes between its clients, [`creole::Exchange`] and the
 //! upstreams, and translates nothing itself. `creole launch` runs a client behind it, `creole demo` puts

@@ -57,7 +57,7 @@ fn recipe(architecture: &str, binary: &Path, folder: &Path) -> Value {
         "version": env!("CARGO_PKG_VERSION"), "mtime": TIME,
         "section": "net", "priority": "optional", "license": "Apache-2.0",
         "maintainer": "The authors of Creole",
-        "description": "Any client of the Anthropic Messages API on any Chat Completions model\n\
+        "description": "Any client of the Anthropic Messages API on models of other APIs\n\
             One native binary: Claude Code, SDKs and n8n in front of Ollama, vLLM, OpenAI and others.\n\
             creole.service is there for `systemctl enable --now creole`, once /etc/creole.json is.",
         "deb": {"compression": "gzip"},

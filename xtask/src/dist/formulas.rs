@@ -9,7 +9,7 @@ use serde_json::json;
 use super::binaries::Target;
 use super::digest;
 
-const DESCRIPTION: &str = "Clients of the Anthropic Messages API on any Chat Completions model";
+const DESCRIPTION: &str = "Clients of the Anthropic Messages API on models of other APIs";
 
 /// One archive of a release.
 struct Archive {
