@@ -78,10 +78,6 @@ impl<'a> Hidden<'a> {
         self
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// Puts images in place of them.
     pub(crate) fn show<'s>(&'s self, request: &mut Request<'s>, warnings: &mut Warnings) {
         for InResult { message, block, texts, .. } in &self.0 {

@@ -26,7 +26,6 @@ use crate::carry::tool_id;
 use crate::config::{Config, Guards, Pairing, ToolArguments};
 use crate::dialect::profile::ImageParts;
 use crate::error::Error;
-use crate::history::hidden_images::Hidden;
 use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
@@ -34,7 +33,7 @@ use crate::model::request_context::{Display, RequestContext, Tool};
 use crate::observe::warning::Warnings;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::upstream::Translated;
-use crate::text::surrogates;
+use crate::text::{surrogates, words};
 use crate::tokens;
 use crate::upstream_error::refused::Refused;
 use guards::Edits;
@@ -51,37 +50,24 @@ pub(super) fn write_request(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let sent = surrogates::without_halves(client.body);
-    let mut typed = read(client, &sent);
     // Before anything is left out: an upstream that refused images has refused these, too.
-    let shown = typed.as_ref().ok().and_then(|request| shown(client, request, &sent, warnings));
+    let shown = shown(client, &sent, warnings);
     let mut body = Cow::Borrowed(shown.as_deref().unwrap_or(&sent));
     if !refused.is_empty() && takes(client) {
         for refused in refused {
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
         }
     }
-    if shown.is_some() || !refused.is_empty() {
-        typed = read(client, &body);
-    }
-    relay(client, &body, typed, warnings)
-}
-
-/// Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
-fn read<'a>(client: &ClientRequest<'_>, body: &'a str) -> Result<Request<'a>, Error> {
-    Request::read(body, client.config.settings.depth_max, &mut Warnings::new(false))
+    relay(client, &body, warnings)
 }
 
 /// The body with images in place of texts of results that are images, if there are any and the model sees images.
-fn shown(
-    client: &ClientRequest<'_>,
-    request: &Request<'_>,
-    body: &str,
-    warnings: &mut Warnings,
-) -> Option<String> {
-    if Hidden::find(request, &client.config.settings).outside_errors().is_empty() {
+fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Option<String> {
+    // Each of them has the word. What was read of the request is not kept for this: it takes several times the body.
+    if !client.config.settings.shows_hidden_images() || !words::has(body, "image") {
         return None;
     }
-    let (upstream, _) = client.route_of(&request.model.decode())?;
+    let upstream = client.route()?;
     if upstream.profile.image_parts == ImageParts::None {
         return None;
     }
@@ -92,14 +78,16 @@ fn shown(
         warnings.add("image_in_text");
         edits.push(Edit { start: place.range.start, end: place.range.end, text });
     }
+    if edits.is_empty() {
+        return None;
+    }
     String::from_utf8(edited(body, edits)).ok()
 }
 
-/// Writes a body that is well-formed text. `typed` is what was read of it.
+/// Writes a body that is well-formed text.
 fn relay(
     client: &ClientRequest<'_>,
     body: &str,
-    typed: Result<Request<'_>, Error>,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let (config, depth_max) = (client.config, client.config.settings.depth_max);
@@ -124,7 +112,8 @@ fn relay(
     let ids = repair(body, envelope.messages, pairing, depth_max, &mut edits, warnings)?;
     let is_paired = ids.is_some() && pairing == Pairing::Repair;
     let ids = ids.unwrap_or_default();
-    let typed = match typed {
+    // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
+    let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
         Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
     };
