@@ -23,8 +23,9 @@ use crate::protocols::{self, Translated};
 
 impl Exchange {
     /// The images that the upstream's model does not see, and another one does.
-    pub(super) fn images_to_describe(&mut self, body: &str) -> Option<Preparation> {
+    pub(super) fn images_to_describe(&mut self, body: &[u8]) -> Option<Preparation> {
         let (vision, vision_model) = self.config.vision()?;
+        let body = text_of(body)?;
         let name = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&name)?;
         if !self.is_seen_for(upstream, model) {

@@ -30,7 +30,7 @@ const HEADERS: [(&str, &str); 3] = [
 
 /// All preparations, in their order. Each looks whether it has something to do for a body, and that costs next to
 /// nothing where the configuration does not ask for it.
-const ALL: [fn(&mut Exchange, &str) -> Option<Preparation>; 2] =
+const ALL: [fn(&mut Exchange, &[u8]) -> Option<Preparation>; 2] =
     [Exchange::images_to_fetch, Exchange::images_to_describe];
 
 /// Where the preparations of a request are.
@@ -117,7 +117,7 @@ impl Exchange {
             }
             let Some(next) = ALL.get(self.preparing.begun) else { return Ok(None) };
             self.preparing.begun = self.preparing.begun.saturating_add(1);
-            let preparation = text_of(body).and_then(|text| next(self, text));
+            let preparation = next(self, body);
             if preparation.is_some() {
                 self.check_credential(text_of(body).unwrap_or_default())?;
             }
@@ -137,11 +137,12 @@ impl Exchange {
     }
 
     /// The images that the upstream takes as data alone, or the model that describes them.
-    fn images_to_fetch(&mut self, body: &str) -> Option<Preparation> {
+    fn images_to_fetch(&mut self, body: &[u8]) -> Option<Preparation> {
         let settings = &self.config.settings;
         if settings.fetch_images.hosts.is_empty() || !self.can.fetch || !self.can.ask_again {
             return None;
         }
+        let body = text_of(body)?;
         let model = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&model)?;
         let must_come = match upstream.profile.image_parts {
