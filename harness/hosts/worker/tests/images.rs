@@ -66,7 +66,9 @@ async fn a_client_that_breaks_its_connection_ends_the_fetch() {
     let worker = Worker::start_with(&[("CREOLE_CONFIG", &config)]);
     let body = image_messages(&[upstream.image("/silent.png")], false);
     let length = body.len();
-    let head = format!("POST /v1/messages HTTP/1.1\r\nhost: x\r\ncontent-length: {length}\r\n\r\n");
+    let head = format!(
+        "POST /v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: k\r\ncontent-length: {length}\r\n\r\n"
+    );
     let mut client = tokio::net::TcpStream::connect(worker.address).await.unwrap();
     client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
     until("the image's request", || !upstream.is_idle()).await;
