@@ -28,10 +28,12 @@ const HEADERS: [(&str, &str); 3] = [
     ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
 ];
 
+/// Begins a preparation of a body, if there is something to do for it.
+type Begin = fn(&mut Exchange, &[u8]) -> Option<Preparation>;
+
 /// All preparations, in their order. Each looks whether it has something to do for a body, and that costs next to
 /// nothing where the configuration does not ask for it.
-const ALL: [fn(&mut Exchange, &[u8]) -> Option<Preparation>; 2] =
-    [Exchange::images_to_fetch, Exchange::images_to_describe];
+const ALL: [Begin; 2] = [Exchange::images_to_fetch, Exchange::images_to_describe];
 
 /// Where the preparations of a request are.
 #[derive(Default)]
