@@ -75,7 +75,6 @@ pub(crate) struct Connector {
     https: HttpsConnector<HttpConnector<Names>>,
     /// To public addresses of names alone.
     public: HttpsConnector<HttpConnector<Names>>,
-    only_public: bool,
     connections: Arc<Connections>,
     tap: Option<Tap>,
 }
@@ -113,13 +112,13 @@ impl Connector {
         public: HttpsConnector<HttpConnector<Names>>,
         connections: Arc<Connections>,
     ) -> Self {
-        Self { https, public, only_public: false, connections, tap: None }
+        Self { https, public, connections, tap: None }
     }
 
     /// Opens connections to public addresses of names alone. An address that stands in the URL is nothing that it
     /// looks at.
     pub(crate) fn to_public_names(&self) -> Self {
-        Self { only_public: true, ..self.clone() }
+        Self { https: self.public.clone(), ..self.clone() }
     }
 
     pub(crate) fn with_tap(self, tap: Tap) -> Self {
@@ -137,8 +136,7 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Connecting {
-        let https = if self.only_public { &mut self.public } else { &mut self.https };
-        let (connecting, counted) = (https.call(uri), self.connections.upstream());
+        let (connecting, counted) = (self.https.call(uri), self.connections.upstream());
         let tap = self.tap.clone();
         Box::pin(async move {
             let stream = TokioIo::new(connecting.await?);
