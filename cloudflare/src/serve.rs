@@ -90,11 +90,8 @@ async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) ->
             break answered;
         }
         live.exchange.handle_timeout(now());
-        if live.exchange.is_ended() {
-            return Answered::Response(live.reply());
-        }
-        if live.exchange.is_call_due() {
-            return Answered::Due(Box::new(live), held);
+        if live.exchange.is_ended() || live.exchange.is_call_due() {
+            return without_answer(live, held);
         }
     };
     let response = match answered {
@@ -107,9 +104,15 @@ async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) ->
     Answering::new(live, upstream, held).respond().await
 }
 
-/// A call failed. One for an image ends nothing.
+/// A call failed.
 fn failed(mut live: Live, failure: Failure, held: Held) -> Answered {
     live.exchange.handle_failure(failure, now());
+    without_answer(live, held)
+}
+
+/// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
+/// difference, or the exchange has ended.
+fn without_answer(mut live: Live, held: Held) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(Box::new(live), held);
     }

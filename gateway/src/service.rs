@@ -174,11 +174,8 @@ impl Gateway {
                 answered = &mut sent => break answered,
                 () = live.timeout() => {
                     live.exchange.handle_timeout(live.clock.now());
-                    if live.exchange.is_ended() {
-                        return Answered::Response(live.reply());
-                    }
-                    if live.exchange.is_call_due() {
-                        return Answered::Due(Box::new(live), held);
+                    if live.exchange.is_ended() || live.exchange.is_call_due() {
+                        return without_answer(live, held);
                     }
                 }
             }
@@ -187,11 +184,7 @@ impl Gateway {
             Ok(response) => response,
             Err(failure) => {
                 live.exchange.handle_failure(failure, live.clock.now());
-                // An image that cannot be fetched ends nothing.
-                if live.exchange.is_call_due() {
-                    return Answered::Due(Box::new(live), held);
-                }
-                return Answered::Response(live.reply());
+                return without_answer(live, held);
             }
         };
         let (head, upstream) = response.into_parts();
@@ -201,7 +194,7 @@ impl Gateway {
         // The request is sent; what may be needed again is held on.
         let _ = held.set(live.exchange.held_bytes());
         if live.exchange.is_call_due() {
-            return Answered::Due(Box::new(live), held);
+            return without_answer(live, held);
         }
         let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
         Answering::new(live, (apart, caller), upstream, held).respond().await
@@ -229,6 +222,15 @@ impl Gateway {
         };
         let _ = tokio::time::timeout(DISCARD_TIME, read).await;
     }
+}
+
+/// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
+/// difference, or the exchange has ended.
+fn without_answer(mut live: Live, held: Held) -> Answered {
+    if live.exchange.is_call_due() {
+        return Answered::Due(Box::new(live), held);
+    }
+    Answered::Response(live.reply())
 }
 
 #[cfg(test)]
