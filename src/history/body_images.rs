@@ -185,8 +185,15 @@ pub(crate) fn write_text(
 
 /// Writes the block of an image.
 pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>, mark: Option<&str>) {
-    json.begin_object().kind("image").key("source").begin_object();
-    match &image.source {
+    json.begin_object().kind("image").key("source");
+    write_source(json, &image.source);
+    end_block(json, mark);
+}
+
+/// Writes the source of an image.
+pub(crate) fn write_source(json: &mut Writer<'_>, source: &ImageSource<'_>) {
+    json.begin_object();
+    match source {
         ImageSource::Base64 { media_type, data } => {
             json.kind("base64").key("media_type").str(*media_type).key("data").str(*data);
         }
@@ -196,7 +203,6 @@ pub(crate) fn write_image(json: &mut Writer<'_>, image: &Image<'_>, mark: Option
         ImageSource::File => {}
     }
     json.end_object();
-    end_block(json, mark);
 }
 
 fn end_block(json: &mut Writer<'_>, mark: Option<&str>) {

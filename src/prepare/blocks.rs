@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::history::body_images::write_text;
 use crate::json::{self, Reader};
 use crate::model::request::last_answer;
 use crate::model::{Block, DocumentSource, Request, Role};
@@ -52,12 +53,11 @@ pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
 
 /// A text in place of a block, up to which the client may want the prompt cached.
 pub(crate) fn text_for(block: &str, text: &str) -> String {
+    let mark = json::member(block, "cache_control");
     json::written(|json| {
-        json.begin_object().key("type").text("text").key("text").text(text);
-        if let Some(mark) = json::member(block, "cache_control") {
-            json.key("cache_control").raw(mark);
-        }
-        json.end_object();
+        write_text(json, mark, |json| {
+            json.text(text);
+        });
     })
 }
 

@@ -9,6 +9,7 @@ use super::address::Address;
 use super::blocks;
 use crate::config::{FetchImages, Settings};
 use crate::error::Error;
+use crate::history::body_images::write_source;
 use crate::json::{self, Str};
 use crate::model::{Block, ImageSource, image_type, path_at};
 use crate::observe::warning::Warnings;
@@ -251,10 +252,8 @@ fn source_of(bytes: &[u8]) -> Result<String, Missing> {
     let start = base64::encode(bytes.get(..bytes.len().min(START)).unwrap_or_default());
     let media_type = image_type::of(Str::plain(&start)).ok_or(Missing::NoImage)?;
     let data = base64::encode(bytes);
-    Ok(json::written(|json| {
-        json.begin_object().kind("base64").key("media_type").text(media_type);
-        json.key("data").str(Str::plain(&data)).end_object();
-    }))
+    let (media_type, data) = (Str::plain(media_type), Str::plain(&data));
+    Ok(json::written(|json| write_source(json, &ImageSource::Base64 { media_type, data })))
 }
 
 /// So many bytes say of which type an image is.
