@@ -1,4 +1,4 @@
-//! Where images stand in the text of a request: the blocks of images, and the texts of results that are images.
+//! Where images stand in the text of a request: the blocks of images, and the texts of results that may be images.
 //!
 //! Whoever puts other words in place of one leaves the rest of the text as it was, byte for byte.
 
@@ -9,7 +9,7 @@ use crate::json::{self, Str, Writer};
 use crate::model::limits::Many;
 use crate::model::{Block, Image, ImageSource, image_type};
 
-/// A part of a request's text that is images.
+/// A part of a request's text that is images, or may be: a text is read only by who reads or writes its images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) range: Range<usize>,
@@ -22,9 +22,9 @@ pub(crate) struct Place {
 enum Kind {
     /// The block of an image.
     Image,
-    /// The block of a text in a result.
+    /// The block of a text in a result that may be images.
     Text,
-    /// The content of a result that is one string.
+    /// The content of a result that is one string, which may be images.
     Content,
 }
 
@@ -64,7 +64,7 @@ struct Looking<'b> {
 impl Looking<'_> {
     fn content(&mut self, content: &str, parent: Parent) {
         let takes_texts = self.with_texts && parent == Parent::Result;
-        if takes_texts && json::string(content).is_some_and(hidden_images::is_hidden) {
+        if takes_texts && json::string(content).is_some_and(hidden_images::may_hide) {
             self.add(content, Kind::Content);
         }
         for block in json::elements(content) {
@@ -73,7 +73,7 @@ impl Looking<'_> {
                 ("image", _) if self.with_blocks => self.add(block, Kind::Image),
                 ("text", _) if takes_texts => {
                     let text = json::member(block, "text").and_then(json::string);
-                    if text.is_some_and(hidden_images::is_hidden) {
+                    if text.is_some_and(hidden_images::may_hide) {
                         self.add(block, Kind::Text);
                     }
                 }
@@ -108,7 +108,7 @@ impl Looking<'_> {
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
 impl Place {
-    /// Whether it is a text that is images.
+    /// Whether it is a text.
     pub(crate) fn is_text(&self) -> bool {
         self.kind != Kind::Image
     }

@@ -112,14 +112,9 @@ fn texts<'a>(result: &ToolResult<'a>) -> Vec<(usize, Cow<'a, str>)> {
     texts.filter(|(_, text)| read(text).is_some()).collect()
 }
 
-/// Whether a text is one of the shapes.
-pub(super) fn is_hidden(text: Str<'_>) -> bool {
-    may_hide(text) && read(&text.decode()).is_some()
-}
-
 /// Whether a text may be one of the shapes. Nearly all are dismissed by their first byte, and nearly all other JSON
 /// by its first name.
-fn may_hide(text: Str<'_>) -> bool {
+pub(super) fn may_hide(text: Str<'_>) -> bool {
     let raw = text.raw();
     if !may_begin(raw.as_bytes()) {
         return false;

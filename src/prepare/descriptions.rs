@@ -94,7 +94,9 @@ impl Descriptions {
                 found.push(key.map(|key| Wanted { key, place: at, number, said: None }));
                 number = number.saturating_add(1);
             });
-            descriptions.places.push((place, first));
+            if number > 0 {
+                descriptions.places.push((place, first));
+            }
         }
         descriptions.images = vec![None; found.len()];
         let Vision { images_max, .. } = settings.vision;
