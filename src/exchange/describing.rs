@@ -15,7 +15,6 @@ use crate::Millis;
 use crate::config::{Config, Upstream};
 use crate::dialect::profile::ImageParts;
 use crate::error::{Error, ErrorKind, Rejection};
-use crate::json;
 use crate::observe::report::VisionReport;
 use crate::prepare::Preparation;
 use crate::prepare::descriptions::{Descriptions, Said};
@@ -26,9 +25,8 @@ impl Exchange {
     pub(super) fn images_to_describe(&mut self, body: &[u8]) -> Option<Preparation> {
         let (vision, vision_model) = self.config.vision()?;
         let body = text_of(body)?;
-        let name = json::member(body, "model").and_then(json::string)?.decode();
-        let (upstream, model) = self.config.route(&name)?;
-        if !self.is_seen_for(upstream, model) {
+        let (upstream, model) = self.route_of(body)?;
+        if !self.is_seen_for(upstream, &model) {
             return None;
         }
         let descriptions = Descriptions::of(body, &self.config.settings)?;

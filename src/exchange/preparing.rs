@@ -12,7 +12,7 @@ use super::round::Round;
 use super::seam::{Call, Fetch};
 use super::{Exchange, Failure};
 use crate::Millis;
-use crate::config::Protocol;
+use crate::config::{Protocol, Upstream};
 use crate::dialect::profile::ImageParts;
 use crate::error::Error;
 use crate::json;
@@ -121,7 +121,7 @@ impl Exchange {
             self.preparing.begun = self.preparing.begun.saturating_add(1);
             let preparation = next(self, body);
             if preparation.is_some() {
-                self.check_credential(text_of(body).unwrap_or_default())?;
+                self.check_credential(body)?;
             }
             self.preparing.current = preparation.map(|preparation| {
                 let until = now.saturating_add(self.timeout_ms(&preparation));
@@ -131,11 +131,18 @@ impl Exchange {
     }
 
     /// Refuses a request that its upstream would get without a credential: nobody pays for what is done for it.
-    fn check_credential(&self, body: &str) -> Result<(), Error> {
-        let model = json::member(body, "model").and_then(json::string);
-        let model = model.map(|model| model.decode()).unwrap_or_default();
-        let Some((upstream, _)) = self.config.route(&model) else { return Ok(()) };
+    fn check_credential(&self, body: &[u8]) -> Result<(), Error> {
+        let Some((upstream, _)) = text_of(body).and_then(|body| self.route_of(body)) else {
+            return Ok(());
+        };
         self.upstream_headers(upstream, false).map(|_| ())
+    }
+
+    /// The upstream that gets a body, and its name for the model.
+    pub(super) fn route_of(&self, body: &str) -> Option<(&Upstream, String)> {
+        let model = json::member(body, "model").and_then(json::string)?.decode();
+        let (upstream, model) = self.config.route(&model)?;
+        Some((upstream, model.to_owned()))
     }
 
     /// The images that the upstream takes as data alone, or the model that describes them.
@@ -145,12 +152,11 @@ impl Exchange {
             return None;
         }
         let body = text_of(body)?;
-        let model = json::member(body, "model").and_then(json::string)?.decode();
-        let (upstream, model) = self.config.route(&model)?;
+        let (upstream, model) = self.route_of(body)?;
         let must_come = match upstream.profile.image_parts {
             ImageParts::Data => true,
             // Words stand there for one that is not described, too.
-            ImageParts::None if self.is_seen_for(upstream, model) => false,
+            ImageParts::None if self.is_seen_for(upstream, &model) => false,
             ImageParts::None | ImageParts::All => return None,
         };
         Images::of(body, settings, must_come).map(Preparation::Images)
