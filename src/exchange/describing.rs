@@ -17,7 +17,7 @@ use crate::dialect::profile::ImageParts;
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::observe::report::VisionReport;
 use crate::prepare::Preparation;
-use crate::prepare::descriptions::{Descriptions, Said};
+use crate::prepare::descriptions::{Description, Descriptions};
 use crate::protocols::{self, Translated};
 
 impl Exchange {
@@ -97,7 +97,7 @@ impl Exchange {
     fn read_description(
         &mut self,
         answer: &OwnAnswer,
-    ) -> Result<Result<Said, &'static str>, Error> {
+    ) -> Result<Result<Description, &'static str>, Error> {
         let Some((upstream, _)) = self.config.vision().filter(|_| answer.end == End::Complete)
         else {
             return Ok(Err("error"));
@@ -112,7 +112,7 @@ impl Exchange {
             Some("refusal") => Err("refused"),
             reason => {
                 let is_cut = matches!(reason, Some("max_tokens" | "model_context_window_exceeded"));
-                Ok(Said { text: said.text, is_cut })
+                Ok(Description { text: said.text, is_cut })
             }
         })
     }

@@ -22,7 +22,7 @@ use crate::upstream_error;
 const REQUESTS_MAX: usize = 3;
 
 /// An answer to such a request.
-pub(super) struct Said {
+pub(super) struct OwnMessage {
     /// Its texts.
     pub(super) text: String,
     pub(super) stop_reason: Option<&'static str>,
@@ -57,7 +57,7 @@ impl Exchange {
         status: u16,
         body: &[u8],
         context: &RequestContext,
-    ) -> Result<Said, Error> {
+    ) -> Result<OwnMessage, Error> {
         if !(200..300).contains(&status) {
             return Err(upstream_error::from_upstream(status, body, context));
         }
@@ -74,7 +74,7 @@ impl Exchange {
             answer.handle_end(&mut message)?;
         }
         let report = answer.report();
-        Ok(Said {
+        Ok(OwnMessage {
             text: text_of(&message),
             stop_reason: report.stop_reason,
             input_tokens: report.input_tokens,

@@ -64,7 +64,7 @@ struct Key {
 
 /// What a model said of an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct Description {
     pub(crate) text: String,
     /// Whether it had more to say.
     pub(crate) is_cut: bool,
@@ -132,7 +132,7 @@ impl Descriptions {
     }
 
     /// What came of asking for it, or in one word why nothing did.
-    pub(crate) fn take(&mut self, said: Result<Said, &'static str>) {
+    pub(crate) fn take(&mut self, said: Result<Description, &'static str>) {
         if let Some(wanted) = self.wanted.get_mut(self.at) {
             wanted.said = Some(said.and_then(words_of));
             self.at = self.at.saturating_add(1);
@@ -227,7 +227,7 @@ impl Descriptions {
 }
 
 /// What stands in place of an image.
-fn words_of(said: Said) -> Result<String, &'static str> {
+fn words_of(said: Description) -> Result<String, &'static str> {
     let text = said.text.trim();
     if text.is_empty() {
         return Err("empty");
