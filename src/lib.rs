@@ -35,12 +35,13 @@ mod judge;
 mod prepare;
 mod setting;
 
-pub use config::Config;
+pub use config::{Config, ReadDocuments};
 pub use exchange::{
-    Call, Cancel, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings, Refusals, Reply,
-    RequestHead, Unreachable, passed, with_version,
+    Call, Cancel, Document, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,
+    Refusals, Reply, RequestHead, Unreachable, passed, with_version,
 };
 pub use headers::Header;
+pub use prepare::Unread;
 
 /// A point in time: milliseconds since the Unix epoch, from the host's clock.
 pub type Millis = u64;

@@ -28,6 +28,7 @@ impl Live {
             ask_again: true,
             list_models: true,
             fetch: true,
+            read_documents: false,
             serve_others: false,
         };
         let mut exchange = Exchange::new(isolate.config.clone(), seed(), can);

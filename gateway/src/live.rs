@@ -53,6 +53,7 @@ impl Live {
             ask_again: true,
             list_models: true,
             fetch: true,
+            read_documents: false,
             serve_others: false,
         };
         Self {

@@ -12,6 +12,7 @@ mod fetch_images;
 mod misplaced;
 mod models;
 mod named_model;
+mod read_documents;
 mod route;
 mod safeguards;
 pub mod schema;
@@ -29,6 +30,7 @@ pub use document::ConfigError;
 pub use fetch_images::{FetchImages, ImageHost};
 pub(crate) use fetch_images::{split_authority, usual_port};
 pub use models::ModelMap;
+pub use read_documents::ReadDocuments;
 pub use safeguards::Safeguards;
 pub use session::{SessionHeaders, SessionId};
 pub use vision::Vision;
@@ -107,6 +109,8 @@ keys! {
         vision: Vision = Vision::default();
         /// Images by URL that are fetched for upstreams which take images as data alone.
         fetch_images: FetchImages = FetchImages::default();
+        /// PDFs that the gateway reads for upstreams which take no files.
+        read_documents: ReadDocuments = ReadDocuments::default();
         /// Envoy: hold the head of a request until its body is translated. `false` where
         /// `allow_on_headers_stop_iteration` cannot be set.
         pause_headers: bool = true;

@@ -6,6 +6,7 @@ use super::purpose::Purpose;
 use super::retry::Refusal;
 use super::round::{Round, RoundRequest};
 use super::seam::{Call, request_too_large};
+use super::state::Next;
 use super::{Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
@@ -31,7 +32,7 @@ impl Exchange {
             }),
             Some(refusal) => self.next_call(*refusal, &body, now),
         };
-        if call.is_some() && (self.may_call_again() || self.preparing.is_under_way()) {
+        if self.preparing.is_under_way() || call.is_some() && self.may_call_again() {
             self.client.body = body;
         }
         call
@@ -48,8 +49,9 @@ impl Exchange {
         }
         if self.client.path == Path::Messages {
             match self.prepare(body, now) {
-                Ok(None) => {}
-                Ok(call) => return Ok(call),
+                Ok(Next::Ready) => {}
+                Ok(Next::Call(call)) => return Ok(Some(call)),
+                Ok(Next::Host) => return Ok(None),
                 Err(error) => {
                     self.note_refused(text_of(body).unwrap_or_default());
                     return Err(error);

@@ -23,6 +23,7 @@ mod body;
 mod calls;
 mod count;
 mod describing;
+mod documents;
 mod door;
 mod judging;
 mod memory;
@@ -45,6 +46,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use base::with_version;
+pub use documents::Document;
 pub use memory::Refusals;
 pub use pass::{PassedHead, passed};
 pub use seam::{Call, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead};

@@ -10,6 +10,7 @@ use super::calls::text_of;
 use super::purpose::{ImageAnswer, Purpose};
 use super::round::Round;
 use super::seam::{Call, Fetch};
+use super::state::Next;
 use super::{Exchange, Failure};
 use crate::Millis;
 use crate::config::{Protocol, Upstream};
@@ -17,6 +18,7 @@ use crate::dialect::profile::ImageParts;
 use crate::error::Error;
 use crate::json;
 use crate::prepare::descriptions::Descriptions;
+use crate::prepare::documents::Documents;
 use crate::prepare::images::{Images, Missing};
 use crate::prepare::{Preparation, Question};
 use crate::protocols::Refused;
@@ -33,7 +35,8 @@ type Begin = fn(&mut Exchange, &[u8]) -> Option<Preparation>;
 
 /// All preparations, in their order. Each looks whether it has something to do for a body, and that costs next to
 /// nothing where the configuration does not ask for it.
-const ALL: [Begin; 2] = [Exchange::images_to_fetch, Exchange::images_to_describe];
+const ALL: [Begin; 3] =
+    [Exchange::documents_to_read, Exchange::images_to_fetch, Exchange::images_to_describe];
 
 /// Where the preparations of a request are.
 #[derive(Default)]
@@ -58,6 +61,10 @@ impl Preparing {
 
     pub(super) fn is_under_way(&self) -> bool {
         self.current.is_some()
+    }
+
+    pub(super) fn current(&self) -> Option<(&Preparation, Millis)> {
+        self.current.as_ref().map(|(preparation, until)| (preparation, *until))
     }
 
     fn images(&mut self) -> Option<&mut Images> {
@@ -85,15 +92,18 @@ impl Preparing {
             _ => None,
         }
     }
+
+    pub(super) fn documents(&mut self) -> Option<&mut Documents> {
+        match &mut self.current {
+            Some((Preparation::Documents(documents), _)) => Some(documents),
+            _ => None,
+        }
+    }
 }
 
 impl Exchange {
-    /// The next call for a preparation. Once there is none, the body is as the upstream takes it.
-    pub(super) fn prepare(
-        &mut self,
-        body: &mut Vec<u8>,
-        now: Millis,
-    ) -> Result<Option<Call>, Error> {
+    /// What is due next.
+    pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Next, Error> {
         loop {
             if let Some((preparation, until)) = &mut self.preparing.current {
                 if now >= *until {
@@ -103,21 +113,22 @@ impl Exchange {
                 match preparation.question() {
                     Some(Question::Image { address, is_private }) => {
                         let fetch = Fetch { url: address.url(), may_be_private: is_private };
-                        return Ok(Some(self.fetch_call(fetch, until, now)));
+                        return Ok(Next::Call(self.fetch_call(fetch, until, now)));
                     }
                     Some(Question::Description) => {
                         if let Some(call) = self.description_call(body, until, now) {
-                            return Ok(Some(call));
+                            return Ok(Next::Call(call));
                         }
                         if let Some((descriptions, _)) = self.preparing.descriptions_mut() {
                             descriptions.take(Err("error"));
                         }
                         continue;
                     }
+                    Some(Question::Document { .. }) => return Ok(Next::Host),
                     None => *body = self.prepared(body, now)?,
                 }
             }
-            let Some(next) = ALL.get(self.preparing.begun) else { return Ok(None) };
+            let Some(next) = ALL.get(self.preparing.begun) else { return Ok(Next::Ready) };
             self.preparing.begun = self.preparing.begun.saturating_add(1);
             let preparation = next(self, body);
             if preparation.is_some() {
@@ -164,6 +175,7 @@ impl Exchange {
 
     fn timeout_ms(&self, preparation: &Preparation) -> u64 {
         match preparation {
+            Preparation::Documents(_) => self.config.settings.read_documents.timeout_ms,
             Preparation::Images(_) => self.config.settings.fetch_images.timeout_ms,
             Preparation::Descriptions(_) => self.config.settings.vision.timeout_ms,
         }
@@ -182,6 +194,7 @@ impl Exchange {
             return Ok(mem::take(body));
         };
         match &preparation {
+            Preparation::Documents(_) => {}
             Preparation::Images(images) => {
                 let (fetched, missing) = images.counts();
                 let report = self.report.images.get_or_insert_default();

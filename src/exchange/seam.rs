@@ -245,6 +245,8 @@ pub struct HostCan {
     /// client. Its server must be checked: unless [`Fetch::may_be_private`], no address may be connected to that is not
     /// public, whatever its name resolves to. Needs [`Self::ask_again`].
     pub fetch: bool,
+    /// Read PDFs, for upstreams that take no files ([`Exchange::poll_document`](super::Exchange::poll_document)).
+    pub read_documents: bool,
     /// Leave requests for paths that are not Creole's to other services behind it, such as a proxy can. They get no
     /// answer from Creole.
     pub serve_others: bool,

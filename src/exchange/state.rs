@@ -2,6 +2,7 @@
 
 use super::retry::Refusal;
 use super::round::Round;
+use super::seam::Call;
 
 /// Where an exchange is. Only its methods move it on.
 #[derive(Debug)]
@@ -25,6 +26,16 @@ enum Phase {
     Ended { cut: bool },
     /// The request is not for Creole, and passes.
     Passed,
+}
+
+/// What is due for the preparations of a request.
+pub(super) enum Next {
+    /// A call.
+    Call(Call),
+    /// Something that the host itself knows.
+    Host,
+    /// Nothing more: the body is as the upstream takes it.
+    Ready,
 }
 
 impl State {
@@ -57,6 +68,13 @@ impl State {
     pub(super) fn prepare(&mut self, cut: bool) {
         if matches!(self.0, Phase::Called(_)) {
             self.0 = Phase::PreparationDue { cut };
+        }
+    }
+
+    /// The host itself has answered a preparation.
+    pub(super) fn prepare_on(&mut self) {
+        if matches!(self.0, Phase::Requested) {
+            self.0 = Phase::PreparationDue { cut: false };
         }
     }
 

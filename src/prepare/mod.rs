@@ -10,6 +10,8 @@
 //! | `blocks` | the blocks of a body, and the body with others in their places |
 //! | `address` | the address of an image, read so that every reader reads the same |
 //! | `descriptions` | the preparation for images that the upstream's model does not see, and another one does |
+//! | `documents` | the preparation for PDFs, where the upstream takes no files |
+//! | `unread` | why a document has no text |
 //! | `images` | the preparation for images on the web, of which the upstream takes no URLs |
 //!
 //! Preparations follow one another, each over the body that the one before has written: an image that was fetched can
@@ -24,16 +26,25 @@
 pub(crate) mod address;
 pub(crate) mod blocks;
 pub(crate) mod descriptions;
+pub(crate) mod documents;
 pub(crate) mod images;
+mod unread;
+
+pub use unread::Unread;
+
+use std::ops::Range;
 
 use crate::error::Error;
 use crate::observe::warning::Warnings;
 use address::Address;
 use descriptions::Descriptions;
+use documents::Documents;
 use images::Images;
 
 /// A preparation that is under way.
 pub(crate) enum Preparation {
+    /// Documents are read.
+    Documents(Documents),
     /// Images on the web are fetched.
     Images(Images),
     /// Images are described.
@@ -42,6 +53,8 @@ pub(crate) enum Preparation {
 
 /// What is asked for a preparation.
 pub(crate) enum Question<'p> {
+    /// The text of the document whose base64 is here in the body. The host itself knows it.
+    Document { data: Range<usize> },
     /// The image at this address, which `is_private` allows to be in a private network.
     Image { address: &'p Address, is_private: bool },
     /// A description.
@@ -52,6 +65,7 @@ impl Preparation {
     /// What is asked next. It is asked again until it is known what came of it.
     pub(crate) fn question(&self) -> Option<Question<'_>> {
         match self {
+            Self::Documents(documents) => documents.question(),
             Self::Images(images) => images.question(),
             Self::Descriptions(descriptions) => descriptions.question(),
         }
@@ -60,6 +74,7 @@ impl Preparation {
     /// Its time is over: nothing more is asked.
     pub(crate) fn give_up(&mut self) {
         match self {
+            Self::Documents(documents) => documents.give_up(),
             Self::Images(images) => images.give_up(),
             Self::Descriptions(descriptions) => descriptions.give_up(),
         }
@@ -68,6 +83,7 @@ impl Preparation {
     /// Bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
+            Self::Documents(documents) => documents.held_bytes(),
             Self::Images(images) => images.held_bytes(),
             Self::Descriptions(descriptions) => descriptions.held_bytes(),
         }
@@ -79,6 +95,7 @@ impl Preparation {
     /// The user has just given what could not be had.
     pub(crate) fn written(self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
         match self {
+            Self::Documents(documents) => Ok(documents.written(body, warnings)),
             Self::Images(images) => images.written(body, warnings),
             Self::Descriptions(descriptions) => Ok(descriptions.written(body, warnings)),
         }

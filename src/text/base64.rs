@@ -21,6 +21,32 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
+/// The bytes of base64, of either alphabet, wherever it has padding and line breaks; nothing if it has other letters.
+pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
+    // The last bits that are in no byte yet, and how many they are.
+    let (mut number, mut bits) = (0_u32, 0_u32);
+    for letter in text.bytes() {
+        let digit = match letter {
+            b'A'..=b'Z' => letter.wrapping_sub(b'A'),
+            b'a'..=b'z' => letter.wrapping_sub(b'a').wrapping_add(26),
+            b'0'..=b'9' => letter.wrapping_sub(b'0').wrapping_add(52),
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' | b' ' | b'\t' | b'\r' | b'\n' => continue,
+            _ => return None,
+        };
+        number = number << 6 | u32::from(digit);
+        bits = bits.saturating_add(6);
+        if let Some(left) = bits.checked_sub(8) {
+            let [.., byte] = number.wrapping_shr(left).to_be_bytes();
+            bytes.push(byte);
+            bits = left;
+        }
+    }
+    Some(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use base64::Engine as _;
@@ -36,6 +62,15 @@ mod tests {
             let text = encode(bytes);
             assert_eq!(text, BASE64_STANDARD.encode(bytes));
             assert_eq!(text.len(), length_of(length));
+            assert_eq!(decode(&text).as_deref(), Some(bytes));
         }
+    }
+
+    #[test]
+    fn base64_is_read_as_mail_and_urls_have_it_and_nothing_else_is() {
+        assert_eq!(decode("_-8\r\nB"), decode("/+8B=="));
+        assert_eq!(decode("_-8\r\nB").unwrap(), [0xff, 0xef, 0x01]);
+        assert_eq!(decode("AA*A"), None);
+        assert_eq!(decode(""), Some(Vec::new()));
     }
 }

@@ -1,4 +1,5 @@
-//! Requests that are prepared before their upstream is called: images on the web that it takes as data alone.
+//! Requests that are prepared before their upstream is called: images on the web that it takes as data
+//! alone, and documents of which it takes the text.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,
@@ -8,6 +9,7 @@
 )]
 
 mod addresses;
+mod documents;
 mod images;
 #[path = "../support/mod.rs"]
 mod support;

@@ -9,6 +9,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("choice_dropped", "the upstream gave several answers; the first was kept"),
     ("content_dropped", "content of an unknown kind was left out of the answer"),
     ("count_estimated", "the token count is an estimate"),
+    ("document_not_read", "a PDF could not be read; the model is told why"),
+    ("document_read", "the model takes no files, and got the text of a PDF"),
     ("documents_refused", "the upstream refused PDFs; it was asked again without them"),
     ("dropped", "a field or tool that the upstream has no counterpart for was left out"),
     ("empty_text", "empty texts were left out"),

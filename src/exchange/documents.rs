@@ -1,0 +1,63 @@
+//! Documents of a request, which a host reads that can.
+
+use std::fmt;
+
+use super::Exchange;
+use super::calls::text_of;
+use crate::Millis;
+use crate::config::Protocol;
+use crate::prepare::documents::{Documents, bytes_of};
+use crate::prepare::{Preparation, Question, Unread};
+
+/// A PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it does to its reader
+/// must not reach the host.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Document {
+    /// What the client says is a PDF.
+    pub bytes: Vec<u8>,
+    /// When the time for all documents of the request is over. Nothing that is read later counts.
+    pub until: Millis,
+}
+
+// It is a part of a prompt.
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Document").field("bytes", &self.bytes.len()).finish_non_exhaustive()
+    }
+}
+
+impl Exchange {
+    /// A document that is to be read before there is a call: asked for where [`poll_call`](Self::poll_call) gives none.
+    /// Only for hosts that [can](super::HostCan::read_documents).
+    pub fn poll_document(&mut self) -> Option<Document> {
+        if self.state.is_due() {
+            return None;
+        }
+        let (preparation, until) = self.preparing.current()?;
+        let Question::Document { data } = preparation.question()? else { return None };
+        let body = text_of(&self.client.body).unwrap_or_default();
+        Some(Document { bytes: bytes_of(body, data).unwrap_or_default(), until })
+    }
+
+    /// The document that [`poll_document`](Self::poll_document) gave was read, or cannot be. Then
+    /// [`poll_call`](Self::poll_call) goes on.
+    pub fn handle_document(&mut self, text: Result<String, Unread>) {
+        if let Some(documents) = self.preparing.documents() {
+            documents.take(text);
+            self.state.prepare_on();
+        }
+    }
+
+    /// The PDFs, for an upstream that takes none.
+    pub(super) fn documents_to_read(&mut self, body: &[u8]) -> Option<Preparation> {
+        let settings = &self.config.settings;
+        // What is not text gets lost.
+        if !self.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
+            return None;
+        }
+        let body = text_of(body)?;
+        let (upstream, _) = self.route_of(body)?;
+        let takes_files = upstream.profile.file_parts || upstream.protocol == Protocol::Anthropic;
+        (!takes_files).then(|| Documents::of(body, settings)).flatten().map(Preparation::Documents)
+    }
+}

@@ -1,0 +1,126 @@
+//! PDFs, for an upstream that takes no files: a host that can read them gives their text.
+//!
+//! The newest is read first, because a request may have only so many.
+
+use std::ops::Range;
+
+use super::{Question, Unread, blocks};
+use crate::config::Settings;
+use crate::json;
+use crate::model::{Block, DocumentSource};
+use crate::observe::warning::Warnings;
+use crate::text::{base64, words};
+
+/// The documents of one request.
+pub(crate) struct Documents {
+    /// In the order of the body.
+    found: Vec<Found>,
+    /// Those of which nothing is known; the last one is asked for next.
+    unknown: Range<usize>,
+    /// How many bytes more the body may have.
+    room: usize,
+    held: usize,
+}
+
+/// A document in the body.
+struct Found {
+    block: Range<usize>,
+    /// Where its base64 is, as a string of JSON.
+    data: Range<usize>,
+    text: Result<String, Unread>,
+}
+
+impl Documents {
+    /// Those of a body; nothing if there are none.
+    pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
+        // As all clients write it, unless they escape what needs no escape.
+        if !words::has(body, "\"document\"") && !words::has(body, "\\u00") {
+            return None;
+        }
+        let mut found = Vec::new();
+        blocks::visit(body, settings.depth_max, &mut |block, _| {
+            let Block::Document(document) = block else { return };
+            let DocumentSource::Base64 { media_type, data } = &document.source else { return };
+            if *media_type != "application/pdf" {
+                return;
+            }
+            let Some(begin) = json::offset_in(body, data.raw()) else { return };
+            let end = begin.saturating_add(data.raw().len());
+            // With its quotes.
+            let data = begin.saturating_sub(1)..end.saturating_add(1);
+            let block = blocks::span(body, document.at);
+            found.push(Found { block, data, text: Err(Unread::TooSlow) });
+        });
+        let room = settings.request_bytes_max.saturating_sub(body.len());
+        if found.is_empty() {
+            return None;
+        }
+        let max = settings.read_documents.count_max as usize;
+        let unknown = found.len().saturating_sub(max)..found.len();
+        for one in found.iter_mut().take(unknown.start) {
+            one.text = Err(Unread::TooMany);
+        }
+        Some(Self { found, unknown, room, held: 0 })
+    }
+
+    pub(super) fn question(&self) -> Option<Question<'_>> {
+        let at = self.unknown.clone().next_back()?;
+        self.found.get(at).map(|found| Question::Document { data: found.data.clone() })
+    }
+
+    pub(super) fn give_up(&mut self) {
+        self.unknown = 0..0;
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.held
+    }
+
+    /// What came of the document that was asked for.
+    pub(crate) fn take(&mut self, text: Result<String, Unread>) {
+        let Some(found) = self.unknown.next_back().and_then(|at| self.found.get_mut(at)) else {
+            return;
+        };
+        self.held = self.held.saturating_add(text.as_ref().map_or(0, String::len));
+        found.text = text;
+    }
+
+    pub(super) fn written(mut self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
+        let mut edits = Vec::with_capacity(self.found.len());
+        for found in std::mem::take(&mut self.found) {
+            let block = body.get(found.block.clone()).unwrap_or_default();
+            let old = found.block.len();
+            let source = found.text.as_deref().map(source_of).and_then(|source| {
+                // A text takes less than its PDF, if that was not made to be large.
+                let fits = source.len() <= self.room.saturating_add(old);
+                if fits { Ok(source) } else { Err(&Unread::Failed) }
+            });
+            let source = match source {
+                Ok(source) => {
+                    warnings.add("document_read");
+                    source
+                }
+                Err(why) => {
+                    warnings.add_named("document_not_read", why.name());
+                    source_of(why.words())
+                }
+            };
+            let Some(text) = blocks::with_source(block, &source) else { continue };
+            self.room = self.room.saturating_add(old).saturating_sub(text.len());
+            edits.push((found.block, text));
+        }
+        blocks::replaced(body, &edits)
+    }
+}
+
+/// The bytes of a document; nothing if its base64 is none.
+pub(crate) fn bytes_of(body: &str, data: Range<usize>) -> Option<Vec<u8>> {
+    base64::decode(&json::string(body.get(data)?)?.decode())
+}
+
+fn source_of(text: &str) -> String {
+    json::written(|json| {
+        json.begin_object().kind("text").key("media_type").text("text/plain");
+        json.key("data").text(text).end_object();
+    })
+}

@@ -1,0 +1,54 @@
+//! Why a document has no text.
+
+/// Why a host has no text of a document ([`Exchange::handle_document`](crate::Exchange::handle_document)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// It has a password.
+    Encrypted,
+    /// It is damaged, or of another type.
+    Malformed,
+    /// Its pages have no text, but images at most, such as those of a scanner.
+    NoText,
+    /// Its pages have text, but their fonts do not say which letters they show.
+    NoLetters,
+    /// It was not read in time.
+    TooSlow,
+    /// The configuration does not allow as many documents.
+    TooMany,
+    /// The host could not read it, and the document is not at fault.
+    Failed,
+}
+
+impl Unread {
+    /// In a warning.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Encrypted => "encrypted",
+            Self::Malformed => "malformed",
+            Self::NoText => "no_text",
+            Self::NoLetters => "no_letters",
+            Self::TooSlow => "too_slow",
+            Self::TooMany => "too_many",
+            Self::Failed => "failed",
+        }
+    }
+
+    /// What the model reads in the document's place.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::Encrypted => "[document omitted: the PDF is encrypted with a password]",
+            Self::Malformed => "[document omitted: it is damaged, or no PDF]",
+            Self::NoText => {
+                "[document omitted: the PDF has no text, only images, such as those of a scanner]"
+            }
+            Self::NoLetters => {
+                "[document omitted: the fonts of the PDF do not say which letters they show]"
+            }
+            Self::TooSlow => "[document omitted: reading the PDF took too long]",
+            Self::TooMany => {
+                "[document omitted: this request has more PDFs than this gateway reads]"
+            }
+            Self::Failed => "[document omitted: this gateway could not read the PDF]",
+        }
+    }
+}

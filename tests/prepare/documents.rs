@@ -1,0 +1,186 @@
+//! PDFs, of which the upstream takes the text alone, and which the host reads.
+
+use creole::{Exchange, Failure, HostCan, Unread};
+
+use super::support::drive::{self, NOW, SEED, Steps as _, headers};
+use super::*;
+
+/// `%PDF-1`
+const DATA: &str = "JVBERi0x";
+
+fn can() -> HostCan {
+    HostCan { read_documents: true, ..HostCan::default() }
+}
+
+fn document(data: &str) -> Value {
+    json!({
+        "type": "document", "title": "a.pdf", "context": "from b", "citations": {"enabled": true},
+        "source": {"type": "base64", "media_type": "application/pdf", "data": data},
+    })
+}
+
+fn given(content: &[Value]) -> Value {
+    json!([{"role": "user", "content": content}])
+}
+
+fn begin(settings: &str, can: HostCan, messages: &Value) -> Exchange {
+    let mut exchange = Exchange::new(drive::config(settings), SEED, can);
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let body = json!({"model": "m", "max_tokens": 9, "messages": messages});
+    exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+    exchange
+}
+
+/// The request for the upstream, once each document has what stands here, the newest first.
+fn read(settings: &str, messages: &Value, texts: &[Result<&str, Unread>]) -> (String, Vec<String>) {
+    let mut exchange = begin(settings, can(), messages);
+    for text in texts {
+        assert!(exchange.poll_document().is_none(), "before a call was asked for");
+        assert!(exchange.poll_call(NOW).is_none());
+        assert_eq!(exchange.poll_document().unwrap().bytes, b"%PDF-1");
+        assert!(!exchange.is_ended() && exchange.poll_reply().is_none());
+        exchange.handle_document(text.map(str::to_owned));
+    }
+    let call = exchange.poll_call(NOW).unwrap();
+    assert!(exchange.poll_document().is_none());
+    let warnings = exchange.report().warnings.iter().map(|warning| warning.text()).collect();
+    (String::from_utf8(call.body).unwrap(), warnings)
+}
+
+#[test]
+fn the_text_stands_where_the_document_was_with_its_title_and_context() {
+    for protocol in ["openai", "responses"] {
+        let settings = format!(
+            r#"{{"upstreams": {{"a": {{"protocol": "{protocol}", "profile_overrides": {{"file_parts": false}}}}}}}}"#
+        );
+        let (sent, warnings) =
+            read(&settings, &given(&[document(DATA)]), &[Ok("[page 1 of 1]\nA \"b\"")]);
+        for text in ["a.pdf", "from b", r#"[page 1 of 1]\nA \"b\""#] {
+            assert!(sent.contains(text), "{sent}");
+        }
+        assert!(!sent.contains(DATA), "{sent}");
+        assert_eq!(warnings, ["document_read"]);
+    }
+}
+
+#[test]
+fn each_document_gets_its_own_text_in_results_too() {
+    let result = json!({"type": "tool_result", "tool_use_id": "t", "content": [document(DATA)]});
+    let messages = json!([
+        {"role": "user", "content": [document(DATA)]},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "f", "input": {}}]},
+        {"role": "user", "content": [result]},
+    ]);
+    let (sent, warnings) = read("{}", &messages, &[Ok("beta"), Ok("alpha")]);
+    let sent: Value = serde_json::from_str(&sent).unwrap();
+    let at = |at: usize| sent["messages"][at].to_string();
+    assert!(at(0).contains("alpha") && !at(0).contains("beta"), "{sent}");
+    assert!(at(2).contains("beta") && sent["messages"][2]["role"] == "tool", "{sent}");
+    assert_eq!(warnings, ["document_read"]);
+}
+
+#[test]
+fn the_model_is_told_why_there_is_no_text() {
+    for (why, words, name) in [
+        (Unread::Encrypted, "encrypted with a password", "encrypted"),
+        (Unread::Malformed, "damaged, or no PDF", "malformed"),
+        (Unread::NoText, "no text, only images", "no_text"),
+        (Unread::NoLetters, "do not say which letters", "no_letters"),
+        (Unread::TooSlow, "took too long", "too_slow"),
+        (Unread::Failed, "could not read the PDF", "failed"),
+    ] {
+        let (sent, warnings) = read("{}", &given(&[document(DATA)]), &[Err(why)]);
+        assert!(sent.contains("[document omitted: ") && sent.contains(words), "{sent}");
+        assert!(sent.contains("a.pdf"), "{sent}");
+        assert_eq!(warnings, [format!("document_not_read:{name}")]);
+    }
+}
+
+#[test]
+fn escapes_and_line_breaks_in_base64_are_none_of_the_documents() {
+    let messages = given(&[document("JVBE\r\nRi0x")]);
+    read("{}", &messages, &[Ok("text")]);
+    let mut exchange = begin("{}", can(), &given(&[document("*")]));
+    assert!(exchange.poll_call(NOW).is_none());
+    assert_eq!(exchange.poll_document().unwrap().bytes, b"");
+}
+
+#[test]
+fn of_more_documents_than_are_read_the_newest_are() {
+    let settings = r#"{"read_documents": {"count_max": 2}}"#;
+    let titled = |title: &str| {
+        let mut document = document(DATA);
+        document["title"] = json!(title);
+        document
+    };
+    let messages = given(&[titled("old"), titled("new"), titled("newest")]);
+    let (sent, warnings) = read(settings, &messages, &[Ok("alpha"), Ok("beta")]);
+    let parts = ["old", "more PDFs than this gateway reads", "new", "beta", "newest", "alpha"];
+    let places = parts.map(|part| sent.find(part).unwrap_or_else(|| panic!("{part}: {sent}")));
+    assert!(places.is_sorted(), "{sent}");
+    assert_eq!(warnings, ["document_not_read:too_many", "document_read"]);
+}
+
+#[test]
+fn what_is_not_read_in_time_is_given_up() {
+    let settings = r#"{"read_documents": {"timeout_ms": 1000}}"#;
+    let mut exchange = begin(settings, can(), &given(&[document(DATA), document(DATA)]));
+    assert!(exchange.poll_call(NOW).is_none());
+    assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
+    exchange.handle_document(Ok("alpha".to_owned()));
+    let call = exchange.poll_call(NOW + 1000).unwrap();
+    let sent = String::from_utf8(call.body).unwrap();
+    assert!(sent.contains("alpha") && sent.contains("took too long"), "{sent}");
+}
+
+#[test]
+fn a_text_for_which_the_request_has_no_room_is_left_out() {
+    let settings = r#"{"request_bytes_max": 2000}"#;
+    let text = "x".repeat(2000);
+    let (sent, warnings) = read(settings, &given(&[document(DATA)]), &[Ok(&text)]);
+    assert!(sent.contains("could not read the PDF") && !sent.contains("xxx"), "{sent}");
+    assert_eq!(warnings, ["document_not_read:failed"]);
+}
+
+#[test]
+fn a_host_that_fails_meanwhile_answers_so() {
+    let mut exchange = begin("{}", can(), &given(&[document(DATA)]));
+    assert!(exchange.poll_call(NOW).is_none());
+    assert!(exchange.held_bytes() > DATA.len());
+    exchange.handle_failure(Failure::Overloaded, NOW);
+    assert_eq!(exchange.poll_reply().unwrap().head.status, 529);
+    // Too late.
+    exchange.handle_document(Ok("text".to_owned()));
+    assert!(exchange.poll_call(NOW).is_none());
+}
+
+#[test]
+fn nothing_is_read_where_it_is_not_needed_or_not_possible() {
+    let upstream = |flags: &str| format!(r#"{{"upstreams": {{"a": {{{flags}}}}}}}"#);
+    for (settings, can, status) in [
+        ("{}".to_owned(), HostCan::default(), 400),
+        (r#"{"read_documents": {"pages_max": 0}}"#.to_owned(), can(), 400),
+        (r#"{"strict": true}"#.to_owned(), can(), 400),
+        (upstream(r#""profile_overrides": {"file_parts": true}"#), can(), 200),
+        (upstream(r#""protocol": "anthropic""#), can(), 200),
+    ] {
+        let mut exchange = begin(&settings, can, &given(&[document(DATA)]));
+        let call = exchange.poll_call(NOW);
+        assert!(exchange.poll_document().is_none(), "{settings}");
+        assert_eq!(call.is_some(), status == 200, "{settings}");
+        if let Some(call) = call {
+            assert!(String::from_utf8(call.body).unwrap().contains(DATA), "{settings}");
+        }
+    }
+}
+
+#[test]
+fn documents_that_are_text_or_elsewhere_stay() {
+    let text = json!({"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "plain"}});
+    let mut exchange = begin("{}", can(), &given(&[text]));
+    assert!(exchange.poll_call(NOW).is_some());
+    let other = json!({"type": "document", "source": {"type": "base64", "media_type": "text/html", "data": DATA}});
+    let mut exchange = begin("{}", can(), &given(&[other]));
+    assert!(exchange.poll_call(NOW).is_none());
+    assert_eq!(exchange.poll_reply().unwrap().head.status, 400);
+}
