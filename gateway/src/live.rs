@@ -53,7 +53,7 @@ impl Live {
             ask_again: true,
             list_models: true,
             fetch: true,
-            read_documents: false,
+            read_documents: true,
             serve_others: false,
         };
         Self {

@@ -23,6 +23,7 @@ mod collect;
 mod configure;
 mod connections;
 mod demo;
+mod documents;
 mod first_request;
 mod guess;
 mod headers;
@@ -79,6 +80,8 @@ fn main() -> ExitCode {
         },
         Command::Demo(options) => demo::run(&options).map(|()| true),
         Command::Check(options) => check::run(&options),
+        // Its code says what came of the document.
+        Command::ReadDocument(options) => return documents::run(&options),
         Command::Translate(translate) => offline::translate(&translate),
         Command::CheckConfig(options) => match options.file {
             Some(file) => configure::check(&file),

@@ -31,6 +31,7 @@ use crate::check::{self, at_start};
 use crate::cli::serve::{Door, Serve, View};
 use crate::configure::{self, Serving};
 use crate::connections::Connections;
+use crate::documents::Documents;
 use crate::first_request::HadRequest;
 use crate::live;
 use crate::log;
@@ -111,6 +112,25 @@ fn log_file(path: &Path) -> Result<File, Failed> {
     opened.map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
 }
 
+/// # Errors
+/// At this address, an upstream would be the gateway itself, or would be paid for whoever comes.
+fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), Failed> {
+    let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
+    if let Some(upstream) = own {
+        // One request would go round until nothing is left to open a connection with.
+        let (name, url) = (&upstream.name, &upstream.url);
+        return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
+    }
+    if let Some(upstream) = exposed(config, address, door.allow_anyone) {
+        return Err(Failed::Usage(format!(
+            "--listen {}: whoever reaches it could use the key of upstream {}; give clients keys (client_keys, \
+             --client-key-env), or say --allow-anyone",
+            door.listen, upstream.name
+        )));
+    }
+    Ok(())
+}
+
 fn serve(
     runtime: &Runtime,
     door: &Door,
@@ -119,19 +139,7 @@ fn serve(
     ready: impl FnOnce(Ready),
 ) -> Result<(), Failed> {
     let (listener, address) = runtime.block_on(listen("--listen", &door.listen))?;
-    let own = config.upstreams.values().find(|upstream| reach::is_own(&upstream.url, address));
-    if let Some(upstream) = own {
-        // One request would go round until nothing is left to open a connection with.
-        let (name, url) = (&upstream.name, &upstream.url);
-        return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
-    }
-    if let Some(upstream) = exposed(&config, address, door.allow_anyone) {
-        return Err(Failed::Usage(format!(
-            "--listen {}: whoever reaches it could use the key of upstream {}; give clients keys (client_keys, \
-             --client-key-env), or say --allow-anyone",
-            door.listen, upstream.name
-        )));
-    }
+    check_address(&config, address, door)?;
     let apart = match &door.metrics {
         Some(address) => Some(runtime.block_on(listen("--metrics", address))?),
         None => None,
@@ -144,6 +152,7 @@ fn serve(
     let refusals = Arc::<Refusals>::default();
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+    let documents = Arc::new(Documents::new(count));
     let has_keys = !config.client_keys.is_empty();
     let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
     let gateway = |load| Gateway {
@@ -151,6 +160,7 @@ fn serve(
         caller: Arc::new(Caller::new(&config, &connector)),
         budget: Arc::clone(&budget),
         translations: Translations::new(translations.clone()),
+        documents: Arc::clone(&documents),
         seeds: Arc::clone(&seeds),
         records: Arc::clone(&records),
         refusals: Arc::clone(&refusals),

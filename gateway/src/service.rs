@@ -22,6 +22,7 @@ use crate::call::Caller;
 use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
+use crate::documents::Documents;
 use crate::headers;
 use crate::inflate;
 use crate::live::{self, Live};
@@ -41,6 +42,7 @@ pub(crate) struct Gateway {
     pub(crate) caller: Arc<Caller>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) translations: Translations,
+    pub(crate) documents: Arc<Documents>,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
@@ -154,12 +156,31 @@ impl Gateway {
             };
             let call;
             (live, held, call) = self.translations.run(bytes, translate).await;
-            let Some(call) = call else { return live.reply() };
+            let Some(call) = call else {
+                if !self.read_document(&mut live, &mut held).await {
+                    return live.reply();
+                }
+                continue;
+            };
             match self.call(live, call, held).await {
                 Answered::Response(response) => return response,
                 Answered::Due(due, kept) => (live, held) = (*due, kept),
             }
         }
+    }
+
+    /// Reads the document that is due. `false`: there is none, or too much is held.
+    async fn read_document(&self, live: &mut Live, held: &mut Held) -> bool {
+        let Some(document) = live.exchange.poll_document() else { return false };
+        if !held.set(live.exchange.held_bytes().saturating_add(document.bytes.len())) {
+            live.exchange.handle_failure(Failure::Overloaded, live.clock.now());
+            return false;
+        }
+        let until = live.clock.instant(document.until);
+        let limits = &self.config.settings.read_documents;
+        let text = self.documents.read(document.bytes, limits, until).await;
+        live.exchange.handle_document(text);
+        true
     }
 
     /// One call of an upstream, up to the head for the client.
@@ -254,6 +275,7 @@ pub(crate) mod tests {
             )),
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
+            documents: Arc::new(Documents::new(NonZero::<usize>::MIN)),
             seeds: Arc::new(Seeds::Fixed(1)),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

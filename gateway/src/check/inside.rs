@@ -28,6 +28,7 @@ use crate::budget::Budget;
 use crate::call::Caller;
 use crate::callers::Callers;
 use crate::connections::Connections;
+use crate::documents::Documents;
 use crate::load::Load;
 use crate::log::{EXCHANGE, Format, Message};
 use crate::reach;
@@ -94,6 +95,7 @@ impl Inside {
             caller,
             config,
             translations: Translations::new(apart),
+            documents: Arc::new(Documents::new(NonZero::<usize>::MIN)),
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

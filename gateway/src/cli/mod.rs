@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod check_config;
 pub(crate) mod demo;
 pub(crate) mod launch;
+pub(crate) mod read_document;
 pub(crate) mod serve;
 pub(crate) mod translate;
 
@@ -16,6 +17,7 @@ use check::Check;
 use check_config::CheckConfig;
 use demo::Demo;
 use launch::Launch;
+use read_document::ReadDocument;
 use serve::Serve;
 use translate::Translate;
 
@@ -42,6 +44,9 @@ pub(crate) enum Command {
     Translate(Translate),
     /// Check a configuration file
     CheckConfig(CheckConfig),
+    /// Read one PDF from standard input, and print its text: what the gateway runs for each document
+    #[command(hide = true)]
+    ReadDocument(ReadDocument),
 }
 
 /// What all commands that translate take.

@@ -13,6 +13,7 @@ mod commands;
 mod compressed;
 #[cfg(unix)] // it is stopped by a signal
 mod demo;
+mod documents;
 mod doors;
 mod flags;
 mod images;

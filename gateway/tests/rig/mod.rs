@@ -8,6 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+pub mod pdf;
+
 use bytes::Bytes;
 pub use creole_rig::*;
 use http_body_util::Full;

@@ -1,0 +1,178 @@
+//! `creole read-document`: one PDF from standard input, and its text on standard output.
+//!
+//! Only the gateway starts it. Text goes out page by page, so that what was read before a crash is not lost. Where
+//! there is no text at all, the exit code says why.
+
+use std::io::{self, Read as _, Write as _};
+use std::mem;
+use std::panic::{self, AssertUnwindSafe};
+use std::process::ExitCode;
+
+use creole::Unread;
+use hayro_interpret::hayro_syntax::page::Page as PdfPage;
+use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
+use hayro_interpret::kurbo::{Affine, Rect};
+use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
+
+use super::page::Page;
+use crate::cli::read_document::ReadDocument;
+
+/// Address space of this process. The largest document that a request can have takes a tenth of it.
+#[cfg(unix)]
+const MEMORY_BYTES_MAX: u64 = 256 << 20;
+
+/// The exit codes beside 0; others are those of a crash.
+const CODES: [(u8, Unread); 4] = [
+    (70, Unread::Encrypted),
+    (71, Unread::Malformed),
+    (72, Unread::NoText),
+    (73, Unread::NoLetters),
+];
+
+/// What an exit code says, if it is one of this program's own.
+pub(super) fn unread(code: i32) -> Option<Unread> {
+    CODES.iter().find(|(own, _)| i32::from(*own) == code).map(|(_, unread)| *unread)
+}
+
+/// Reads one document.
+pub(crate) fn run(options: &ReadDocument) -> ExitCode {
+    bound(options.seconds_max);
+    // Nobody reads what it would say.
+    panic::set_hook(Box::new(|_| {}));
+    let mut document = Vec::new();
+    if io::stdin().lock().read_to_end(&mut document).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let mut out = io::stdout().lock();
+    let write = |text: &str| out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok();
+    let Err(unread) = read(document, options, write) else { return ExitCode::SUCCESS };
+    let code = CODES.iter().find(|(_, reason)| *reason == unread);
+    code.map_or(ExitCode::FAILURE, |(code, _)| ExitCode::from(*code))
+}
+
+/// Takes from this process what it does not need. Where a system does not know such a limit, the others hold.
+#[cfg(unix)]
+fn bound(seconds_max: u64) {
+    // Where memory gets short, this process goes before the gateway does.
+    #[cfg(target_os = "linux")]
+    let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let limits = [
+        (Resource::As, MEMORY_BYTES_MAX),
+        // Of its own time: it ends even if nobody is left to end it.
+        (Resource::Cpu, seconds_max.saturating_add(1)),
+        (Resource::Core, 0),
+        (Resource::Fsize, 0),
+        // Its three are open.
+        (Resource::Nofile, 0),
+    ];
+    for (resource, max) in limits {
+        let _ = setrlimit(resource, Rlimit { current: Some(max), maximum: Some(max) });
+    }
+}
+
+#[cfg(not(unix))]
+fn bound(_: u64) {}
+
+/// What was found on the pages so far.
+#[derive(Default)]
+struct Found {
+    known: usize,
+    unknown: usize,
+    damaged: bool,
+}
+
+/// Gives `write` the text of a document, page by page, until it takes no more.
+fn read(
+    document: Vec<u8>,
+    options: &ReadDocument,
+    mut write: impl FnMut(&str) -> bool,
+) -> Result<(), Unread> {
+    let pdf = load(document)?;
+    let cache = InterpreterCache::new();
+    let (total, max) = (pdf.pages().len(), options.pages_max);
+    let (mut room, mut found) = (options.bytes_max, Found::default());
+    // Pages wait here for the first one with text: of a scan nothing is said page by page.
+    let mut waiting = String::new();
+    for (number, page) in (1_usize..).zip(pdf.pages().iter().take(max)) {
+        if room == 0 {
+            write(&format!(
+                "\n[page {number} and what follows are left out: the text is too long]\n"
+            ));
+            return Ok(());
+        }
+        let read = panic::catch_unwind(AssertUnwindSafe(|| text_of(page, &pdf, &cache, room)));
+        let text = found.shown(number, total, read.ok());
+        room = room.saturating_sub(text.len());
+        waiting.push_str(&text);
+        if found.known > 0 && !write(&mem::take(&mut waiting)) {
+            return Ok(());
+        }
+    }
+    if found.known == 0 {
+        return Err(found.nothing());
+    }
+    if let Some(more) = total.checked_sub(max).filter(|more| *more > 0) {
+        write(&format!(
+            "\n[the last {more} of {total} pages are left out: this gateway reads {max}]\n"
+        ));
+    }
+    Ok(())
+}
+
+fn load(document: Vec<u8>) -> Result<Pdf, Unread> {
+    let loaded = panic::catch_unwind(|| Pdf::new(document));
+    loaded.map_err(|_| Unread::Malformed)?.map_err(|error| match error {
+        LoadPdfError::Decryption(
+            DecryptionError::PasswordProtected | DecryptionError::UnsupportedAlgorithm,
+        ) => Unread::Encrypted,
+        _ => Unread::Malformed,
+    })
+}
+
+fn text_of<'a>(
+    page: &PdfPage<'a>,
+    pdf: &'a Pdf,
+    cache: &InterpreterCache<'a>,
+    bytes_max: usize,
+) -> Page {
+    let mut read = Page::new(bytes_max);
+    // Nothing is drawn: it does not matter how large the page is.
+    let bounds = Rect::new(0.0, 0.0, 1.0, 1.0);
+    let settings = InterpreterSettings::default();
+    let mut context = Context::new(Affine::IDENTITY, bounds, cache, pdf.xref(), settings);
+    interpret_page(page, &mut context, &mut read);
+    read
+}
+
+impl Found {
+    /// What is written of a page; `None` is one that the parser failed on.
+    fn shown(&mut self, number: usize, total: usize, page: Option<Page>) -> String {
+        let Some(page) = page else {
+            self.damaged = true;
+            return format!("[page {number} of {total}: it cannot be read]\n");
+        };
+        self.unknown = self.unknown.saturating_add(page.unknown);
+        if page.unknown > page.known {
+            return format!(
+                "[page {number} of {total}: its fonts do not say which letters they show]\n"
+            );
+        }
+        if page.known == 0 {
+            let what = if page.has_image { "an image without text" } else { "no text" };
+            return format!("[page {number} of {total}: {what}]\n");
+        }
+        self.known = self.known.saturating_add(page.known);
+        let end = if page.is_full() { "\n[the rest of this page is left out]" } else { "" };
+        format!("[page {number} of {total}]\n{}{end}\n", page.text.trim())
+    }
+
+    /// Why there is no text.
+    fn nothing(&self) -> Unread {
+        match self {
+            Self { unknown: 1.., .. } => Unread::NoLetters,
+            Self { damaged: true, .. } => Unread::Malformed,
+            _ => Unread::NoText,
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! The text of one page, out of its glyphs and where they stand.
+//!
+//! A PDF has no words and no lines: it places glyphs. They are taken in the order of the file, which is that of reading
+//! in what word processors, browsers and TeX write, also where there are columns. Spaces, lines and paragraphs come of
+//! the distances.
+#![expect(
+    clippy::arithmetic_side_effects,
+    reason = "of points and vectors, whose numbers saturate"
+)]
+
+use hayro_interpret::font::{Glyph, GlyphRun, PositionedGlyph};
+use hayro_interpret::hayro_cmap::{BfString, WritingMode};
+use hayro_interpret::kurbo::{BezPath, Point, Vec2};
+use hayro_interpret::{
+    BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask,
+};
+
+/// Units of a font's own, of which its size is a thousand.
+const EM: f64 = 1000.0;
+
+/// What is further apart than this part of the font's size has a space between, and what is as far apart as this many
+/// sizes a tab: another column of a table.
+const SPACE: f64 = 0.18;
+const TAB: f64 = 1.5;
+
+/// How far a glyph may stand above or below its line: indices, and letters of another size.
+const OFF_LINE: f64 = 0.5;
+
+/// Lines that are further apart than this many sizes have an empty one between.
+const PARAGRAPH: f64 = 1.9;
+
+/// A page as it is drawn: only texts are kept.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) text: String,
+    /// It shows an image, such as what a scanner made of it.
+    pub(super) has_image: bool,
+    /// Letters that are known, and those that only have a shape: their font does not say what they are.
+    pub(super) known: usize,
+    pub(super) unknown: usize,
+    /// No more text than this is kept.
+    bytes_max: usize,
+    last: Option<Last>,
+}
+
+/// Where the last glyph ended.
+#[derive(Clone, Copy, Debug)]
+struct Last {
+    begin: Point,
+    end: Point,
+    size: f64,
+    /// Where its line begins.
+    line: Point,
+}
+
+/// What stands between two glyphs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Gap {
+    None,
+    Space,
+    Tab,
+    Line,
+    Paragraph,
+}
+
+impl Page {
+    pub(super) fn new(bytes_max: usize) -> Self {
+        Self { bytes_max, ..Self::default() }
+    }
+
+    /// Whether there was more text than is kept.
+    pub(super) fn is_full(&self) -> bool {
+        self.text.len() >= self.bytes_max
+    }
+
+    fn take(&mut self, glyph: &PositionedGlyph<'_>, is_vertical: bool, props: &DrawProps<'_>) {
+        let transform = props.transform * glyph.transform();
+        let at = |x, y| transform * Point::new(x, y);
+        let begin = at(0.0, 0.0);
+        let size = begin.distance(at(0.0, EM));
+        let end = if is_vertical { at(0.0, -EM) } else { at(advance(glyph), 0.0) };
+        let unit = if is_vertical { at(0.0, -EM) - begin } else { at(EM, 0.0) - begin };
+        if !begin.is_finite() || !end.is_finite() || !size.is_normal() || unit.hypot() == 0.0 {
+            return;
+        }
+        let unit = unit / unit.hypot();
+        let letters = letters(glyph);
+        if letters.as_deref().is_some_and(|it| it.chars().all(char::is_whitespace)) {
+            // The distance to the next one says the same.
+            return;
+        }
+        match letters {
+            Some(_) => self.known = self.known.saturating_add(1),
+            None => self.unknown = self.unknown.saturating_add(1),
+        }
+        let gap = self.last.map_or(Gap::None, |last| last.gap(begin, size, unit));
+        let line = match (gap, self.last) {
+            (Gap::None | Gap::Space | Gap::Tab, Some(last)) => last.line,
+            _ => begin,
+        };
+        self.last = Some(Last { begin, end, size, line });
+        if self.text.len() < self.bytes_max {
+            self.text.push_str(gap.text());
+            self.text.push_str(letters.as_deref().unwrap_or("\u{fffd}"));
+        }
+    }
+}
+
+impl Last {
+    /// What is between this glyph and one that begins at `begin`, in whose line `along` shows the way.
+    fn gap(&self, begin: Point, size: f64, along: Vec2) -> Gap {
+        let size = size.max(self.size);
+        let (on, off) = ((begin - self.end).dot(along), (begin - self.end).cross(along));
+        if off.abs() < size * OFF_LINE && (begin - self.begin).dot(along) > -size * SPACE {
+            return match on / size {
+                far if far > TAB => Gap::Tab,
+                far if far > SPACE => Gap::Space,
+                _ => Gap::None,
+            };
+        }
+        let below = (begin - self.line).cross(along).abs();
+        if below > size * PARAGRAPH { Gap::Paragraph } else { Gap::Line }
+    }
+}
+
+impl Gap {
+    fn text(self) -> &'static str {
+        match self {
+            Self::None => "",
+            Self::Space => " ",
+            Self::Tab => "\t",
+            Self::Line => "\n",
+            Self::Paragraph => "\n\n",
+        }
+    }
+}
+
+fn advance(glyph: &Glyph<'_>) -> f64 {
+    let advance = match glyph {
+        Glyph::Outline(glyph) => glyph.advance_width(),
+        Glyph::Type3(glyph) => glyph.advance_width(),
+    };
+    advance.map_or(0.0, f64::from)
+}
+
+/// What a glyph stands for, where its font says it.
+fn letters(glyph: &Glyph<'_>) -> Option<String> {
+    let text = match glyph.as_unicode()? {
+        BfString::Char(letter) => letter.to_string(),
+        BfString::String(text) => text,
+    };
+    let is_private = |letter: char| matches!(letter, '\u{e000}'..='\u{f8ff}' | '\u{fffd}');
+    if text
+        .chars()
+        .all(|letter| is_private(letter) || letter.is_control() && !letter.is_whitespace())
+    {
+        return None;
+    }
+    let mut letters = String::with_capacity(text.len());
+    for letter in text.chars().filter(|letter| !letter.is_control()) {
+        match ligature(letter) {
+            Some(parts) => letters.push_str(parts),
+            None => letters.push(letter),
+        }
+    }
+    Some(letters)
+}
+
+/// The letters that a font shows in one shape.
+fn ligature(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        '\u{fb00}' => "ff",
+        '\u{fb01}' => "fi",
+        '\u{fb02}' => "fl",
+        '\u{fb03}' => "ffi",
+        '\u{fb04}' => "ffl",
+        '\u{fb05}' | '\u{fb06}' => "st",
+        _ => return None,
+    })
+}
+
+impl Device<'_> for Page {
+    fn draw_glyph_run(&mut self, run: &GlyphRun<'_, '_>, props: DrawProps<'_>, mode: &DrawMode) {
+        // Where letters are filled and drawn around, they come twice.
+        if matches!(mode, DrawMode::Stroke(_)) && self.is_at(run, &props) {
+            return;
+        }
+        let is_vertical = run.writing_mode() == WritingMode::Vertical;
+        run.glyphs().iter().for_each(|glyph| self.take(glyph, is_vertical, &props));
+    }
+
+    fn draw_image(&mut self, _: Image<'_, '_>, _: ImageDrawProps<'_>) {
+        self.has_image = true;
+    }
+
+    fn draw_path(&mut self, _: &BezPath, _: DrawProps<'_>, _: &DrawMode) {}
+    fn push_clip_path(&mut self, _: &ClipPath) {}
+    fn push_transparency_group(&mut self, _: f32, _: Option<SoftMask<'_>>, _: BlendMode) {}
+    fn pop_clip(&mut self) {}
+    fn pop_transparency_group(&mut self) {}
+}
+
+impl Page {
+    /// Whether the last glyph of a run is where the last one was.
+    fn is_at(&self, run: &GlyphRun<'_, '_>, props: &DrawProps<'_>) -> bool {
+        let Some((last, glyph)) = self.last.zip(run.glyphs().last()) else { return false };
+        let begin = props.transform * glyph.transform() * Point::ORIGIN;
+        begin.distance(last.begin) < last.size * SPACE
+    }
+}
