@@ -221,6 +221,25 @@ fn a_document_without_a_password_is_read_though_it_is_encrypted() {
 }
 
 #[test]
+fn chinese_is_read_where_the_file_has_neither_its_font_nor_its_letters() {
+    let system = "/CIDSystemInfo<</Registry(Adobe)/Ordering(GB1)/Supplement 4>>";
+    let descendant =
+        format!("<</Type/Font/Subtype/CIDFontType0/BaseFont/STSong-Light{system}/DW 1000>>");
+    let font = format!(
+        "<</Type/Font/Subtype/Type0/BaseFont/STSong-Light/Encoding/UniGB-UCS2-H/DescendantFonts[{descendant}]>>"
+    );
+    let objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
+        b"<</Type/Pages/Count 1/Kids[3 0 R]>>".to_vec(),
+        b"<</Type/Page/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>".to_vec(),
+        pdf::stream("", "BT /F 12 Tf 50 700 Td <4E2D6587> Tj ET"),
+        font.into(),
+    ];
+    let (code, text) = read_all(&pdf::file(&objects));
+    assert_eq!((code, text.as_str()), (Some(0), "[page 1 of 1]\n中文\n"));
+}
+
+#[test]
 fn a_page_without_text_is_named_where_others_have_some() {
     let image = "BI /W 1 /H 1 /CS /G /BPC 8 ID x EI";
     let pages = [pdf::line(700, "text"), image.to_owned(), String::new()];
