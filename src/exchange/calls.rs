@@ -47,15 +47,13 @@ impl Exchange {
         if let Path::Models(list_for) = self.client.path {
             return Ok(self.list_models(list_for, now));
         }
-        if self.client.path == Path::Messages {
-            match self.prepare(body, now) {
-                Ok(Next::Ready) => {}
-                Ok(Next::Call(call)) => return Ok(Some(call)),
-                Ok(Next::Host) => return Ok(None),
-                Err(error) => {
-                    self.note_refused(text_of(body).unwrap_or_default());
-                    return Err(error);
-                }
+        match self.prepare(body, now) {
+            Ok(Next::Ready) => {}
+            Ok(Next::Call(call)) => return Ok(Some(call)),
+            Ok(Next::Host) => return Ok(None),
+            Err(error) => {
+                self.note_refused(text_of(body).unwrap_or_default());
+                return Err(error);
             }
         }
         let Some(text) = text_of(body) else {

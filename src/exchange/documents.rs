@@ -15,7 +15,7 @@ use crate::prepare::{Preparation, Question, Unread};
 pub struct Document {
     /// What the client says is a PDF.
     pub bytes: Vec<u8>,
-    /// When the time for all documents of the request is over. Nothing that is read later counts.
+    /// When the time for all documents of the request is over. After it, only a text counts that the host has already.
     pub until: Millis,
 }
 

@@ -11,12 +11,14 @@ use super::purpose::{ImageAnswer, Purpose};
 use super::round::Round;
 use super::seam::{Call, Fetch};
 use super::state::Next;
-use super::{Exchange, Failure};
+use super::{Exchange, Failure, Path};
 use crate::Millis;
 use crate::config::{Protocol, Upstream};
 use crate::dialect::profile::ImageParts;
 use crate::error::Error;
 use crate::json;
+use crate::observe::report::DocumentsReport;
+use crate::observe::warning::Warnings;
 use crate::prepare::descriptions::Descriptions;
 use crate::prepare::documents::Documents;
 use crate::prepare::images::{Images, Missing};
@@ -47,6 +49,8 @@ pub(super) struct Preparing {
     current: Option<(Preparation, Millis)>,
     /// What the upstream of a model that is asked refused.
     refused: Vec<Refused>,
+    /// What they warn of, in whatever request follows.
+    warnings: Option<Box<Warnings>>,
 }
 
 impl Preparing {
@@ -57,6 +61,11 @@ impl Preparing {
 
     pub(super) fn has_begun(&self) -> bool {
         self.begun > 0
+    }
+
+    /// The warnings of all, for another request.
+    pub(super) fn warnings(&self, is_strict: bool) -> Warnings {
+        self.warnings.as_deref().cloned().unwrap_or_else(|| Warnings::new(is_strict))
     }
 
     pub(super) fn is_under_way(&self) -> bool {
@@ -128,7 +137,13 @@ impl Exchange {
                     None => *body = self.prepared(body, now)?,
                 }
             }
-            let Some(next) = ALL.get(self.preparing.begun) else { return Ok(Next::Ready) };
+            let all: &[Begin] = match self.client.path {
+                Path::Messages => &ALL,
+                // Of the other preparations, the estimate knows what comes.
+                Path::CountTokens => &[Self::documents_to_read],
+                Path::Models(_) => &[],
+            };
+            let Some(next) = all.get(self.preparing.begun) else { return Ok(Next::Ready) };
             self.preparing.begun = self.preparing.begun.saturating_add(1);
             let preparation = next(self, body);
             if preparation.is_some() {
@@ -194,7 +209,13 @@ impl Exchange {
             return Ok(mem::take(body));
         };
         match &preparation {
-            Preparation::Documents(_) => {}
+            Preparation::Documents(documents) => {
+                let (read, unread) = documents.counts();
+                let began = until.saturating_sub(self.timeout_ms(&preparation));
+                let duration_ms = now.saturating_sub(began);
+                self.report.documents =
+                    Some(Box::new(DocumentsReport { read, unread, duration_ms }));
+            }
             Preparation::Images(images) => {
                 let (fetched, missing) = images.counts();
                 let report = self.report.images.get_or_insert_default();
@@ -209,7 +230,10 @@ impl Exchange {
                 }
             }
         }
-        preparation.written(text_of(body).unwrap_or_default(), &mut self.report.warnings)
+        let warnings = &mut self.report.warnings;
+        let written = preparation.written(text_of(body).unwrap_or_default(), warnings)?;
+        self.preparing.warnings = Some(Box::new(warnings.clone()));
+        Ok(written)
     }
 
     /// Whether a call of a preparation has no answer yet.

@@ -61,7 +61,7 @@ impl Exchange {
         refusal: &Refusal,
         body: &str,
     ) -> Option<RoundRequest> {
-        let mut warnings = Warnings::new(self.config.settings.strict);
+        let mut warnings = self.preparing.warnings(self.config.settings.strict);
         let mut refused = self.refused.clone();
         refused.push(refusal.refused.clone());
         let request = self.without(&refused, body, &mut warnings)?;

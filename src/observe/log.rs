@@ -110,6 +110,11 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         json.key("missing").u64(images.missing as u64).key("bytes").u64(images.bytes as u64);
         json.key("duration_ms").u64(images.duration_ms).end_object();
     }
+    if let Some(documents) = &report.documents {
+        json.key("documents").begin_object().key("read").u64(documents.read as u64);
+        json.key("unread").u64(documents.unread as u64);
+        json.key("duration_ms").u64(documents.duration_ms).end_object();
+    }
     if let Some(vision) = &report.vision {
         write_vision(vision, &mut json);
     }

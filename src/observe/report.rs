@@ -36,6 +36,8 @@ pub struct Report {
     pub vision: Option<Box<VisionReport>>,
     /// The images that were fetched for it, if that was tried.
     pub images: Option<Box<ImagesReport>>,
+    /// Its documents that were read, if any were to be.
+    pub documents: Option<Box<DocumentsReport>>,
     /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
     /// The name of the key that the client has, where clients have keys of Creole's.
@@ -269,6 +271,17 @@ pub struct ImagesReport {
     pub missing: usize,
     /// Bytes of all.
     pub bytes: usize,
+    /// How long the client waited for them.
+    pub duration_ms: Millis,
+}
+
+/// The documents that were read for a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DocumentsReport {
+    /// How many have a text.
+    pub read: usize,
+    /// How many do not.
+    pub unread: usize,
     /// How long the client waited for them.
     pub duration_ms: Millis,
 }

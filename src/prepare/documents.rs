@@ -49,7 +49,7 @@ impl Documents {
             // With its quotes.
             let data = begin.saturating_sub(1)..end.saturating_add(1);
             let block = blocks::span(body, document.at);
-            found.push(Found { block, data, text: Err(Unread::TooSlow) });
+            found.push(Found { block, data, text: Err(Unread::NoTime) });
         });
         let room = settings.request_bytes_max.saturating_sub(body.len());
         if found.is_empty() {
@@ -68,12 +68,14 @@ impl Documents {
         self.found.get(at).map(|found| Question::Document { data: found.data.clone() })
     }
 
-    pub(super) fn give_up(&mut self) {
-        self.unknown = 0..0;
-    }
-
     pub(super) fn held_bytes(&self) -> usize {
         self.held
+    }
+
+    /// How many have a text, and how many do not.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        let read = self.found.iter().filter(|found| found.text.is_ok()).count();
+        (read, self.found.len().saturating_sub(read))
     }
 
     /// What came of the document that was asked for.
@@ -87,7 +89,8 @@ impl Documents {
 
     pub(super) fn written(mut self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
         let mut edits = Vec::with_capacity(self.found.len());
-        for found in std::mem::take(&mut self.found) {
+        // The newest first, while there is room.
+        for found in std::mem::take(&mut self.found).into_iter().rev() {
             let block = body.get(found.block.clone()).unwrap_or_default();
             let old = found.block.len();
             let source = found.text.as_deref().map(source_of).and_then(|source| {
@@ -109,6 +112,7 @@ impl Documents {
             self.room = self.room.saturating_add(old).saturating_sub(text.len());
             edits.push((found.block, text));
         }
+        edits.reverse();
         blocks::replaced(body, &edits)
     }
 }

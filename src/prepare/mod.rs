@@ -74,7 +74,8 @@ impl Preparation {
     /// Its time is over: nothing more is asked.
     pub(crate) fn give_up(&mut self) {
         match self {
-            Self::Documents(documents) => documents.give_up(),
+            // The host may know their texts: then they come at once.
+            Self::Documents(_) => {}
             Self::Images(images) => images.give_up(),
             Self::Descriptions(descriptions) => descriptions.give_up(),
         }

@@ -11,8 +11,10 @@ pub enum Unread {
     NoText,
     /// Its pages have text, but their fonts do not say which letters they show.
     NoLetters,
-    /// It was not read in time.
+    /// To read it takes longer than it may.
     TooSlow,
+    /// There was no time to begin it.
+    NoTime,
     /// The configuration does not allow as many documents.
     TooMany,
     /// The host could not read it, and the document is not at fault.
@@ -28,6 +30,7 @@ impl Unread {
             Self::NoText => "no_text",
             Self::NoLetters => "no_letters",
             Self::TooSlow => "too_slow",
+            Self::NoTime => "no_time",
             Self::TooMany => "too_many",
             Self::Failed => "failed",
         }
@@ -45,6 +48,7 @@ impl Unread {
                 "[document omitted: the fonts of the PDF do not say which letters they show]"
             }
             Self::TooSlow => "[document omitted: reading the PDF took too long]",
+            Self::NoTime => "[document omitted: this gateway had no time to read the PDF]",
             Self::TooMany => {
                 "[document omitted: this request has more PDFs than this gateway reads]"
             }

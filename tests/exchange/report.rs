@@ -262,6 +262,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
     warnings.add("tool_unknown");
     let report = Report {
         images: None,
+        documents: None,
         request_id: "req_3jjpA5mQ5DOtziWrgpUYvYXJ".into(),
         upstream_request_id: Some("second".into()),
         upstream: "default".into(),

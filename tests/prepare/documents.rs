@@ -1,6 +1,6 @@
 //! PDFs, of which the upstream takes the text alone, and which the host reads.
 
-use creole::{Exchange, Failure, HostCan, Unread};
+use creole::{End, Exchange, Failure, HostCan, Unread};
 
 use super::support::drive::{self, NOW, SEED, Steps as _, headers};
 use super::*;
@@ -87,6 +87,7 @@ fn the_model_is_told_why_there_is_no_text() {
         (Unread::NoText, "no text, only images", "no_text"),
         (Unread::NoLetters, "do not say which letters", "no_letters"),
         (Unread::TooSlow, "took too long", "too_slow"),
+        (Unread::NoTime, "had no time", "no_time"),
         (Unread::Failed, "could not read the PDF", "failed"),
     ] {
         let (sent, warnings) = read("{}", &given(&[document(DATA)]), &[Err(why)]);
@@ -118,19 +119,60 @@ fn of_more_documents_than_are_read_the_newest_are() {
     let parts = ["old", "more PDFs than this gateway reads", "new", "beta", "newest", "alpha"];
     let places = parts.map(|part| sent.find(part).unwrap_or_else(|| panic!("{part}: {sent}")));
     assert!(places.is_sorted(), "{sent}");
-    assert_eq!(warnings, ["document_not_read:too_many", "document_read"]);
+    assert_eq!(warnings, ["document_read", "document_not_read:too_many"]);
 }
 
 #[test]
-fn what_is_not_read_in_time_is_given_up() {
+fn a_host_without_time_gives_what_it_has() {
     let settings = r#"{"read_documents": {"timeout_ms": 1000}}"#;
     let mut exchange = begin(settings, can(), &given(&[document(DATA), document(DATA)]));
     assert!(exchange.poll_call(NOW).is_none());
     assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
     exchange.handle_document(Ok("alpha".to_owned()));
+    // The host may have the other one already: it is asked, and must know at once.
+    assert!(exchange.poll_call(NOW + 1000).is_none());
+    assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
+    exchange.handle_document(Err(Unread::NoTime));
     let call = exchange.poll_call(NOW + 1000).unwrap();
     let sent = String::from_utf8(call.body).unwrap();
-    assert!(sent.contains("alpha") && sent.contains("took too long"), "{sent}");
+    assert!(sent.contains("alpha") && sent.contains("had no time"), "{sent}");
+}
+
+#[test]
+fn a_request_that_is_sent_again_has_the_text_and_the_warnings() {
+    let can = HostCan { ask_again: true, ..can() };
+    let mut exchange = Exchange::new(drive::config("{}"), SEED, can);
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let messages = given(&[document(DATA)]);
+    let body = json!({"model": "m", "max_tokens": 9, "temperature": 0.5, "messages": messages});
+    exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+    assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_some());
+    exchange.handle_document(Ok("alpha".to_owned()));
+    exchange.poll_call(NOW).unwrap();
+    let error = json!({"error": {"message": "Unsupported parameter: 'temperature' is not supported with this model.", "type": "invalid_request_error", "param": "temperature", "code": "unsupported_parameter"}});
+    exchange.handle_call_head(400, &headers(&[("content-type", "application/json")]), NOW);
+    exchange.handle_call_body(error.to_string().as_bytes(), NOW);
+    exchange.handle_call_end(End::Complete, NOW);
+    let again = String::from_utf8(exchange.poll_call(NOW).unwrap().body).unwrap();
+    assert!(again.contains("alpha") && !again.contains("temperature"), "{again}");
+    let warnings: Vec<_> =
+        exchange.report().warnings.iter().map(|warning| warning.text()).collect();
+    assert!(warnings.iter().any(|warning| warning == "document_read"), "{warnings:?}");
+}
+
+#[test]
+fn a_count_is_of_the_text() {
+    let mut exchange = Exchange::new(drive::config("{}"), SEED, can());
+    exchange.decide("POST", "/v1/messages/count_tokens", &headers(&[("x-api-key", "k")]));
+    let body = json!({"model": "m", "messages": given(&[document(DATA)])});
+    exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+    assert!(exchange.poll_call(NOW).is_none());
+    assert!(exchange.poll_document().is_some());
+    exchange.handle_document(Ok("word ".repeat(1000)));
+    assert!(exchange.poll_call(NOW).is_none());
+    let reply = exchange.poll_reply().unwrap();
+    let count: Value = serde_json::from_slice(&reply.body).unwrap();
+    assert!(count["input_tokens"].as_u64().unwrap() > 900, "{count}");
 }
 
 #[test]
