@@ -44,6 +44,7 @@ mod reach;
 mod ready;
 mod records;
 mod roots;
+mod seldom;
 mod serve;
 mod served;
 mod service;

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use creole::config::Upstream;
 use creole::{Config, Refusals};
@@ -40,15 +40,13 @@ use crate::page::Board;
 use crate::reach;
 use crate::ready::{self, Ready};
 use crate::records::Records;
+use crate::seldom::Seldom;
 use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
 use crate::workers::{self, HEAD_TIMEOUT, Workers};
 
 /// After `accept` failed. For want of file descriptors it fails at once, again and again, until some are free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// How often the log says that a client cannot be let in.
-const TOLD_PAUSE: Duration = Duration::from_secs(10);
 
 /// Connections for the first look at an upstream: one, or one for each of its addresses.
 const CONNECTIONS_OF_LOOK: usize = 8;
@@ -243,21 +241,6 @@ async fn accept(
         () = tokio::time::sleep(Duration::from_secs(seconds)) => {
             tracing::warn!("stopped; streams that were still going on were cut");
         }
-    }
-}
-
-/// A line in the log that is written now and then: who causes it must not fill the log.
-#[derive(Default)]
-struct Seldom(Option<Instant>);
-
-impl Seldom {
-    fn is_due(&mut self) -> bool {
-        let now = Instant::now();
-        let is_due = self.0.is_none_or(|last| now.saturating_duration_since(last) >= TOLD_PAUSE);
-        if is_due {
-            self.0 = Some(now);
-        }
-        is_due
     }
 }
 

@@ -22,7 +22,7 @@ use crate::call::Caller;
 use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
-use crate::documents::Documents;
+use crate::documents::{Documents, Wanted};
 use crate::headers;
 use crate::inflate;
 use crate::live::{self, Live};
@@ -149,38 +149,36 @@ impl Gateway {
         loop {
             // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
             let bytes = live.exchange.held_bytes();
+            let config = Arc::clone(&self.config);
             let translate = move || {
                 let now = live.clock.now();
                 let call = live.timed(|exchange| exchange.poll_call(now));
-                (live, held, call)
+                let wanted = match &call {
+                    None => live.exchange.poll_document(),
+                    Some(_) => None,
+                };
+                let limits = &config.settings.read_documents;
+                (live, held, call, wanted.map(|document| Wanted::new(document, limits)))
             };
-            let call;
-            (live, held, call) = self.translations.run(bytes, translate).await;
-            let Some(call) = call else {
-                if !self.read_document(&mut live, &mut held).await {
-                    return live.reply();
+            let (call, wanted);
+            (live, held, call, wanted) = self.translations.run(bytes, translate).await;
+            match (call, wanted) {
+                (Some(call), _) => match self.call(live, call, held).await {
+                    Answered::Response(response) => return response,
+                    Answered::Due(due, kept) => (live, held) = (*due, kept),
+                },
+                (None, Some(wanted)) => {
+                    if !held.set(live.exchange.held_bytes().saturating_add(wanted.bytes())) {
+                        return live.fail(Failure::Overloaded);
+                    }
+                    let until = live.clock.instant(wanted.until());
+                    let limits = &self.config.settings.read_documents;
+                    let text = self.documents.read(wanted, limits, until).await;
+                    live.exchange.handle_document(text);
                 }
-                continue;
-            };
-            match self.call(live, call, held).await {
-                Answered::Response(response) => return response,
-                Answered::Due(due, kept) => (live, held) = (*due, kept),
+                (None, None) => return live.reply(),
             }
         }
-    }
-
-    /// Reads the document that is due. `false`: there is none, or too much is held.
-    async fn read_document(&self, live: &mut Live, held: &mut Held) -> bool {
-        let Some(document) = live.exchange.poll_document() else { return false };
-        if !held.set(live.exchange.held_bytes().saturating_add(document.bytes.len())) {
-            live.exchange.handle_failure(Failure::Overloaded, live.clock.now());
-            return false;
-        }
-        let until = live.clock.instant(document.until);
-        let limits = &self.config.settings.read_documents;
-        let text = self.documents.read(document.bytes, limits, until).await;
-        live.exchange.handle_document(text);
-        true
     }
 
     /// One call of an upstream, up to the head for the client.

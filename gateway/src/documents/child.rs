@@ -6,7 +6,9 @@
 use std::io::{self, Read as _, Write as _};
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::process::ExitCode;
+use std::process::{self, ExitCode};
+use std::thread;
+use std::time::Duration;
 
 use creole::Unread;
 use hayro_interpret::hayro_syntax::page::Page as PdfPage;
@@ -20,6 +22,9 @@ use crate::cli::read_document::ReadDocument;
 /// Address space of this process. The largest document that a request can have takes a tenth of it.
 #[cfg(unix)]
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
+
+/// Enough for a thread that sleeps.
+const STACK_BYTES: usize = 64 << 10;
 
 /// The exit codes beside 0; others are those of a crash.
 const CODES: [(u8, Unread); 4] = [
@@ -37,6 +42,12 @@ pub(super) fn unread(code: i32) -> Option<Unread> {
 /// Reads one document.
 pub(crate) fn run(options: &ReadDocument) -> ExitCode {
     bound(options.seconds_max);
+    // Where nobody is left to end it, and where it waits instead of working.
+    let end = Duration::from_secs(options.seconds_max.saturating_add(1));
+    let _ = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
+        thread::sleep(end);
+        process::exit(1);
+    });
     // Nobody reads what it would say.
     panic::set_hook(Box::new(|_| {}));
     let mut document = Vec::new();
@@ -56,10 +67,12 @@ fn bound(seconds_max: u64) {
     // Where memory gets short, this process goes before the gateway does.
     #[cfg(target_os = "linux")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-    use rustix::process::{Resource, Rlimit, setrlimit};
+    use rustix::process::{Resource, Rlimit, nice, setrlimit};
+    // Streams go first.
+    let _ = nice(10);
     let limits = [
+        #[cfg(not(target_os = "openbsd"))] // it has none
         (Resource::As, MEMORY_BYTES_MAX),
-        // Of its own time: it ends even if nobody is left to end it.
         (Resource::Cpu, seconds_max.saturating_add(1)),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
@@ -164,7 +177,8 @@ impl Found {
         }
         self.known = self.known.saturating_add(page.known);
         let end = if page.is_full() { "\n[the rest of this page is left out]" } else { "" };
-        format!("[page {number} of {total}]\n{}{end}\n", page.text.trim())
+        let images = if page.has_image { ", without its images" } else { "" };
+        format!("[page {number} of {total}{images}]\n{}{end}\n", page.text.trim())
     }
 
     /// Why there is no text.

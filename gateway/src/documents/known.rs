@@ -1,15 +1,23 @@
 //! Texts that were read of late.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use creole::{ReadDocuments, Unread};
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::Outcome;
 
 /// What all texts have together.
 const BYTES_MAX: usize = 16 << 20;
 
-/// What an entry has beside its text.
-const ENTRY_BYTES: usize = 128;
+/// What an entry counts at least, so that there are no more than two thousand to look through.
+const ENTRY_BYTES_MIN: usize = 8 << 10;
+
+/// How long a text is kept that may be another one the next time. Until then, a conversation keeps its beginning, and
+/// nobody waits for the same document again.
+const KEPT: Duration = Duration::from_mins(10);
 
 /// Another document, or other limits, are another key.
 pub(super) type Key = [u8; 32];
@@ -18,8 +26,16 @@ pub(super) type Key = [u8; 32];
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The one that was wanted last at the end.
-    texts: VecDeque<(Key, Result<String, Unread>)>,
+    texts: VecDeque<Entry>,
     bytes: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Key,
+    text: Result<String, Unread>,
+    /// Until when it is good; always, if nothing stands here.
+    until: Option<Instant>,
 }
 
 pub(super) fn key(document: &[u8], limits: &ReadDocuments) -> Key {
@@ -30,30 +46,38 @@ pub(super) fn key(document: &[u8], limits: &ReadDocuments) -> Key {
 
 impl Known {
     pub(super) fn get(&mut self, key: &Key) -> Option<Result<String, Unread>> {
-        let at = self.texts.iter().position(|(known, _)| known == key)?;
+        let at = self.texts.iter().position(|entry| entry.key == *key)?;
         let found = self.texts.remove(at)?;
-        let text = found.1.clone();
+        if found.until.is_some_and(|until| until <= Instant::now()) {
+            self.bytes = self.bytes.saturating_sub(found.bytes());
+            return None;
+        }
+        let text = found.text.clone();
         self.texts.push_back(found);
         Some(text)
     }
 
-    pub(super) fn put(&mut self, key: Key, text: Result<String, Unread>) {
+    pub(super) fn put(&mut self, key: Key, outcome: &Outcome) {
         // Two requests may have had it read at one time.
         if self.get(&key).is_some() {
             return;
         }
-        self.bytes = self.bytes.saturating_add(bytes(&text));
-        self.texts.push_back((key, text));
+        let until = if outcome.is_final { None } else { Instant::now().checked_add(KEPT) };
+        let entry = Entry { key, text: outcome.text.clone(), until };
+        self.bytes = self.bytes.saturating_add(entry.bytes());
+        self.texts.push_back(entry);
         while self.bytes > BYTES_MAX
-            && let Some((_, old)) = self.texts.pop_front()
+            && let Some(old) = self.texts.pop_front()
         {
-            self.bytes = self.bytes.saturating_sub(bytes(&old));
+            self.bytes = self.bytes.saturating_sub(old.bytes());
         }
     }
 }
 
-fn bytes(text: &Result<String, Unread>) -> usize {
-    text.as_ref().map_or(0, String::len).saturating_add(ENTRY_BYTES)
+impl Entry {
+    fn bytes(&self) -> usize {
+        self.text.as_ref().map_or(0, String::len).max(ENTRY_BYTES_MIN)
+    }
 }
 
 #[cfg(test)]
@@ -63,14 +87,27 @@ mod tests {
     #[test]
     fn the_oldest_texts_make_room() {
         let mut known = Known::default();
-        let text = || Ok("x".repeat(BYTES_MAX / 4));
-        (0..3).for_each(|at| known.put([at; 32], text()));
+        let text = || Outcome { text: Ok("x".repeat(BYTES_MAX / 4 + 1)), is_final: true };
+        (0..3).for_each(|at| known.put([at; 32], &text()));
         // Wanted again, so that the next one is the oldest.
         assert!(known.get(&[0; 32]).is_some());
-        known.put([3; 32], text());
+        known.put([4; 32], &text());
         let has = |known: &mut Known, at| known.get(&[at; 32]).is_some();
-        assert_eq!([0, 1, 2, 3].map(|at| has(&mut known, at)), [true, false, true, true]);
+        assert_eq!([0, 1, 2, 4].map(|at| has(&mut known, at)), [true, false, true, true]);
         assert!(known.bytes <= BYTES_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_text_that_was_cut_off_is_kept_for_minutes_and_a_whole_one_for_good() {
+        let mut known = Known::default();
+        for (at, is_final) in [(0, false), (1, true)] {
+            known.put([at; 32], &Outcome { text: Ok("text".to_owned()), is_final });
+        }
+        tokio::time::advance(KEPT - Duration::from_secs(1)).await;
+        assert!(known.get(&[0; 32]).is_some());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(known.get(&[0; 32]).is_none() && known.get(&[1; 32]).is_some());
+        assert_eq!(known.bytes, ENTRY_BYTES_MIN);
     }
 
     #[test]

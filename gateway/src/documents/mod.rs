@@ -18,9 +18,10 @@ mod page;
 use std::io;
 use std::num::NonZero;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use creole::{ReadDocuments, Unread};
+use creole::{Document, ReadDocuments, Unread};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
@@ -28,7 +29,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout_at};
 
 pub(crate) use child::run;
-use known::Known;
+use known::{Key, Known};
+
+use crate::seldom::Seldom;
 
 /// Most documents that are read at one time, whatever the number of processors: each may take the memory of its limit.
 const AT_ONCE_MAX: usize = 2;
@@ -36,59 +39,100 @@ const AT_ONCE_MAX: usize = 2;
 /// Where a PDF says at the latest that it is one, in bytes: readers take one with something before it, too.
 const START_MAX: usize = 1024;
 
+/// Of the time for all documents of a request, each gets such a part, so that one does not take it from all others.
+const SHARE: u64 = 4;
+
 /// Enough for what is said about pages.
 const LINES_BYTES: usize = 1 << 20;
 
 /// Behind what came of a document that was not read to its end.
-const BROKE_OFF: &str = "\n[the rest of the document is left out: it could not be read]\n";
-const TOO_SLOW: &str = "\n[the rest of the document is left out: reading it took too long]\n";
+const BROKE_OFF: &str = "[the rest of the document is left out: it could not be read]";
+const TOO_SLOW: &str = "[the rest of the document is left out: reading it took too long]";
 
 /// What reads documents; all workers share one.
 #[derive(Debug)]
 pub(crate) struct Documents {
     turns: Semaphore,
     known: Mutex<Known>,
+    failed: Mutex<Seldom>,
+}
+
+/// A document that is to be read.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    document: Document,
+    key: Key,
+}
+
+impl Wanted {
+    /// Takes time for each byte of the document.
+    pub(crate) fn new(document: Document, limits: &ReadDocuments) -> Self {
+        let key = known::key(&document.bytes, limits);
+        Self { document, key }
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.document.bytes.len()
+    }
+
+    pub(crate) fn until(&self) -> creole::Millis {
+        self.document.until
+    }
+
+    /// Whether it says that it is a PDF.
+    fn is_pdf(&self) -> bool {
+        let bytes = &self.document.bytes;
+        let start = bytes.get(..START_MAX).unwrap_or(bytes);
+        start.windows(4).any(|bytes| bytes == b"%PDF")
+    }
 }
 
 impl Documents {
     pub(crate) fn new(processors: NonZero<usize>) -> Self {
-        let at_once = processors.get().min(AT_ONCE_MAX);
-        Self { turns: Semaphore::new(at_once), known: Mutex::default() }
+        let turns = Semaphore::new(processors.get().min(AT_ONCE_MAX));
+        Self { turns, known: Mutex::default(), failed: Mutex::default() }
     }
 
-    /// The text of a document. Whoever drops this ends the reading.
+    /// The text of a document. After `until` that is only one that is known. Whoever drops this ends the reading.
     ///
     /// # Errors
     /// It has none, or it cannot be read within the limits.
     pub(crate) async fn read(
         &self,
-        document: Vec<u8>,
+        wanted: Wanted,
         limits: &ReadDocuments,
         until: Instant,
     ) -> Result<String, Unread> {
         // Nothing is started for what is none.
-        let start = document.get(..START_MAX).unwrap_or(&document);
-        if !start.windows(4).any(|bytes| bytes == b"%PDF") {
+        if !wanted.is_pdf() {
             return Err(Unread::Malformed);
         }
-        let key = known::key(&document, limits);
-        if let Some(text) = self.known().get(&key) {
+        if let Some(text) = self.known().get(&wanted.key) {
             return text;
         }
-        let Ok(Ok(_turn)) = timeout_at(until, self.turns.acquire()).await else {
-            return Err(Unread::TooSlow);
-        };
-        let ended = read(document, limits, until).await.unwrap_or_else(|error| {
-            tracing::warn!("cannot start this program to read a document: {error}");
-            Outcome { text: Err(Unread::Failed), is_final: false }
-        });
-        if ended.is_final {
-            self.known().put(key, ended.text.clone());
+        if until <= Instant::now() {
+            return Err(Unread::NoTime);
         }
-        ended.text
+        let Ok(Ok(_turn)) = timeout_at(until, self.turns.acquire()).await else {
+            return Err(Unread::NoTime);
+        };
+        let share = Duration::from_millis(limits.timeout_ms / SHARE);
+        let until = Instant::now().checked_add(share).map_or(until, |end| until.min(end));
+        match read(wanted.document.bytes, limits, until).await {
+            Ok(outcome) => {
+                self.known().put(wanted.key, &outcome);
+                outcome.text
+            }
+            Err(error) => {
+                if self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_due() {
+                    tracing::warn!("cannot read a document: {error}");
+                }
+                Err(Unread::Failed)
+            }
+        }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, Known> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,19 +140,21 @@ impl Documents {
 async fn read(document: Vec<u8>, limits: &ReadDocuments, until: Instant) -> io::Result<Outcome> {
     let mut reading = Reading(Some(start(limits)?));
     let Some(child) = &mut reading.0 else { return Err(io::Error::other("it has no process")) };
-    let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
+    let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("it has no pipes"));
     };
     // It reads all of its input before it writes; where it ends before that, its exit code says why.
     let write = async move {
         let _ = input.write_all(&document).await;
     };
-    let mut text = Vec::new();
-    // It writes less than that: the last page may be a little more than there was room for.
-    let max = limits.text_bytes_max.saturating_mul(2).saturating_add(LINES_BYTES);
-    let mut output = (&mut output).take(max as u64);
+    let mut bytes = Vec::new();
+    // It writes less than that.
+    let max = limits.text_bytes_max.saturating_add(LINES_BYTES) as u64;
+    let came = &mut bytes;
+    // The pipe is closed behind it, so that nobody waits with more.
+    let read = async move { output.take(max).read_to_end(came).await };
     let ended = timeout_at(until, async {
-        let _ = tokio::join!(write, output.read_to_end(&mut text));
+        let _ = tokio::join!(write, read);
         child.wait().await
     });
     let ended = match ended.await {
@@ -118,7 +164,7 @@ async fn read(document: Vec<u8>, limits: &ReadDocuments, until: Instant) -> io::
             None
         }
     };
-    Ok(outcome(ended, String::from_utf8_lossy(&text).into_owned()))
+    Ok(Outcome::of(ended, &bytes))
 }
 
 /// A process that is ended with whoever waits for it.
@@ -135,7 +181,7 @@ impl Drop for Reading {
 
 /// Starts this program with nothing that it does not need.
 fn start(limits: &ReadDocuments) -> io::Result<Child> {
-    let seconds = limits.timeout_ms.div_ceil(1000);
+    let seconds = (limits.timeout_ms / SHARE).div_ceil(1000);
     let mut command = Command::new(program()?);
     command
         .arg("read-document")
@@ -148,10 +194,19 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
         // What a parser says of a document has parts of it.
         .stderr(Stdio::null())
         .kill_on_drop(true);
-    // Programs there do not start without it.
+    // In a group of its own, which Ctrl-C does not reach: the gateway ends what it has begun.
+    #[cfg(unix)]
+    command.arg0("creole").process_group(0);
     #[cfg(windows)]
-    if let Some(root) = std::env::var_os("SystemRoot") {
-        command.env("SystemRoot", root);
+    {
+        /// As Windows names them.
+        const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
+        const CREATE_NO_WINDOW: u32 = 0x0800_0000;
+        command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
+        // Programs there do not start without it.
+        if let Some(root) = std::env::var_os("SystemRoot") {
+            command.env("SystemRoot", root);
+        }
     }
     command.spawn()
 }
@@ -165,30 +220,35 @@ fn program() -> io::Result<std::path::PathBuf> {
 }
 
 /// What came of a document.
+#[derive(Debug)]
 struct Outcome {
     text: Result<String, Unread>,
     /// It comes again whenever the same document is read: neither time nor what else the machine does decided it.
     is_final: bool,
 }
 
-/// `ended`: nothing where the time was over.
-fn outcome(ended: Option<ExitStatus>, mut text: String) -> Outcome {
-    let is_final = |text| Outcome { text, is_final: true };
-    let why = match ended.map(|status| status.code()) {
-        Some(Some(0)) => return is_final(Ok(text)),
-        Some(code) => match code.and_then(child::unread) {
-            Some(unread) => return is_final(Err(unread)),
-            // It ran into one of its limits, or somebody ended it.
-            None => Unread::Malformed,
-        },
-        None => Unread::TooSlow,
-    };
-    // The pages before are whole.
-    let text = if text.is_empty() {
-        Err(why)
-    } else {
-        text.push_str(if why == Unread::TooSlow { TOO_SLOW } else { BROKE_OFF });
-        Ok(text)
-    };
-    Outcome { text, is_final: false }
+impl Outcome {
+    /// `ended`: nothing where the time was over.
+    fn of(ended: Option<ExitStatus>, bytes: &[u8]) -> Self {
+        let is_final = |text| Self { text, is_final: true };
+        let why = match ended.map(|status| status.code()) {
+            Some(Some(0)) => return is_final(Ok(String::from_utf8_lossy(bytes).into_owned())),
+            Some(code) => match code.and_then(child::unread) {
+                Some(unread) => return is_final(Err(unread)),
+                // It ran into one of its limits, or somebody ended it.
+                None => {
+                    tracing::debug!("what read a document ended: {ended:?}");
+                    Unread::Failed
+                }
+            },
+            None => Unread::TooSlow,
+        };
+        // Whatever was being written when it ended is not whole.
+        let lines = bytes.iter().rposition(|byte| *byte == b'\n').and_then(|end| bytes.get(..=end));
+        let text = lines.map_or(Err(why), |lines| {
+            let end = if why == Unread::TooSlow { TOO_SLOW } else { BROKE_OFF };
+            Ok([&String::from_utf8_lossy(lines), end, "\n"].concat())
+        });
+        Self { text, is_final: false }
+    }
 }

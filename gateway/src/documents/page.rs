@@ -23,6 +23,9 @@ const EM: f64 = 1000.0;
 const SPACE: f64 = 0.18;
 const TAB: f64 = 1.5;
 
+/// Most letters that a glyph stands for. Fonts have some for a few words.
+const LETTERS_MAX: usize = 32;
+
 /// How far a glyph may stand above or below its line: indices, and letters of another size.
 const OFF_LINE: f64 = 0.5;
 
@@ -41,6 +44,7 @@ pub(super) struct Page {
     /// No more text than this is kept.
     bytes_max: usize,
     last: Option<Last>,
+    is_full: bool,
 }
 
 /// Where the last glyph ended.
@@ -70,7 +74,7 @@ impl Page {
 
     /// Whether there was more text than is kept.
     pub(super) fn is_full(&self) -> bool {
-        self.text.len() >= self.bytes_max
+        self.is_full
     }
 
     fn take(&mut self, glyph: &PositionedGlyph<'_>, is_vertical: bool, props: &DrawProps<'_>) {
@@ -99,9 +103,12 @@ impl Page {
             _ => begin,
         };
         self.last = Some(Last { begin, end, size, line });
-        if self.text.len() < self.bytes_max {
-            self.text.push_str(gap.text());
-            self.text.push_str(letters.as_deref().unwrap_or("\u{fffd}"));
+        let (gap, letters) = (gap.text(), letters.as_deref().unwrap_or("\u{fffd}"));
+        let length = self.text.len().saturating_add(gap.len()).saturating_add(letters.len());
+        self.is_full |= length > self.bytes_max;
+        if !self.is_full {
+            self.text.push_str(gap);
+            self.text.push_str(letters);
         }
     }
 }
@@ -156,8 +163,8 @@ fn letters(glyph: &Glyph<'_>) -> Option<String> {
     {
         return None;
     }
-    let mut letters = String::with_capacity(text.len());
-    for letter in text.chars().filter(|letter| !letter.is_control()) {
+    let mut letters = String::new();
+    for letter in text.chars().filter(|letter| !letter.is_control()).take(LETTERS_MAX) {
         match ligature(letter) {
             Some(parts) => letters.push_str(parts),
             None => letters.push(letter),

@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::rig::{COMPLETION, Gateway, Got, Upstream, client, pdf, request, send, until};
+use crate::rig::{COMPLETION, Gateway, Got, Upstream, client, pdf, request, send};
 
 /// Encrypted, so that only whoever has its password can read it.
 const LOCKED: &[u8] = include_bytes!("documents/locked.pdf");
@@ -136,6 +136,7 @@ async fn an_upstream_that_takes_files_gets_the_file() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_client_that_goes_ends_the_reading_which_had_no_variable() {
+    use crate::rig::until;
     let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let args = ["--upstream", &upstream.url(), "--key-env", "CANARY_KEY"];
     let gateway = Gateway::start_with(&args, "{}", &[("CANARY_KEY", "sk-canary")]);
@@ -153,28 +154,87 @@ async fn a_client_that_goes_ends_the_reading_which_had_no_variable() {
 }
 
 #[tokio::test]
-async fn a_document_that_takes_too_long_is_given_up() {
-    let config = r#"{"read_documents": {"timeout_ms": 300}}"#;
-    let pdfs = [document(&pdf::slow(&[])), document(&pdf::pages(&["text"]))];
-    let (sent, warnings) = sent(config, body(&pdfs)).await;
-    // The newest came first.
+async fn a_document_that_takes_too_long_takes_no_time_from_others() {
+    let config = r#"{"read_documents": {"timeout_ms": 4000}}"#;
+    let pdfs = ["one", "two"].map(|text| document(&pdf::pages(&[text])));
+    let [one, two] = pdfs;
+    let (sent, warnings) = sent(config, body(&[one, document(&pdf::slow(&[])), two])).await;
     assert_eq!(sent.matches("reading the PDF took too long").count(), 1, "{sent}");
-    assert_eq!(warnings, "document_not_read:too_slow,document_read");
+    assert!(sent.contains("]\\none") && sent.contains("]\\ntwo"), "{sent}");
+    assert_eq!(warnings, "document_read,document_not_read:too_slow");
 }
 
 #[tokio::test]
-async fn what_was_cut_off_by_time_is_read_again_and_what_was_read_is_not() {
+async fn what_was_cut_off_stays_so_for_the_turns_that_follow_and_nobody_waits_for_it_again() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let config = r#"{"read_documents": {"timeout_ms": 2000}}"#;
+    let gateway = Gateway::start(&upstream.url(), config);
+    let pdf = document(&pdf::slow(&["first"]));
+    let mut sent = Vec::new();
+    for is_known in [false, true, true] {
+        let began = Instant::now();
+        assert_eq!(ask(&gateway, body(std::slice::from_ref(&pdf))).await.status, 200);
+        assert_eq!(began.elapsed().as_millis() < 400, is_known);
+        sent.push(upstream.last().body);
+    }
+    assert!(sent[0].contains("first") && sent[0].contains("reading it took too long"), "{sent:?}");
+    assert!(sent.iter().all(|one| *one == sent[0]), "{sent:?}");
+}
+
+#[tokio::test]
+async fn one_that_is_known_is_there_when_there_is_no_time() {
     let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 400}}"#;
     let gateway = Gateway::start(&upstream.url(), config);
-    let pdf = document(&pdf::slow(&["first"]));
-    for _ in 0..2 {
-        let began = Instant::now();
-        assert_eq!(ask(&gateway, body(std::slice::from_ref(&pdf))).await.status, 200);
-        let sent = upstream.last().body;
-        assert!(sent.contains("first") && sent.contains("reading it took too long"), "{sent}");
-        assert!(began.elapsed().as_millis() >= 400);
-    }
+    let known = document(&pdf::pages(&["well known"]));
+    assert_eq!(ask(&gateway, body(std::slice::from_ref(&known))).await.status, 200);
+    let mut content = vec![known];
+    content.extend((0..6).map(|at| document(&pdf::slow(&[&at.to_string()]))));
+    assert_eq!(ask(&gateway, body(&content)).await.status, 200);
+    let sent = upstream.last().body;
+    assert!(sent.contains("well known") && sent.contains("had no time to read the PDF"), "{sent}");
+}
+
+#[tokio::test]
+async fn a_count_of_tokens_counts_the_text() {
+    let upstream = Upstream::answering(404, "application/json", "{}").await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let pdf = document(&pdf::pages(&[&"word ".repeat(1000)]));
+    let asked = request("POST", &gateway.url("/v1/messages/count_tokens"), body(&[pdf]));
+    let got = send(&client(false), asked).await;
+    let count: Value = serde_json::from_str(&got.body).unwrap();
+    let tokens = count["input_tokens"].as_u64().unwrap();
+    assert!((900..1500).contains(&tokens), "{}", got.body);
+}
+
+#[tokio::test]
+async fn the_log_says_how_many_were_read_and_nothing_of_them() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let gateway = Gateway::start(&upstream.url(), "{}");
+    let content = [document(&pdf::pages(&["s3cret"])), document(b"%PDF s3cret")];
+    assert_eq!(ask(&gateway, body(&content)).await.status, 200);
+    let wanted = "\"documents\":{\"read\":1,\"unread\":1,\"duration_ms\":";
+    crate::rig::until("the log", || !gateway.lines(wanted).is_empty()).await;
+    assert!(!gateway.log().contains("s3cret"));
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_gateway_that_is_told_to_stop_reads_to_the_end_first() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let config = r#"{"read_documents": {"timeout_ms": 4000}}"#;
+    let gateway = Gateway::start(&upstream.url(), config);
+    let request = request("POST", &gateway.url("/v1/messages"), body(&[document(&pdf::slow(&[]))]));
+    let asking = tokio::spawn(async move { send(&client(false), request).await });
+    // Signals of a terminal and of a service's end are for all processes of a group.
+    let group = |id: u32| rustix::process::getpgid(Pid::from_raw(id as i32)).ok();
+    let is_apart = |reader: &u32| group(*reader) != group(gateway.child.id());
+    crate::rig::until("a reader", || readers(&gateway).first().is_some_and(is_apart)).await;
+    let own = Pid::from_raw(gateway.child.id() as i32).unwrap();
+    kill_process(own, Signal::TERM).unwrap();
+    assert_eq!(asking.await.unwrap().status, 200);
+    assert!(upstream.last().body.contains("took too long"));
 }
 
 /// What the program itself says: its exit code, and the text.
@@ -246,6 +306,33 @@ fn a_page_without_text_is_named_where_others_have_some() {
     let (_, text) = read_all(&pdf::drawn(&pages, ""));
     let rest = "[page 2 of 3: an image without text]\n[page 3 of 3: no text]\n";
     assert_eq!(text, format!("[page 1 of 3]\ntext\n{rest}"));
+}
+
+#[test]
+fn a_page_with_an_image_says_that_it_is_missing() {
+    let page = [&pdf::line(700, "Figure 1"), "BI /W 1 /H 1 /CS /G /BPC 8 ID x EI"].concat();
+    let (_, text) = read_all(&pdf::drawn(&[page], ""));
+    assert_eq!(text, "[page 1 of 1, without its images]\nFigure 1\n");
+}
+
+#[test]
+fn a_glyph_stands_for_no_more_letters_than_fonts_have_for_one() {
+    let letters = "0041".repeat(30_000);
+    let table = format!(
+        "1 begincodespacerange <00> <ff> endcodespacerange 1 beginbfchar <41> <{letters}> endbfchar"
+    );
+    let font = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/ToUnicode 6 0 R>>";
+    let objects = [
+        b"<</Type/Catalog/Pages 2 0 R>>".to_vec(),
+        b"<</Type/Pages/Count 1/Kids[3 0 R]>>".to_vec(),
+        b"<</Type/Page/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>".to_vec(),
+        pdf::stream("", "BT /F 12 Tf 50 700 Td (A) Tj ET"),
+        font.into(),
+        pdf::stream("", &table),
+    ];
+    let (code, text) = read_all(&pdf::file(&objects));
+    assert_eq!(code, Some(0));
+    assert!((1..100).contains(&text.matches('A').count()), "{} bytes", text.len());
 }
 
 #[test]

@@ -1,0 +1,35 @@
+//! Lines in the log that are written now and then: who causes them must not fill the log.
+
+use std::time::{Duration, Instant};
+
+/// How often one is written.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// When such a line was written last.
+#[derive(Debug, Default)]
+pub(crate) struct Seldom(Option<Instant>);
+
+impl Seldom {
+    /// Whether it is to be written. Then the next one waits.
+    pub(crate) fn is_due(&mut self) -> bool {
+        let now = Instant::now();
+        let is_due = self.0.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);
+        if is_due {
+            self.0 = Some(now);
+        }
+        is_due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_anyone_can_cause_is_seldom_written() {
+        let mut seldom = Seldom::default();
+        assert!(seldom.is_due() && !seldom.is_due());
+        seldom.0 = Instant::now().checked_sub(PAUSE);
+        assert!(seldom.is_due() && !seldom.is_due());
+    }
+}
