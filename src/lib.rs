@@ -41,7 +41,7 @@ pub use exchange::{
     Refusals, Reply, RequestHead, Unreachable, passed, with_version,
 };
 pub use headers::Header;
-pub use prepare::Unread;
+pub use prepare::{DocumentText, Unread};
 
 /// A point in time: milliseconds since the Unix epoch, from the host's clock.
 pub type Millis = u64;

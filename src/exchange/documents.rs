@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::Exchange;
 use super::calls::text_of;
+use super::{Exchange, Path};
 use crate::Millis;
-use crate::config::Protocol;
+use crate::config::{CountTokens, Protocol};
 use crate::prepare::documents::{Documents, bytes_of};
-use crate::prepare::{Preparation, Question, Unread};
+use crate::prepare::{DocumentText, Preparation, Question, Unread};
 
 /// A PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it does to its reader
 /// must not reach the host.
@@ -41,9 +41,9 @@ impl Exchange {
 
     /// The document that [`poll_document`](Self::poll_document) gave was read, or cannot be. Then
     /// [`poll_call`](Self::poll_call) goes on.
-    pub fn handle_document(&mut self, text: Result<String, Unread>) {
+    pub fn handle_document(&mut self, came: Result<DocumentText, Unread>) {
         if let Some(documents) = self.preparing.documents() {
-            documents.take(text);
+            documents.take(came);
             self.state.prepare_on();
         }
     }
@@ -51,6 +51,12 @@ impl Exchange {
     /// The PDFs, for an upstream that takes none.
     pub(super) fn documents_to_read(&mut self, body: &[u8]) -> Option<Preparation> {
         let settings = &self.config.settings;
+        // Nothing is counted there, or nobody pays for what is asked.
+        if self.client.path == Path::CountTokens
+            && (settings.count_tokens == CountTokens::Off || self.check_credential(body).is_err())
+        {
+            return None;
+        }
         // What is not text gets lost.
         if !self.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
             return None;

@@ -7,7 +7,6 @@ use super::Exchange;
 use super::round::RoundRequest;
 use crate::error::{Reason, Rejection};
 use crate::model::request_context::RequestContext;
-use crate::observe::warning::Warnings;
 use crate::protocols::Refused;
 use crate::{Millis, protocols};
 
@@ -96,7 +95,7 @@ impl Exchange {
         self.remembered = refusals.of(&sent, now);
         let mut sent = sent;
         for refused in &self.remembered {
-            let mut warnings = Warnings::new(false);
+            let mut warnings = self.preparing.warnings(false);
             self.refused.push(refused.clone());
             let (refused, headers) = (&self.refused, &self.client.headers);
             let without =

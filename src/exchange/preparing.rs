@@ -157,7 +157,7 @@ impl Exchange {
     }
 
     /// Refuses a request that its upstream would get without a credential: nobody pays for what is done for it.
-    fn check_credential(&self, body: &[u8]) -> Result<(), Error> {
+    pub(super) fn check_credential(&self, body: &[u8]) -> Result<(), Error> {
         let Some((upstream, _)) = text_of(body).and_then(|body| self.route_of(body)) else {
             return Ok(());
         };

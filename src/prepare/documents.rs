@@ -2,6 +2,7 @@
 //!
 //! The newest is read first, because a request may have only so many.
 
+use std::fmt;
 use std::ops::Range;
 
 use super::{Question, Unread, blocks};
@@ -27,7 +28,34 @@ struct Found {
     block: Range<usize>,
     /// Where its base64 is, as a string of JSON.
     data: Range<usize>,
-    text: Result<String, Unread>,
+    /// The source that takes its place, as JSON.
+    source: Result<String, Unread>,
+    is_cut: bool,
+}
+
+/// The text of a document, as a host gives it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DocumentText {
+    /// What the model gets, with words about what is left out.
+    pub text: String,
+    /// The reader was ended before it was through: by time, or by a limit of the host.
+    pub is_cut: bool,
+}
+
+// It is a part of a prompt.
+impl fmt::Debug for DocumentText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("DocumentText");
+        debug.field("bytes", &self.text.len()).field("is_cut", &self.is_cut).finish()
+    }
+}
+
+impl DocumentText {
+    /// Of a document that was read to its end.
+    #[must_use]
+    pub fn whole(text: String) -> Self {
+        Self { text, is_cut: false }
+    }
 }
 
 impl Documents {
@@ -49,7 +77,7 @@ impl Documents {
             // With its quotes.
             let data = begin.saturating_sub(1)..end.saturating_add(1);
             let block = blocks::span(body, document.at);
-            found.push(Found { block, data, text: Err(Unread::NoTime) });
+            found.push(Found { block, data, source: Err(Unread::NoTime), is_cut: false });
         });
         let room = settings.request_bytes_max.saturating_sub(body.len());
         if found.is_empty() {
@@ -58,7 +86,7 @@ impl Documents {
         let max = settings.read_documents.count_max as usize;
         let unknown = found.len().saturating_sub(max)..found.len();
         for one in found.iter_mut().take(unknown.start) {
-            one.text = Err(Unread::TooMany);
+            one.source = Err(Unread::TooMany);
         }
         Some(Self { found, unknown, room, held: 0 })
     }
@@ -74,33 +102,36 @@ impl Documents {
 
     /// How many have a text, and how many do not.
     pub(crate) fn counts(&self) -> (usize, usize) {
-        let read = self.found.iter().filter(|found| found.text.is_ok()).count();
+        let read = self.found.iter().filter(|found| found.source.is_ok()).count();
         (read, self.found.len().saturating_sub(read))
     }
 
     /// What came of the document that was asked for.
-    pub(crate) fn take(&mut self, text: Result<String, Unread>) {
+    pub(crate) fn take(&mut self, came: Result<DocumentText, Unread>) {
         let Some(found) = self.unknown.next_back().and_then(|at| self.found.get_mut(at)) else {
             return;
         };
-        self.held = self.held.saturating_add(text.as_ref().map_or(0, String::len));
-        found.text = text;
+        found.is_cut = came.as_ref().is_ok_and(|came| came.is_cut);
+        let room = self.room.saturating_add(found.data.len());
+        found.source = came.map(|came| source_of(&came.text)).and_then(|source| {
+            // It takes less than its PDF, if that was not made to be large.
+            if source.len() <= room { Ok(source) } else { Err(Unread::Failed) }
+        });
+        let length = found.source.as_ref().map_or(0, String::len);
+        self.held = self.held.saturating_add(length);
+        self.room = room.saturating_sub(length);
     }
 
-    pub(super) fn written(mut self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
+    pub(super) fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
         let mut edits = Vec::with_capacity(self.found.len());
-        // The newest first, while there is room.
-        for found in std::mem::take(&mut self.found).into_iter().rev() {
+        for found in self.found {
             let block = body.get(found.block.clone()).unwrap_or_default();
-            let old = found.block.len();
-            let source = found.text.as_deref().map(source_of).and_then(|source| {
-                // A text takes less than its PDF, if that was not made to be large.
-                let fits = source.len() <= self.room.saturating_add(old);
-                if fits { Ok(source) } else { Err(&Unread::Failed) }
-            });
-            let source = match source {
+            let source = match found.source {
                 Ok(source) => {
-                    warnings.add("document_read");
+                    match found.is_cut {
+                        true => warnings.add("document_cut"),
+                        false => warnings.add("document_read"),
+                    }
                     source
                 }
                 Err(why) => {
@@ -108,11 +139,10 @@ impl Documents {
                     source_of(why.words())
                 }
             };
-            let Some(text) = blocks::with_source(block, &source) else { continue };
-            self.room = self.room.saturating_add(old).saturating_sub(text.len());
-            edits.push((found.block, text));
+            if let Some(text) = blocks::with_source(block, &source) {
+                edits.push((found.block, text));
+            }
         }
-        edits.reverse();
         blocks::replaced(body, &edits)
     }
 }

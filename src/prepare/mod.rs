@@ -30,6 +30,7 @@ pub(crate) mod documents;
 pub(crate) mod images;
 mod unread;
 
+pub use documents::DocumentText;
 pub use unread::Unread;
 
 use std::ops::Range;

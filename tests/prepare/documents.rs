@@ -1,6 +1,8 @@
 //! PDFs, of which the upstream takes the text alone, and which the host reads.
 
-use creole::{End, Exchange, Failure, HostCan, Unread};
+use std::sync::Arc;
+
+use creole::{Call, DocumentText, End, Exchange, Failure, HostCan, Refusals, Unread};
 
 use super::support::drive::{self, NOW, SEED, Steps as _, headers};
 use super::*;
@@ -39,7 +41,7 @@ fn read(settings: &str, messages: &Value, texts: &[Result<&str, Unread>]) -> (St
         assert!(exchange.poll_call(NOW).is_none());
         assert_eq!(exchange.poll_document().unwrap().bytes, b"%PDF-1");
         assert!(!exchange.is_ended() && exchange.poll_reply().is_none());
-        exchange.handle_document(text.map(str::to_owned));
+        exchange.handle_document(text.map(|text| DocumentText::whole(text.to_owned())));
     }
     let call = exchange.poll_call(NOW).unwrap();
     assert!(exchange.poll_document().is_none());
@@ -119,7 +121,7 @@ fn of_more_documents_than_are_read_the_newest_are() {
     let parts = ["old", "more PDFs than this gateway reads", "new", "beta", "newest", "alpha"];
     let places = parts.map(|part| sent.find(part).unwrap_or_else(|| panic!("{part}: {sent}")));
     assert!(places.is_sorted(), "{sent}");
-    assert_eq!(warnings, ["document_read", "document_not_read:too_many"]);
+    assert_eq!(warnings, ["document_not_read:too_many", "document_read"]);
 }
 
 #[test]
@@ -128,7 +130,7 @@ fn a_host_without_time_gives_what_it_has() {
     let mut exchange = begin(settings, can(), &given(&[document(DATA), document(DATA)]));
     assert!(exchange.poll_call(NOW).is_none());
     assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
-    exchange.handle_document(Ok("alpha".to_owned()));
+    exchange.handle_document(Ok(DocumentText::whole("alpha".to_owned())));
     // The host may have the other one already: it is asked, and must know at once.
     assert!(exchange.poll_call(NOW + 1000).is_none());
     assert_eq!(exchange.poll_document().unwrap().until, NOW + 1000);
@@ -139,25 +141,69 @@ fn a_host_without_time_gives_what_it_has() {
 }
 
 #[test]
-fn a_request_that_is_sent_again_has_the_text_and_the_warnings() {
+fn a_request_without_what_was_refused_has_the_text_and_the_warnings() {
     let can = HostCan { ask_again: true, ..can() };
-    let mut exchange = Exchange::new(drive::config("{}"), SEED, can);
-    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let refusals = Arc::<Refusals>::default();
     let messages = given(&[document(DATA)]);
     let body = json!({"model": "m", "max_tokens": 9, "temperature": 0.5, "messages": messages});
-    exchange.handle_request_body(body.to_string().into_bytes(), NOW);
-    assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_some());
-    exchange.handle_document(Ok("alpha".to_owned()));
-    exchange.poll_call(NOW).unwrap();
-    let error = json!({"error": {"message": "Unsupported parameter: 'temperature' is not supported with this model.", "type": "invalid_request_error", "param": "temperature", "code": "unsupported_parameter"}});
+    let first_call = || {
+        let mut exchange = Exchange::new(drive::config("{}"), SEED, can);
+        exchange.remember(Arc::clone(&refusals));
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+        assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_some());
+        exchange.handle_document(Ok(DocumentText::whole("alpha".to_owned())));
+        let call = exchange.poll_call(NOW).unwrap();
+        (exchange, call)
+    };
+    let check = |exchange: &Exchange, call: Call| {
+        let sent = String::from_utf8(call.body).unwrap();
+        assert!(sent.contains("alpha") && !sent.contains("temperature"), "{sent}");
+        let report = exchange.report();
+        let warnings: Vec<_> = report.warnings.iter().map(|warning| warning.text()).collect();
+        assert!(warnings.iter().any(|warning| warning == "document_read"), "{warnings:?}");
+    };
+    let (mut exchange, _) = first_call();
+    let error = json!({"error": {
+        "message": "Unsupported parameter: 'temperature' is not supported with this model.",
+        "type": "invalid_request_error", "param": "temperature", "code": "unsupported_parameter",
+    }});
     exchange.handle_call_head(400, &headers(&[("content-type", "application/json")]), NOW);
     exchange.handle_call_body(error.to_string().as_bytes(), NOW);
     exchange.handle_call_end(End::Complete, NOW);
-    let again = String::from_utf8(exchange.poll_call(NOW).unwrap().body).unwrap();
-    assert!(again.contains("alpha") && !again.contains("temperature"), "{again}");
-    let warnings: Vec<_> =
-        exchange.report().warnings.iter().map(|warning| warning.text()).collect();
-    assert!(warnings.iter().any(|warning| warning == "document_read"), "{warnings:?}");
+    let again = exchange.poll_call(NOW).unwrap();
+    check(&exchange, again);
+    // The next request knows it before.
+    let (exchange, call) = first_call();
+    check(&exchange, call);
+}
+
+#[test]
+fn a_text_that_was_cut_off_is_told_to_the_operator() {
+    let mut exchange = begin("{}", can(), &given(&[document(DATA)]));
+    assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_some());
+    let text = "[page 1 of 9]\nalpha\n".to_owned();
+    exchange.handle_document(Ok(DocumentText { text, is_cut: true }));
+    exchange.poll_call(NOW).unwrap();
+    let report = exchange.report();
+    let warnings: Vec<_> = report.warnings.iter().map(|warning| warning.text()).collect();
+    assert_eq!(warnings, ["document_cut"]);
+    let documents = report.documents.unwrap();
+    assert_eq!((documents.read, documents.unread), (1, 0));
+}
+
+#[test]
+fn nothing_is_read_for_a_count_that_is_not_made_or_has_no_key() {
+    for (settings, key, status) in
+        [(r#"{"count_tokens": "off"}"#, "x-api-key", 404), ("{}", "x-other", 200)]
+    {
+        let mut exchange = Exchange::new(drive::config(settings), SEED, can());
+        exchange.decide("POST", "/v1/messages/count_tokens", &headers(&[(key, "k")]));
+        let body = json!({"model": "m", "messages": given(&[document(DATA)])});
+        exchange.handle_request_body(body.to_string().into_bytes(), NOW);
+        assert!(exchange.poll_call(NOW).is_none() && exchange.poll_document().is_none());
+        assert_eq!(exchange.poll_reply().unwrap().head.status, status);
+    }
 }
 
 #[test]
@@ -168,7 +214,7 @@ fn a_count_is_of_the_text() {
     exchange.handle_request_body(body.to_string().into_bytes(), NOW);
     assert!(exchange.poll_call(NOW).is_none());
     assert!(exchange.poll_document().is_some());
-    exchange.handle_document(Ok("word ".repeat(1000)));
+    exchange.handle_document(Ok(DocumentText::whole("word ".repeat(1000))));
     assert!(exchange.poll_call(NOW).is_none());
     let reply = exchange.poll_reply().unwrap();
     let count: Value = serde_json::from_slice(&reply.body).unwrap();
@@ -192,7 +238,7 @@ fn a_host_that_fails_meanwhile_answers_so() {
     exchange.handle_failure(Failure::Overloaded, NOW);
     assert_eq!(exchange.poll_reply().unwrap().head.status, 529);
     // Too late.
-    exchange.handle_document(Ok("text".to_owned()));
+    exchange.handle_document(Ok(DocumentText::whole("text".to_owned())));
     assert!(exchange.poll_call(NOW).is_none());
 }
 

@@ -6,9 +6,7 @@
 use std::io::{self, Read as _, Write as _};
 use std::mem;
 use std::panic::{self, AssertUnwindSafe};
-use std::process::{self, ExitCode};
-use std::thread;
-use std::time::Duration;
+use std::process::ExitCode;
 
 use creole::Unread;
 use hayro_interpret::hayro_syntax::page::Page as PdfPage;
@@ -22,9 +20,6 @@ use crate::cli::read_document::ReadDocument;
 /// Address space of this process. The largest document that a request can have takes a tenth of it.
 #[cfg(unix)]
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
-
-/// Enough for a thread that sleeps.
-const STACK_BYTES: usize = 64 << 10;
 
 /// The exit codes beside 0; others are those of a crash.
 const CODES: [(u8, Unread); 4] = [
@@ -42,12 +37,6 @@ pub(super) fn unread(code: i32) -> Option<Unread> {
 /// Reads one document.
 pub(crate) fn run(options: &ReadDocument) -> ExitCode {
     bound(options.seconds_max);
-    // Where nobody is left to end it, and where it waits instead of working.
-    let end = Duration::from_secs(options.seconds_max.saturating_add(1));
-    let _ = thread::Builder::new().stack_size(STACK_BYTES).spawn(move || {
-        thread::sleep(end);
-        process::exit(1);
-    });
     // Nobody reads what it would say.
     panic::set_hook(Box::new(|_| {}));
     let mut document = Vec::new();
@@ -68,11 +57,12 @@ fn bound(seconds_max: u64) {
     #[cfg(target_os = "linux")]
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     use rustix::process::{Resource, Rlimit, nice, setrlimit};
-    // Streams go first.
-    let _ = nice(10);
+    // Streams go first; more would be too much beside a model on the same processors.
+    let _ = nice(3);
     let limits = [
         #[cfg(not(target_os = "openbsd"))] // it has none
         (Resource::As, MEMORY_BYTES_MAX),
+        // It ends even if nobody is left to end it.
         (Resource::Cpu, seconds_max.saturating_add(1)),
         (Resource::Core, 0),
         (Resource::Fsize, 0),
@@ -84,8 +74,15 @@ fn bound(seconds_max: u64) {
     }
 }
 
+/// It ends even if nobody is left to end it.
 #[cfg(not(unix))]
-fn bound(_: u64) {}
+fn bound(seconds_max: u64) {
+    let end = std::time::Duration::from_secs(seconds_max.saturating_add(1));
+    std::thread::spawn(move || {
+        std::thread::sleep(end);
+        std::process::exit(1);
+    });
+}
 
 /// What was found on the pages so far.
 #[derive(Default)]

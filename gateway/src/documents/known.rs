@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use creole::{ReadDocuments, Unread};
+use creole::{DocumentText, ReadDocuments, Unread};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
@@ -33,7 +33,7 @@ pub(super) struct Known {
 #[derive(Debug)]
 struct Entry {
     key: Key,
-    text: Result<String, Unread>,
+    text: Result<DocumentText, Unread>,
     /// Until when it is good; always, if nothing stands here.
     until: Option<Instant>,
 }
@@ -45,7 +45,7 @@ pub(super) fn key(document: &[u8], limits: &ReadDocuments) -> Key {
 }
 
 impl Known {
-    pub(super) fn get(&mut self, key: &Key) -> Option<Result<String, Unread>> {
+    pub(super) fn get(&mut self, key: &Key) -> Option<Result<DocumentText, Unread>> {
         let at = self.texts.iter().position(|entry| entry.key == *key)?;
         let found = self.texts.remove(at)?;
         if found.until.is_some_and(|until| until <= Instant::now()) {
@@ -76,7 +76,7 @@ impl Known {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        self.text.as_ref().map_or(0, String::len).max(ENTRY_BYTES_MIN)
+        self.text.as_ref().map_or(0, |it| it.text.len()).max(ENTRY_BYTES_MIN)
     }
 }
 
@@ -87,7 +87,11 @@ mod tests {
     #[test]
     fn the_oldest_texts_make_room() {
         let mut known = Known::default();
-        let text = || Outcome { text: Ok("x".repeat(BYTES_MAX / 4 + 1)), is_final: true };
+        let text = || Outcome {
+            text: Ok(DocumentText::whole("x".repeat(BYTES_MAX / 4 + 1))),
+            is_final: true,
+            is_late: false,
+        };
         (0..3).for_each(|at| known.put([at; 32], &text()));
         // Wanted again, so that the next one is the oldest.
         assert!(known.get(&[0; 32]).is_some());
@@ -101,7 +105,14 @@ mod tests {
     async fn a_text_that_was_cut_off_is_kept_for_minutes_and_a_whole_one_for_good() {
         let mut known = Known::default();
         for (at, is_final) in [(0, false), (1, true)] {
-            known.put([at; 32], &Outcome { text: Ok("text".to_owned()), is_final });
+            known.put(
+                [at; 32],
+                &Outcome {
+                    text: Ok(DocumentText::whole("text".to_owned())),
+                    is_final,
+                    is_late: !is_final,
+                },
+            );
         }
         tokio::time::advance(KEPT - Duration::from_secs(1)).await;
         assert!(known.get(&[0; 32]).is_some());

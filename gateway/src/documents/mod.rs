@@ -18,14 +18,14 @@ mod page;
 use std::io;
 use std::num::NonZero;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use creole::{Document, ReadDocuments, Unread};
+use creole::{Document, DocumentText, ReadDocuments, Unread};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 pub(crate) use child::run;
@@ -52,7 +52,7 @@ const TOO_SLOW: &str = "[the rest of the document is left out: reading it took t
 /// What reads documents; all workers share one.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     known: Mutex<Known>,
     failed: Mutex<Seldom>,
 }
@@ -89,7 +89,7 @@ impl Wanted {
 
 impl Documents {
     pub(crate) fn new(processors: NonZero<usize>) -> Self {
-        let turns = Semaphore::new(processors.get().min(AT_ONCE_MAX));
+        let turns = Arc::new(Semaphore::new(processors.get().min(AT_ONCE_MAX)));
         Self { turns, known: Mutex::default(), failed: Mutex::default() }
     }
 
@@ -102,7 +102,7 @@ impl Documents {
         wanted: Wanted,
         limits: &ReadDocuments,
         until: Instant,
-    ) -> Result<String, Unread> {
+    ) -> Result<DocumentText, Unread> {
         // Nothing is started for what is none.
         if !wanted.is_pdf() {
             return Err(Unread::Malformed);
@@ -113,15 +113,25 @@ impl Documents {
         if until <= Instant::now() {
             return Err(Unread::NoTime);
         }
-        let Ok(Ok(_turn)) = timeout_at(until, self.turns.acquire()).await else {
-            return Err(Unread::NoTime);
-        };
+        let turn = timeout_at(until, Arc::clone(&self.turns).acquire_owned()).await;
+        // Somebody else may have waited for the same, and been first.
+        if let Some(text) = self.known().get(&wanted.key) {
+            return text;
+        }
+        let Ok(Ok(turn)) = turn else { return Err(Unread::NoTime) };
         let share = Duration::from_millis(limits.timeout_ms / SHARE);
-        let until = Instant::now().checked_add(share).map_or(until, |end| until.min(end));
-        match read(wanted.document.bytes, limits, until).await {
+        let end = Instant::now().checked_add(share).unwrap_or(until);
+        match read(wanted.document.bytes, limits, until.min(end), turn).await {
             Ok(outcome) => {
-                self.known().put(wanted.key, &outcome);
-                outcome.text
+                // Without its share it says nothing of the document.
+                let had_share = !outcome.is_late || end <= until;
+                if had_share {
+                    self.known().put(wanted.key, &outcome);
+                }
+                match outcome.text {
+                    Err(Unread::TooSlow) if !had_share => Err(Unread::NoTime),
+                    text => text,
+                }
             }
             Err(error) => {
                 if self.failed.lock().unwrap_or_else(PoisonError::into_inner).is_due() {
@@ -137,9 +147,14 @@ impl Documents {
     }
 }
 
-async fn read(document: Vec<u8>, limits: &ReadDocuments, until: Instant) -> io::Result<Outcome> {
-    let mut reading = Reading(Some(start(limits)?));
-    let Some(child) = &mut reading.0 else { return Err(io::Error::other("it has no process")) };
+async fn read(
+    document: Vec<u8>,
+    limits: &ReadDocuments,
+    until: Instant,
+    turn: OwnedSemaphorePermit,
+) -> io::Result<Outcome> {
+    let mut reading = Reading { child: Some(start(limits)?), turn: Some(turn) };
+    let Some(child) = &mut reading.child else { return Err(io::Error::other("it has no process")) };
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("it has no pipes"));
     };
@@ -168,13 +183,21 @@ async fn read(document: Vec<u8>, limits: &ReadDocuments, until: Instant) -> io::
 }
 
 /// A process that is ended with whoever waits for it.
-struct Reading(Option<Child>);
+struct Reading {
+    child: Option<Child>,
+    /// Kept until the process is gone.
+    turn: Option<OwnedSemaphorePermit>,
+}
 
 impl Drop for Reading {
     fn drop(&mut self) {
         // Until somebody has waited for its end, the system keeps a place for it.
-        if let (Some(mut child), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
-            runtime.spawn(async move { child.kill().await });
+        if let (Some(mut child), Ok(runtime)) = (self.child.take(), Handle::try_current()) {
+            let turn = self.turn.take();
+            runtime.spawn(async move {
+                let _ = child.kill().await;
+                drop(turn);
+            });
         }
     }
 }
@@ -222,17 +245,22 @@ fn program() -> io::Result<std::path::PathBuf> {
 /// What came of a document.
 #[derive(Debug)]
 struct Outcome {
-    text: Result<String, Unread>,
+    text: Result<DocumentText, Unread>,
     /// It comes again whenever the same document is read: neither time nor what else the machine does decided it.
     is_final: bool,
+    /// Its time was over.
+    is_late: bool,
 }
 
 impl Outcome {
     /// `ended`: nothing where the time was over.
     fn of(ended: Option<ExitStatus>, bytes: &[u8]) -> Self {
-        let is_final = |text| Self { text, is_final: true };
+        let is_final = |text| Self { text, is_final: true, is_late: false };
         let why = match ended.map(|status| status.code()) {
-            Some(Some(0)) => return is_final(Ok(String::from_utf8_lossy(bytes).into_owned())),
+            Some(Some(0)) => {
+                let text = String::from_utf8_lossy(bytes).into_owned();
+                return is_final(Ok(DocumentText::whole(text)));
+            }
             Some(code) => match code.and_then(child::unread) {
                 Some(unread) => return is_final(Err(unread)),
                 // It ran into one of its limits, or somebody ended it.
@@ -247,8 +275,9 @@ impl Outcome {
         let lines = bytes.iter().rposition(|byte| *byte == b'\n').and_then(|end| bytes.get(..=end));
         let text = lines.map_or(Err(why), |lines| {
             let end = if why == Unread::TooSlow { TOO_SLOW } else { BROKE_OFF };
-            Ok([&String::from_utf8_lossy(lines), end, "\n"].concat())
+            let text = [&String::from_utf8_lossy(lines), end, "\n"].concat();
+            Ok(DocumentText { text, is_cut: true })
         });
-        Self { text, is_final: false }
+        Self { text, is_final: false, is_late: ended.is_none() }
     }
 }

@@ -9,6 +9,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("choice_dropped", "the upstream gave several answers; the first was kept"),
     ("content_dropped", "content of an unknown kind was left out of the answer"),
     ("count_estimated", "the token count is an estimate"),
+    ("document_cut", "a PDF was read only in part, and the model is told so"),
     ("document_not_read", "a PDF could not be read; the model is told why"),
     ("document_read", "the model takes no files, and got the text of a PDF"),
     ("documents_refused", "the upstream refused PDFs; it was asked again without them"),

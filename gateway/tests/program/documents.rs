@@ -182,6 +182,39 @@ async fn what_was_cut_off_stays_so_for_the_turns_that_follow_and_nobody_waits_fo
 }
 
 #[tokio::test]
+async fn one_that_had_little_time_is_read_the_next_time() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let config = r#"{"read_documents": {"timeout_ms": 1200}}"#;
+    let gateway = Gateway::start(&upstream.url(), config);
+    // The newest take turns until the time is over; one is cut off with less than its share.
+    let slow = |at: usize| document(&pdf::slow(&[&format!("slow {at}")]));
+    let content: Vec<_> = (0..5).map(slow).collect();
+    for known in [3, 5] {
+        assert_eq!(ask(&gateway, body(&content)).await.status, 200);
+        let sent = upstream.last().body;
+        let came = sent.matches("reading it took too long").count();
+        assert!((known..=known + 1).contains(&came), "{came}: {sent}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_waited_for_the_same_document_has_it_at_once() {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let config = r#"{"read_documents": {"timeout_ms": 4000}}"#;
+    let gateway = Gateway::start(&upstream.url(), config);
+    let content = [document(&pdf::slow(&["first"]))];
+    let began = Instant::now();
+    let answers = (0..6).map(|_| ask(&gateway, body(&content)));
+    for got in futures_util::future::join_all(answers).await {
+        assert_eq!(got.status, 200);
+    }
+    // Two at one time.
+    assert!(began.elapsed().as_millis() < 1900, "{:?}", began.elapsed());
+    let asked = upstream.asked.lock().unwrap();
+    assert!(asked.iter().all(|one| one.body == asked[0].body), "{asked:?}");
+}
+
+#[tokio::test]
 async fn one_that_is_known_is_there_when_there_is_no_time() {
     let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 400}}"#;
