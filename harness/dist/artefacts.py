@@ -6,6 +6,7 @@ Linux x64 runs as it is, Linux arm64 under qemu, Windows under Wine. Binaries fo
 installed into this machine: packages go into folders, in which a program sees nothing else (chroot).
 """
 
+import base64
 import contextlib
 import hashlib
 import http.client
@@ -98,6 +99,35 @@ def answers(start, env=None):
             assert ("event: message_stop" in body) == stream, body
 
 
+def a_pdf(text):
+    """A PDF of one page with this text."""
+    drawn = f"BT /F 12 Tf 50 700 Td ({text}) Tj ET"
+    objects = [
+        "<</Type/Catalog/Pages 2 0 R>>",
+        "<</Type/Pages/Count 1/Kids[3 0 R]>>",
+        "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Contents 4 0 R/Resources<</Font<</F 5 0 R>>>>>>",
+        f"<</Length {len(drawn)}>>stream\n{drawn}\nendstream",
+        "<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>",
+    ]
+    numbered = "".join(f"{at} 0 obj\n{what}\nendobj\n" for at, what in enumerate(objects, 1))
+    return f"%PDF-1.4\n{numbered}trailer <</Size 6/Root 1 0 R>>\n%%EOF\n".encode()
+
+
+def reads_a_pdf(start, env=None):
+    """The program starts itself once more, and the model gets the text."""
+    source = {"type": "base64", "media_type": "application/pdf", "data": base64.b64encode(a_pdf("From a PDF")).decode()}
+    asked = {"model": "m", "max_tokens": 200}
+    asked["messages"] = [{"role": "user", "content": [{"type": "document", "source": source}]}]
+    with serving(start, env) as address:
+        connection = http.client.HTTPConnection(address, timeout=60)
+        connection.request("POST", "/v1/messages", json.dumps(asked), {"content-type": "application/json", "x-api-key": "k"})
+        response = connection.getresponse()
+        body = response.read().decode()
+        connection.close()
+    # The demo model quotes what it got.
+    assert response.status == 200 and "From a PDF" in body, f"{response.getheader('x-creole-warnings')} {body}"
+
+
 def in_folder(folder, path, architecture):
     """How a program starts that sees nothing but this folder, without being root."""
     isolated = [] if os.geteuid() == 0 else [command("unshare"), "--user", "--map-root-user"]
@@ -133,8 +163,10 @@ def the_archive_of_the_worker_is_what_wrangler_and_workerd_read(folder):
         assert (modules / module).is_file(), module
 
 
-def the_binary_for_linux_x64_serves(folder):
-    answers([str(unpacked(LINUX["amd64"], folder))])
+def the_binary_for_linux_x64_serves_and_reads_pdfs(folder):
+    program = str(unpacked(LINUX["amd64"], folder))
+    answers([program])
+    reads_a_pdf([program])
 
 
 def the_binary_for_linux_arm64_serves_under_qemu(folder):
@@ -148,7 +180,7 @@ def the_binaries_for_linux_need_no_library(folder):
         assert b"/ld-musl" not in program and b"/ld-linux" not in program, triple
 
 
-def the_binary_for_windows_serves_under_wine(folder):
+def the_binary_for_windows_serves_and_reads_pdfs_under_wine(folder):
     program = unpacked(WINDOWS, folder)
     wine = command("wine64", "/usr/lib/wine/wine64", "wine")
     # Wine has this library of Windows since version 9.
@@ -159,6 +191,7 @@ def the_binary_for_windows_serves_under_wine(folder):
     env = {**os.environ, "WINEPREFIX": str(folder / "wine"), "WINEDEBUG": "-all"}
     try:
         answers([wine, str(program)], env)
+        reads_a_pdf([wine, str(program)], env)
     finally:
         server = shutil.which("wineserver") or "/usr/lib/wine/wineserver64"
         subprocess.run([server, "--kill"], env=env, check=False)
