@@ -7,8 +7,8 @@ use crate::text::words;
 const REASON_BYTES_MAX: usize = 300;
 
 /// What Creole quotes of itself. Another quoted text is somebody's value.
-const OWN_WORDS: [&str; 7] =
-    ["user", "assistant", "system", "object", "adaptive", "enabled", "disabled"];
+const OWN_WORDS: [&str; 8] =
+    ["user", "assistant", "system", "object", "adaptive", "enabled", "disabled", "models"];
 
 impl Error {
     /// Creole's own words for it, where it has some: the place in a request and what was expected there, the path that
@@ -16,7 +16,9 @@ impl Error {
     #[must_use]
     pub(crate) fn reason_for_log(&self) -> Option<String> {
         let own = match &*self.0 {
-            Failure::Rejected { rejection, .. } => return rejection.reason_for_log(&self.message),
+            Failure::Rejected { rejection, .. } => {
+                return Some(rejection.reason_for_log(&self.message));
+            }
             Failure::Client { details, .. } | Failure::Operator { details } => &*details.message,
             // What stands behind a colon may be what the upstream said.
             Failure::Upstream { details, .. } => match &*details.message {

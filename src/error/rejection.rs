@@ -194,17 +194,18 @@ impl WrongAddress {
 
     /// What the client reads once it is known where the request went.
     pub(crate) fn words_with(self, path: &str, status: u16, upstream: &str, words: &str) -> String {
-        match self {
+        let own = match self {
             Self::NoPath => format!(
-                "Upstream does not serve {path} (HTTP {status}); check url and base_path of upstream {upstream}: {words}"
+                "Upstream does not serve {path} (HTTP {status}); check --upstream, or url and base_path of upstream {upstream}"
             ),
             Self::OfPages => format!(
-                "Upstream sent a web page instead of an answer to {path} (HTTP {status}); check url and base_path of upstream {upstream}: {words}"
+                "Upstream sent a web page instead of an answer to {path} (HTTP {status}); check --upstream, or url and base_path of upstream {upstream}"
             ),
-            Self::WantsTls => format!(
-                "Upstream expects TLS; write https:// in the url of upstream {upstream}: {words}"
-            ),
-        }
+            Self::WantsTls => {
+                format!("Upstream expects TLS; write https:// in the url of upstream {upstream}")
+            }
+        };
+        if words.is_empty() { own } else { format!("{own}: {words}") }
     }
 }
 
@@ -308,15 +309,36 @@ impl Rejection {
     }
 
     /// Creole's own words for the log, out of the message for the client; the upstream's are not for it.
-    pub(super) fn reason_for_log(&self, message: &str) -> Option<String> {
-        self.reasons.iter().find_map(|reason| match reason {
+    pub(super) fn reason_for_log(&self, message: &str) -> String {
+        let known = self.reasons.iter().find_map(|reason| match reason {
             Reason::WrongAddress(_) => {
-                let own = message.strip_suffix(&*self.words()).unwrap_or_default();
+                let own = message.strip_suffix(&*self.message).unwrap_or_default();
                 Some(own.trim_end_matches(": ").to_owned())
             }
             Reason::ContextTooLong(limit) | Reason::RateTooLow(limit) => Some(limit.words()),
+            Reason::GatewayKey => Some("the upstream does not take the gateway's key".to_owned()),
+            Reason::Unpaid { .. } => Some("the account at the upstream is empty".to_owned()),
+            Reason::Filter => Some("a filter of the upstream refused the prompt".to_owned()),
             _ => None,
-        })
+        });
+        known.unwrap_or_else(|| self.status_for_log())
+    }
+
+    /// What its status says.
+    fn status_for_log(&self) -> String {
+        let status = u64::from(self.status);
+        match of_status(self.status).0 {
+            ErrorKind::Authentication | ErrorKind::Permission => {
+                let whose = if self.of_gateway { "gateway" } else { "client" };
+                format!("the upstream does not take the {whose}'s key (HTTP {status})")
+            }
+            ErrorKind::NotFound => format!("the upstream knows no such model (HTTP {status})"),
+            ErrorKind::Billing => "the account at the upstream is empty".to_owned(),
+            ErrorKind::RateLimit => format!("the upstream takes no more for now (HTTP {status})"),
+            ErrorKind::Overloaded => format!("the upstream is overloaded (HTTP {status})"),
+            ErrorKind::Api | ErrorKind::Timeout => format!("the upstream failed (HTTP {status})"),
+            _ => format!("the upstream refused the request (HTTP {status})"),
+        }
     }
 
     /// What answers at the operator's address, where it is not the API.

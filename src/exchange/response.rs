@@ -184,7 +184,7 @@ impl Exchange {
         let Some(wrong) = rejection.wrong_address() else { return };
         let (path, status) =
             (self.upstream_path(upstream), self.report.upstream_status.unwrap_or_default());
-        error.message = wrong.words_with(&path, status, &upstream.name, &rejection.words());
+        error.message = wrong.words_with(&path, status, &upstream.name, &rejection.message);
     }
 
     /// Ends an answer of which nothing is missing but the end of the upstream's body.

@@ -344,7 +344,7 @@ fn a_web_page_or_a_port_of_tls_in_place_of_the_api_is_the_operators_fault() {
     let page =
         "<!DOCTYPE html>\n<html lang=\"en\"><body class=\"x\">Open WebUI {loading}</body></html>";
     let of_page = "Upstream sent a web page instead of an answer to /api/chat/completions (HTTP 200); \
-                   check url and base_path of upstream default: Open WebUI";
+                   check --upstream, or url and base_path of upstream default: Open WebUI";
     let of_tls = "Upstream expects TLS; write https:// in the url of upstream default: ";
     for (status, body, expected) in [
         (200, page, of_page),

@@ -142,9 +142,32 @@ fn the_log_has_the_code_and_the_type_of_an_upstreams_error_and_not_its_words() {
             400,
             r#"{"message":"you said canary","type":"invalid_request_error","code":"bad_tool"}"#,
             Some("invalid_request_error,bad_tool"),
-            None,
+            Some("the upstream refused the request (HTTP 400)"),
         ),
-        (400, r#"{"message":"canary: no","type":"canary words said","code":null}"#, None, None),
+        (
+            400,
+            r#"{"message":"canary: no","type":"canary words said","code":null}"#,
+            None,
+            Some("the upstream refused the request (HTTP 400)"),
+        ),
+        (
+            404,
+            r#"{"message":"The model `canary` does not exist","code":"model_not_found"}"#,
+            Some("model_not_found"),
+            Some("the upstream knows no such model (HTTP 404)"),
+        ),
+        (
+            401,
+            r#"{"message":"Incorrect API key canary","type":"invalid_request_error"}"#,
+            Some("invalid_request_error"),
+            Some("the upstream does not take the client's key (HTTP 401)"),
+        ),
+        (
+            429,
+            r#"{"message":"canary","type":"rate_limit_error"}"#,
+            Some("rate_limit_error"),
+            Some("the upstream takes no more for now (HTTP 429)"),
+        ),
         (
             400,
             r#"{"message":"This model's maximum context length is 10 tokens. canary","code":"context_length_exceeded"}"#,
@@ -156,10 +179,15 @@ fn the_log_has_the_code_and_the_type_of_an_upstreams_error_and_not_its_words() {
             r#"{"message":"Invalid URL (POST /canary)","type":"invalid_request_error"}"#,
             Some("invalid_request_error"),
             Some(
-                "Upstream does not serve /v1/chat/completions (HTTP 404); check url and base_path of upstream default",
+                "Upstream does not serve /v1/chat/completions (HTTP 404); check --upstream, or url and base_path of upstream default",
             ),
         ),
-        (500, r#"{"message":"canary","type":"server_error"}"#, Some("server_error"), None),
+        (
+            500,
+            r#"{"message":"canary","type":"server_error"}"#,
+            Some("server_error"),
+            Some("the upstream failed (HTTP 500)"),
+        ),
     ] {
         let (exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let body = format!("{{\"error\":{error}}}");
