@@ -225,9 +225,44 @@ fn tls_reason(error: &rustls::Error) -> Unreachable {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Unreachable::OtherName
             }
+            // The error's type is that of a crate below rustls; its text is its name.
+            CertificateError::Other(error) if error.0.to_string() == "CaUsedAsEndEntity" => {
+                Unreachable::AuthorityAsServer
+            }
             _ => Unreachable::BadCertificate,
         },
         rustls::Error::InvalidMessage(_) => Unreachable::NotTls,
         _ => Unreachable::Handshake,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::OtherError;
+    use std::fmt;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Named(&'static str);
+
+    impl fmt::Display for Named {
+        fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str(self.0)
+        }
+    }
+
+    impl Error for Named {}
+
+    #[test]
+    fn only_an_authority_in_the_place_of_a_server_is_told_as_one() {
+        let reason = |error| tls_reason(&rustls::Error::InvalidCertificate(error));
+        let other = |name| CertificateError::Other(OtherError(Arc::new(Named(name))));
+        assert_eq!(reason(other("CaUsedAsEndEntity")), Unreachable::AuthorityAsServer);
+        for error in
+            [other("EndEntityUsedAsCa"), CertificateError::BadSignature, CertificateError::Revoked]
+        {
+            assert_eq!(reason(error), Unreachable::BadCertificate);
+        }
     }
 }

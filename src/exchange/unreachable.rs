@@ -38,6 +38,8 @@ pub enum Unreachable {
     Expired,
     /// Its certificate is that of another server.
     OtherName,
+    /// Its certificate says that it is one of an authority, which signs others.
+    AuthorityAsServer,
     /// Its certificate is wrong in another way.
     BadCertificate,
     /// TLS failed: the host cannot tell how.
@@ -56,7 +58,13 @@ impl Unreachable {
     /// Whether another request could reach it. SDKs and agents would ask for minutes.
     pub(super) fn heals(&self) -> bool {
         !(self.is_of_url()
-            || matches!(self, Self::UnknownIssuer | Self::Expired | Self::BadCertificate))
+            || matches!(
+                self,
+                Self::UnknownIssuer
+                    | Self::Expired
+                    | Self::AuthorityAsServer
+                    | Self::BadCertificate
+            ))
     }
 
     /// Whether the configuration names another server, or the wrong scheme.
@@ -85,6 +93,9 @@ impl Unreachable {
             Self::UnknownIssuer => "TLS: the issuer of its certificate is unknown",
             Self::Expired => "TLS: its certificate has expired",
             Self::OtherName => "TLS: its certificate is for another name",
+            Self::AuthorityAsServer => {
+                "TLS: its certificate is one of an authority, not of a server"
+            }
             Self::BadCertificate => "TLS: its certificate is not valid",
             Self::NotTrusted => "TLS: the connection is not trusted",
             Self::NotAllowed => "the component's host does not allow it",

@@ -377,6 +377,7 @@ fn a_connection_that_no_retry_heals_is_not_asked_for_again() {
         (Unreachable::NotHttp, false),
         (Unreachable::OtherName, false),
         (Unreachable::UnknownIssuer, false),
+        (Unreachable::AuthorityAsServer, false),
     ] {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
         let mut body = Vec::new();

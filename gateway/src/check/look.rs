@@ -167,6 +167,7 @@ impl Place<'_> {
                 Unreachable::UnknownIssuer
                     | Unreachable::Expired
                     | Unreachable::OtherName
+                    | Unreachable::AuthorityAsServer
                     | Unreachable::BadCertificate
             ),
         }

@@ -69,14 +69,14 @@ impl Problem {
                 "certificate",
                 format!("{url}: {words}: write the name that its certificate has"),
             ),
-            Unreachable::BadCertificate => Self::new(
+            Unreachable::AuthorityAsServer => Self::new(
                 "certificate",
                 format!(
-                    "{url}: {words}: mend it at the server, or name it in SSL_CERT_FILE; a self-signed one needs \
-                     CA:FALSE"
+                    "{url}: {words}: make another with `openssl req -x509 -addext \
+                     basicConstraints=critical,CA:FALSE`, and name it in SSL_CERT_FILE"
                 ),
             ),
-            Unreachable::Expired | Unreachable::Handshake => {
+            Unreachable::Expired | Unreachable::BadCertificate | Unreachable::Handshake => {
                 Self::new("certificate", format!("{url}: {words}: mend it at the server"))
             }
             Unreachable::NotHttp => {

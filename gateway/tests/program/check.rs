@@ -248,17 +248,29 @@ async fn the_profile_openai_is_checked_in_responses() {
     checked.assert_row("counts", "limited", "\"count_tokens\": \"upstream\"");
 }
 
-/// An authority's file, and a server's side that it signed.
+/// A certificate's file, and the server's side that has it.
 fn tls() -> (TlsAcceptor, String) {
-    let key = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    let private = PrivateKeyDer::try_from(key.signing_key.serialize_der()).unwrap();
+    tls_of(rcgen::IsCa::NoCa)
+}
+
+fn tls_of(is_ca: rcgen::IsCa) -> (TlsAcceptor, String) {
+    let key = rcgen::KeyPair::generate().unwrap();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.is_ca = is_ca;
+    let certificate = params.self_signed(&key).unwrap();
+    let private = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .unwrap()
         .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private)
+        .with_single_cert(vec![certificate.der().clone()], private)
         .unwrap();
-    (TlsAcceptor::from(Arc::new(config)), rig::file(&key.cert.pem()))
+    (TlsAcceptor::from(Arc::new(config)), rig::file(&certificate.pem()))
+}
+
+async fn authority_as_server() -> Upstream {
+    let (acceptor, _) = tls_of(rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained));
+    Upstream::start_with_tls(acceptor, |_, _| (200, "application/json")).await
 }
 
 #[tokio::test]
@@ -276,6 +288,11 @@ async fn an_upstream_that_cannot_be_asked_is_told_in_one_line_with_what_to_do() 
     check(&["--upstream", &secure.url()]).await.assert_fails("write https:// in place of http://");
     let url = secure.url().replace("http://127.0.0.1", "https://localhost");
     check(&["--upstream", &url]).await.assert_fails("SSL_CERT_FILE");
+    // As `openssl req -x509` makes it.
+    let secure = authority_as_server().await;
+    let checked = check(&["--upstream", &secure.url().replace("http:", "https:")]).await;
+    checked
+        .assert_fails("-addext basicConstraints=critical,CA:FALSE`, and name it in SSL_CERT_FILE");
     let nginx = server(|_| {
         (400, "text/html", "<html>The plain HTTP request was sent to HTTPS port".to_owned())
     })

@@ -6,7 +6,10 @@ use super::*;
 fn each_problem_says_in_one_line_what_to_do() {
     let cure = |reason: Unreachable| Problem::unreachable("http://localhost:11434", &reason).text;
     assert!(cure(Unreachable::Refused).contains("start the server (`ollama serve`)"));
-    assert!(cure(Unreachable::BadCertificate).contains("name it in SSL_CERT_FILE"));
+    let authority = cure(Unreachable::AuthorityAsServer);
+    assert!(authority.contains("`openssl req -x509 -addext basicConstraints=critical,CA:FALSE`"));
+    assert!(authority.ends_with("name it in SSL_CERT_FILE"));
+    assert!(cure(Unreachable::BadCertificate).ends_with("mend it at the server"));
     assert!(cure(Unreachable::NoName).contains("the name in localhost:11434"));
     for reason in [
         Unreachable::TimedOut,
@@ -15,6 +18,7 @@ fn each_problem_says_in_one_line_what_to_do() {
         Unreachable::UnknownIssuer,
         Unreachable::Expired,
         Unreachable::OtherName,
+        Unreachable::AuthorityAsServer,
         Unreachable::BadCertificate,
         Unreachable::NotHttp,
         Unreachable::Closed,
