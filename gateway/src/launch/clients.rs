@@ -10,6 +10,9 @@ const SMALL_WINDOW: u64 = 64_000;
 /// Below this one, it compacts its first request already.
 const WINDOW_MIN: u64 = 40_000;
 
+/// Enough for work, and a size that servers take: what people are told to set.
+const WINDOW_ADVISED: &str = "65536";
+
 /// A client that can be launched.
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -36,6 +39,8 @@ pub(crate) struct Session<'a> {
     pub(crate) small: Option<&'a Model>,
     /// How many tokens the context window has, where that is known.
     pub(crate) window: Option<u64>,
+    /// The kind of server, where that is known.
+    pub(crate) preset: Option<&'a str>,
 }
 
 /// The environment of a client.
@@ -110,11 +115,7 @@ fn claude(session: &Session<'_>) -> Variables {
         Some(window) => {
             usual.push(("CLAUDE_CODE_MAX_CONTEXT_TOKENS", window.to_string()));
             if window < WINDOW_MIN {
-                notes.push(format!(
-                    "a window of {window} tokens is too small for Claude Code: its first request has about 12,000, \
-                     and it compacts 33,000 before the end. Raise it at the model server \
-                     (OLLAMA_CONTEXT_LENGTH, --ctx-size, --max-model-len)"
-                ));
+                notes.push(too_small(window, session.preset));
             }
         }
         None => notes.push(
@@ -141,6 +142,23 @@ fn claude(session: &Session<'_>) -> Variables {
         "_CLAUDE_CODE_ASSUME_FIRST_PARTY_BASE_URL",
     ];
     Variables { set, usual, unset, notes }
+}
+
+fn too_small(window: u64, preset: Option<&str>) -> String {
+    let at = WINDOW_ADVISED;
+    let raise = match preset {
+        Some("ollama") => format!("set OLLAMA_CONTEXT_LENGTH={at} where Ollama starts"),
+        Some("llama.cpp") => format!("start llama-server with --ctx-size {at}"),
+        Some("vllm") => format!("start vLLM with --max-model-len {at}"),
+        Some("sglang") => format!("start SGLang with --context-length {at}"),
+        _ => format!(
+            "raise it at the model server (OLLAMA_CONTEXT_LENGTH={at}, --ctx-size {at}, --max-model-len {at})"
+        ),
+    };
+    format!(
+        "a window of {window} tokens is too small for Claude Code: its first request has about 12,000, and it \
+         compacts 33,000 before the end. It needs at least 65,536: {raise}"
+    )
 }
 
 /// opencode takes a configuration in a variable, which completes the user's own.

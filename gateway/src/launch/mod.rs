@@ -71,6 +71,10 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
         model: found.model.as_ref(),
         small: found.small.as_ref(),
         window,
+        preset: match &found.place {
+            Place::Upstream(upstream) => Some(upstream.preset),
+            Place::Gateway(_) => None,
+        },
     };
     let variables = (client.variables)(&session);
     variables.notes.iter().for_each(|note| say(note));
