@@ -27,7 +27,7 @@ use crate::launch;
 use crate::reach::Client;
 use inside::{Inside, Lines};
 use look::{Listed, Looked};
-use problem::Problem;
+pub(crate) use problem::Problem;
 use row::{Level, Row};
 
 /// How long each question of the first two steps may take: no model runs for them.
@@ -97,9 +97,9 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
 }
 
 /// What is wrong with an upstream that gave no list of models, and what to do; nothing where it is right without one.
-pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<String> {
+pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<Problem> {
     match look::look(client, upstream, LOOK_TIME).await {
-        Looked::Wrong(problem) => Some(problem.text),
+        Looked::Wrong(problem) => Some(problem),
         Looked::Models(_) | Looked::NoList => None,
     }
 }

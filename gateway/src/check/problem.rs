@@ -29,6 +29,12 @@ impl Problem {
         Self { code, text: text.into() }
     }
 
+    /// Whether there is a server that answers, if only with an error.
+    pub(crate) fn server_answers(&self) -> bool {
+        const ANSWERS: [&str; 6] = ["no_key", "key", "path", "page", "redirect", "status"];
+        ANSWERS.contains(&self.code)
+    }
+
     /// Nothing could be asked.
     pub(crate) fn unreachable(url: &str, reason: &Unreachable) -> Self {
         let words = reason.words();

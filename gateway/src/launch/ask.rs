@@ -10,7 +10,7 @@ use hyper::{Method, Request};
 use serde_json::Value;
 
 use crate::Failed;
-use crate::check;
+use crate::check::{self, Problem};
 use crate::connections::Connections;
 use crate::reach::{self, Client};
 
@@ -90,7 +90,7 @@ impl Asker {
     }
 
     /// Why a server gave no list, and what to do; nothing where it is right without one.
-    pub(crate) async fn what_is_wrong(&self, upstream: &Upstream) -> Option<String> {
+    pub(crate) async fn what_is_wrong(&self, upstream: &Upstream) -> Option<Problem> {
         check::what_is_wrong(&self.0, upstream).await
     }
 

@@ -155,39 +155,50 @@ pub(crate) async fn backend(asker: &Asker, flags: &Launch) -> Result<Found, Fail
 
 async fn given(asker: &Asker, flags: &Launch, mut upstream: Upstream) -> Result<Found, Failed> {
     let secret = upstream.secret()?;
-    let base = upstream.base();
-    match asker.models(&base, secret.as_deref(), VENDOR_TIMEOUT).await {
+    match asker.models(&upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
         Ok(list) => {
             if flags.profile.is_none() && upstream.preset == "default" {
                 upstream.learn(&list.owner);
             }
             complete(asker, flags, upstream, list, "you named it".to_owned()).await
         }
-        // Some servers list nothing, and may still answer.
-        Err(reason) => match &flags.model {
-            Some(name) => {
-                let model = Model { name: name.clone(), ..Model::default() };
-                let small = flags.small_model.clone();
-                let said = format!("{base}: you named it; it lists no models ({reason})");
-                Ok(Found {
-                    place: Place::Upstream(upstream),
-                    model: Some(model),
-                    small: small.map(|name| Model { name, ..Model::default() }),
-                    models: Vec::new(),
-                    said: vec![said],
-                })
-            }
-            None => {
-                let config = upstream.config()?;
-                let wrong = match config.first_upstream() {
-                    Some(upstream) => asker.what_is_wrong(upstream).await,
-                    None => None,
-                };
-                Err(Failed::Run(wrong.unwrap_or_else(|| {
-                    format!("{base} lists no models ({reason}): name one with --model")
-                })))
-            }
-        },
+        Err(reason) => without_list(asker, flags, upstream, &reason).await,
+    }
+}
+
+/// An upstream that was named, and gave no list for this reason. Some servers list nothing, and answer all the same.
+async fn without_list(
+    asker: &Asker,
+    flags: &Launch,
+    upstream: Upstream,
+    reason: &str,
+) -> Result<Found, Failed> {
+    let base = upstream.base();
+    let config = upstream.config()?;
+    let wrong = match config.first_upstream() {
+        Some(upstream) => asker.what_is_wrong(upstream).await,
+        None => None,
+    };
+    let is_silent = wrong.as_ref().is_some_and(|problem| !problem.server_answers());
+    let told = wrong.map(|problem| problem.text);
+    match &flags.model {
+        Some(name) if !is_silent => {
+            let model = |name: &String| Model { name: name.clone(), ..Model::default() };
+            let said = match told {
+                Some(wrong) => format!("the client starts all the same: {wrong}"),
+                None => format!("{base}: you named it; it lists no models ({reason})"),
+            };
+            Ok(Found {
+                place: Place::Upstream(upstream),
+                model: Some(model(name)),
+                small: flags.small_model.as_ref().map(model),
+                models: Vec::new(),
+                said: vec![said],
+            })
+        }
+        _ => Err(Failed::Run(told.unwrap_or_else(|| {
+            format!("{base} lists no models ({reason}): name one with --model")
+        }))),
     }
 }
 

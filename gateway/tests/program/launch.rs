@@ -146,13 +146,6 @@ fn what_is_not_clear_is_an_error_that_names_the_choice() {
     refused(&["claude", "--profile", "azure"], 2, "upstreams.default.url: expected a URL");
     refused(&["codex"], 2, "Responses API");
     refused(&["vim"], 2, "expected one of claude, opencode");
-    let nowhere =
-        format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
-    refused(
-        &["claude", "--upstream", &nowhere],
-        1,
-        "(the connection was refused): start the server, or correct the port",
-    );
     let secure = url.replace("http://", "https://");
     refused(&["claude", "--upstream", &secure], 1, "write http:// in place of https://");
     let elsewhere = url.replace("/v1", "/v2");
@@ -164,6 +157,45 @@ fn what_is_not_clear_is_an_error_that_names_the_choice() {
     let ran = Ran::from(bare.unwrap());
     assert!(ran.err.contains("claude is not installed: npm install"), "{}", ran.err);
     assert_eq!(ran.code, Some(1));
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_ends_the_launch_with_one_line() {
+    let nowhere =
+        format!("http://{}", TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap());
+    for (url, says) in [
+        (&*nowhere, "(the connection was refused): start the server, or correct the port"),
+        ("http://no.such.invalid", "the name in no.such.invalid could not be resolved"),
+    ] {
+        for model in [&[][..], &["--model", "x"]] {
+            let ran = launch("unreachable", &[&["claude", "--upstream", url], model].concat(), &[]);
+            assert_eq!((ran.code, &*ran.out), (Some(1), ""), "{}", ran.err);
+            assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{}", ran.err);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_answers_without_a_list_needs_the_name_of_the_model() {
+    for (status, body, says) in [
+        (
+            404,
+            r#"{"error": {"message": "no model"}}"#,
+            "you named it; it lists no models (HTTP 404",
+        ),
+        (403, "{}", "the client starts all the same: http://"),
+    ] {
+        let upstream = rig::Upstream::answering(status, "application/json", body).await;
+        let url = upstream.url();
+        let args = move || {
+            let ran = launch("unlisted", &["claude", "--upstream", &url, "--model", "x"], &[]);
+            (ran, launch("unlisted", &["claude", "--upstream", &url], &[]))
+        };
+        let (named, unnamed) = tokio::task::spawn_blocking(args).await.unwrap();
+        assert_eq!(named.code, Some(7), "{}", named.err);
+        assert!(named.err.contains(says) && named.has("ANTHROPIC_MODEL=x"), "{}", named.err);
+        assert_eq!(unnamed.code, Some(1), "{}", unnamed.err);
+    }
 }
 
 #[tokio::test]
