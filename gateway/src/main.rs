@@ -35,6 +35,7 @@ mod log;
 mod metrics;
 mod names;
 mod near;
+mod nearest;
 mod offline;
 mod page;
 mod pass;

@@ -7,7 +7,6 @@ mod ask;
 pub(crate) mod at_start;
 mod inside;
 mod look;
-mod nearest;
 mod output;
 mod problem;
 mod row;
@@ -85,7 +84,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     let mut options = options.clone();
     if options.names_no_upstream() {
         let model = options.model.as_deref();
-        options.upstream = runtime.block_on(launch::server_of_this_machine(model))?;
+        options.upstream = Some(runtime.block_on(launch::server_of_this_machine(model))?);
     }
     let (config, guess) = configure::for_checking(&options)?;
     let checked = runtime.block_on(check(&options, config, guess));

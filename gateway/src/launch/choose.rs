@@ -1,6 +1,7 @@
 //! Which model a client gets.
 
 use super::ask::Model;
+use crate::nearest::nearest;
 
 /// How many names an error lists.
 const SHOWN_MAX: usize = 20;
@@ -8,16 +9,11 @@ const SHOWN_MAX: usize = 20;
 /// The names that the demo model lists: `creole demo` answers to both alike.
 const DEMO: [&str; 2] = ["demo", "demo-small"];
 
-/// The model that was asked for, as the server calls it; without one the only one that is loaded, else the only one.
-/// Of the demo model's names, the first one is as good as the other.
+/// The only model that is loaded, else the only one. Of the demo model's names, the first one is as good as the other.
 ///
 /// # Errors
 /// Why none is clear, with the names to choose from.
-pub(crate) fn model(models: &[Model], wanted: Option<&str>) -> Result<Model, String> {
-    if let Some(wanted) = wanted {
-        return named(models, wanted)
-            .ok_or_else(|| format!("it does not list the model {wanted}: {}", names(models)));
-    }
+pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
     let can_answer: Vec<&Model> = models.iter().filter(|model| !is_embedding(model)).collect();
     let loaded: Vec<&Model> = can_answer.iter().copied().filter(|model| model.is_loaded).collect();
     match (loaded.as_slice(), can_answer.as_slice()) {
@@ -26,6 +22,16 @@ pub(crate) fn model(models: &[Model], wanted: Option<&str>) -> Result<Model, Str
         ([], [first, ..]) if is_demo(models) => Ok((*first).clone()),
         _ => Err(format!("choose a model with --model: {}", names(models))),
     }
+}
+
+/// That a server does not list a model, and which names may be meant.
+pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
+    let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
+    let near = match nearest(wanted, &names) {
+        near if near.is_empty() => "it lists none".to_owned(),
+        near => format!("the nearest: {}", near.join(", ")),
+    };
+    format!("{place} does not list {wanted}; {near}")
 }
 
 /// Whether these are the names of the demo model, and no others.
@@ -50,10 +56,8 @@ fn names(models: &[Model]) -> String {
     let more = names.len().saturating_sub(SHOWN_MAX);
     names.truncate(SHOWN_MAX);
     let mut text = names.join(", ");
-    match (names.is_empty(), more) {
-        (true, _) => text.push_str("it lists none"),
-        (_, 0) => {}
-        (_, more) => text.push_str(&format!(", and {more} more")),
+    if more > 0 {
+        text.push_str(&format!(", and {more} more"));
     }
     text
 }
@@ -73,9 +77,8 @@ mod tests {
 
     #[test]
     fn the_only_model_or_the_only_loaded_one_is_taken() {
-        let taken = |names: &[&str], loaded: &[&str]| {
-            model(&models(names, loaded), None).map(|model| model.name)
-        };
+        let taken =
+            |names: &[&str], loaded: &[&str]| only(&models(names, loaded)).map(|model| model.name);
         assert_eq!(taken(&["a"], &[]).unwrap(), "a");
         assert_eq!(taken(&["a", "b"], &["b"]).unwrap(), "b");
         assert_eq!(taken(&["nomic-embed-text", "b"], &["nomic-embed-text"]).unwrap(), "b");
@@ -86,7 +89,7 @@ mod tests {
 
     #[test]
     fn of_the_demo_models_names_the_first_is_taken() {
-        let taken = |names: &[&str]| model(&models(names, &[]), None).map(|model| model.name);
+        let taken = |names: &[&str]| only(&models(names, &[])).map(|model| model.name);
         assert_eq!(taken(&["demo", "demo-small"]).unwrap(), "demo");
         assert!(taken(&["demo", "other"]).is_err());
         assert!(taken(&["demo", "demo-small", "other"]).is_err());
@@ -94,17 +97,21 @@ mod tests {
 
     #[test]
     fn a_model_that_is_asked_for_has_to_be_listed() {
-        let found = |wanted| model(&models(&["a", "qwen3:latest"], &[]), Some(wanted));
+        let models = models(&["a", "qwen3:latest"], &[]);
+        let found = |wanted| named(&models, wanted);
         assert_eq!(found("a").unwrap().name, "a");
         assert_eq!(found("qwen3").unwrap().name, "qwen3:latest");
-        assert_eq!(found("x").unwrap_err(), "it does not list the model x: a, qwen3:latest");
+        assert_eq!(found("qwen-3"), None);
+        let lacking = lacks("U", "qwen-3", &models);
+        assert_eq!(lacking, "U does not list qwen-3; the nearest: qwen3:latest");
+        assert_eq!(lacks("U", "x", &[]), "U does not list x; it lists none");
     }
 
     #[test]
     fn a_long_list_is_cut() {
         let names: Vec<String> = (0..30).map(|number| format!("m{number}")).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let error = model(&models(&names, &[]), None).unwrap_err();
+        let error = only(&models(&names, &[])).unwrap_err();
         assert!(error.ends_with("m19, and 10 more"), "{error}");
     }
 }

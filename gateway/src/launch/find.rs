@@ -11,6 +11,7 @@ use futures_util::future::join_all;
 use super::ask::{Asker, List, Model};
 use super::choose;
 use super::owner;
+use super::places::Places;
 use crate::Failed;
 use crate::cli::Chosen;
 use crate::cli::launch::Launch;
@@ -135,10 +136,11 @@ pub(crate) async fn backend(asker: &Asker, flags: &Launch) -> Result<Found, Fail
     if let Some(upstream) = Upstream::given(flags)? {
         return given(asker, flags, upstream).await;
     }
-    let mut looked = Vec::new();
-    match running(asker, flags).await {
-        Ok(found) => return Ok(found),
-        Err(reason) => looked.push(format!("a gateway at {GATEWAY}: {reason}")),
+    let mut looked = Places::default();
+    match running(asker, flags, &mut looked).await {
+        Ok(Some(found)) => return Ok(found),
+        Ok(None) => {}
+        Err(reason) => looked.note(&format!("a gateway at {GATEWAY}"), &reason),
     }
     if let Some(found) = local(asker, flags, &mut looked).await? {
         return Ok(found);
@@ -146,11 +148,9 @@ pub(crate) async fn backend(asker: &Asker, flags: &Launch) -> Result<Found, Fail
     if let Some(found) = vendor(asker, flags, &mut looked).await? {
         return Ok(found);
     }
-    let looked = looked.join("\n  ");
-    Err(Failed::Run(format!(
-        "no model found. Start a model server, set a vendor's key, or name the server with --upstream URL. Looked at:\n  \
-         {looked}"
-    )))
+    Err(looked.failed(
+        "no model found. Start a model server, set a vendor's key, or name the server with --upstream URL.",
+    ))
 }
 
 async fn given(asker: &Asker, flags: &Launch, mut upstream: Upstream) -> Result<Found, Failed> {
@@ -213,12 +213,17 @@ async fn complete(
     let base = upstream.base();
     let mut models = list.models;
     asker.complete(upstream.preset, &upstream.address, &mut models).await;
-    let failed = |reason: String| Failed::Usage(format!("{base}: {reason}"));
-    let mut model = choose::model(&models, flags.model.as_deref()).map_err(failed)?;
-    let small = match flags.small_model.as_deref() {
-        Some(name) => Some(choose::model(&models, Some(name)).map_err(failed)?),
-        None => None,
+    let choose = |wanted: Option<&str>| {
+        let chosen = match wanted {
+            Some(name) => {
+                choose::named(&models, name).ok_or_else(|| choose::lacks(&base, name, &models))
+            }
+            None => choose::only(&models).map_err(|reason| format!("{base}: {reason}")),
+        };
+        chosen.map_err(Failed::Usage)
     };
+    let mut model = choose(flags.model.as_deref())?;
+    let small = flags.small_model.as_deref().map(|name| choose(Some(name))).transpose()?;
     if upstream.preset == "ollama" && model.window.is_none() && flags.context_window.is_none() {
         super::say(&format!("Ollama loads {}", model.name));
         asker.load(&upstream.address, &mut model).await;
@@ -238,7 +243,11 @@ async fn complete(
 }
 
 /// A gateway at the usual address. One that wants keys of clients is not ours to use.
-async fn running(asker: &Asker, flags: &Launch) -> Result<Found, String> {
+async fn running(
+    asker: &Asker,
+    flags: &Launch,
+    looked: &mut Places,
+) -> Result<Option<Found>, String> {
     let url = format!("{GATEWAY}{}", metrics::PATH);
     let told = asker.text(&url, None, None, LOCAL_TIMEOUT).await?;
     if !told.contains(metrics::NAME) {
@@ -258,11 +267,14 @@ async fn running(asker: &Asker, flags: &Launch) -> Result<Found, String> {
         Some(name) if models.is_empty() => Some(unlisted(name)),
         Some(name) => match choose::named(&models, name) {
             Some(model) => Some(model),
-            None => return Err(format!("it does not list {name}")),
+            None => {
+                looked.note_lacking(&format!("the gateway at {GATEWAY}"), name, &models);
+                return Ok(None);
+            }
         },
         // Where it maps all names, it chooses itself.
         None if models.is_empty() => None,
-        None => Some(choose::model(&models, None)?),
+        None => Some(choose::only(&models)?),
     };
     let chosen = match &model {
         Some(model) if flags.model.is_none() && choose::is_demo(&models) => {
@@ -274,14 +286,14 @@ async fn running(asker: &Asker, flags: &Launch) -> Result<Found, String> {
     let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
     let small = flags.small_model.as_ref().map(unlisted);
     let place = Place::Gateway(GATEWAY.to_owned());
-    Ok(Found { place, model, small, models, said: vec![said] })
+    Ok(Some(Found { place, model, small, models, said: vec![said] }))
 }
 
 /// The first server of this machine that lists models, in the order of [`SERVERS`].
 async fn local(
     asker: &Asker,
     flags: &Launch,
-    looked: &mut Vec<String>,
+    looked: &mut Places,
 ) -> Result<Option<Found>, Failed> {
     let (taken, mut others) = answering(asker, flags.model.as_deref(), looked).await;
     let Some((upstream, list)) = taken else { return Ok(None) };
@@ -296,12 +308,17 @@ async fn local(
 pub(crate) async fn on_this_machine(
     asker: &Asker,
     model: Option<&str>,
-) -> Option<(String, Vec<String>)> {
-    let (taken, mut said) = answering(asker, model, &mut Vec::new()).await;
-    let (upstream, _) = taken?;
+) -> Result<(String, Vec<String>), Failed> {
+    let mut looked = Places::default();
+    let (taken, mut said) = answering(asker, model, &mut looked).await;
+    let Some((upstream, _)) = taken else {
+        return Err(looked.failed(
+            "no server of this machine was found. Start one, or name the server with --upstream URL or --profile.",
+        ));
+    };
     let base = upstream.base();
     said.insert(0, format!("{} at {base}: it answers", upstream.preset));
-    Some((base, said))
+    Ok((base, said))
 }
 
 /// The first server of this machine that lists models, or this one, in the order of [`SERVERS`]; and what is said of
@@ -309,7 +326,7 @@ pub(crate) async fn on_this_machine(
 async fn answering(
     asker: &Asker,
     model: Option<&str>,
-    looked: &mut Vec<String>,
+    looked: &mut Places,
 ) -> (Option<(Upstream, List)>, Vec<String>) {
     let servers = || SERVERS.iter().filter(|server| server.key.is_empty());
     let asked = servers().map(|server| {
@@ -324,23 +341,22 @@ async fn answering(
     // All are asked at once, because most of them are not there.
     for (mut upstream, list) in join_all(asked).await {
         let base = upstream.base();
-        let list = match list {
-            Ok(list) if list.models.is_empty() => Err("it lists no model".to_owned()),
-            Ok(list) => match model {
-                Some(name) if choose::named(&list.models, name).is_none() => {
-                    Err(format!("it does not list {name}"))
-                }
-                _ => Ok(list),
-            },
-            Err(reason) => Err(reason),
-        };
+        let place = format!("{} at {base}", upstream.preset);
         match list {
-            Ok(list) if taken.is_none() => {
+            Ok(list) if list.models.is_empty() => looked.note(&place, "it lists no model"),
+            Ok(list) => {
                 upstream.learn(&list.owner);
-                taken = Some((upstream, list));
+                match model {
+                    Some(name) if choose::named(&list.models, name).is_none() => {
+                        let own =
+                            if upstream.preset == "default" { &base } else { upstream.preset };
+                        looked.note_lacking(own, name, &list.models);
+                    }
+                    _ if taken.is_none() => taken = Some((upstream, list)),
+                    _ => others.push(format!("not used: {place}")),
+                }
             }
-            Ok(_) => others.push(format!("not used: {} at {base}", upstream.preset)),
-            Err(reason) => looked.push(format!("{} at {base}: {reason}", upstream.preset)),
+            Err(reason) => looked.note(&place, &reason),
         }
     }
     (taken, others)
@@ -350,14 +366,14 @@ async fn answering(
 async fn vendor(
     asker: &Asker,
     flags: &Launch,
-    looked: &mut Vec<String>,
+    looked: &mut Places,
 ) -> Result<Option<Found>, Failed> {
     let hosted =
         || SERVERS.iter().filter(|server| !server.key.is_empty() && !server.url.is_empty());
     let mut found: Option<Found> = None;
     for server in hosted() {
         if !is_set(server) {
-            looked.push(format!("{}: {} is not set", server.preset, server.key));
+            looked.note(server.preset, &format!("{} is not set", server.key));
             continue;
         }
         if let Some(found) = &mut found {
@@ -371,14 +387,14 @@ async fn vendor(
                 if let Some(name) = &flags.model
                     && choose::named(&list.models, name).is_none()
                 {
-                    looked.push(format!("{}: it does not list {name}", server.preset));
+                    looked.note_lacking(server.preset, name, &list.models);
                     continue;
                 }
                 let why = format!("{} is set", server.key);
                 found = Some(complete(asker, flags, upstream, list, why).await?);
             }
             Err(reason) => {
-                looked.push(format!("{} at {}: {reason}", server.preset, upstream.base()))
+                looked.note(&format!("{} at {}", server.preset, upstream.base()), &reason);
             }
         }
     }

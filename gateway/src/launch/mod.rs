@@ -10,6 +10,7 @@ mod choose;
 mod clients;
 mod find;
 mod owner;
+mod places;
 mod program;
 mod settings;
 
@@ -98,15 +99,14 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     ended
 }
 
-/// The base URL of a server of this machine, for `creole check`, which is told what was taken. Nothing where none lists
-/// models.
-pub(crate) async fn server_of_this_machine(model: Option<&str>) -> Result<Option<String>, Failed> {
-    let Some((base, said)) = find::on_this_machine(&Asker::new()?, model).await else {
-        say("no server of this machine was found");
-        return Ok(None);
-    };
+/// The base URL of a server of this machine, for `creole check`, which is told what was taken.
+///
+/// # Errors
+/// None lists models, or the one that was named.
+pub(crate) async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
+    let (base, said) = find::on_this_machine(&Asker::new()?, model).await?;
     said.iter().for_each(|line| say(line));
-    Ok(Some(base))
+    Ok(base)
 }
 
 /// The variables that have to win, as settings of a client that would take others from the user's own.

@@ -140,7 +140,11 @@ fn what_is_not_clear_is_an_error_that_names_the_choice() {
     };
     let upstream = ["claude", "--upstream", &url];
     refused(&upstream, 2, "choose a model with --model: one, two");
-    refused(&[&upstream[..], &["--model", "x"]].concat(), 2, "does not list the model x: one, two");
+    refused(
+        &[&upstream[..], &["--model", "x"]].concat(),
+        2,
+        "/v1 does not list x; the nearest: one, two",
+    );
     refused(&[&upstream[..], &["--key-env", "NO"]].concat(), 2, "needs a key: set NO");
     refused(&["claude", "--profile", "groq"], 2, "needs a key: set GROQ_API_KEY");
     refused(&["claude", "--profile", "azure"], 2, "upstreams.default.url: expected a URL");
@@ -355,9 +359,13 @@ fn inner_check() {
     drop(ollama);
     let ran = check();
     // Another program of this machine may be at one of the other ports, where there is no network of its own.
-    if ran.err.contains("no server of this machine was found") {
-        assert_eq!(ran.code, Some(2), "{}", ran.err);
-        assert!(ran.err.contains("no upstream: give --upstream URL"), "{}", ran.err);
+    if ran.out.is_empty() {
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        assert!(ran.err.contains("no server of this machine was found. Start one"), "{}", ran.err);
+        for looked in ["ollama at http://localhost:11434/v1: the conn", "8080", "1234", "8000"] {
+            assert!(ran.err.contains(looked), "{looked}: {}", ran.err);
+        }
+        assert!(!ran.err.contains("no upstream"), "that is for serve: {}", ran.err);
     }
 }
 
@@ -379,6 +387,28 @@ fn inner_several() {
     let ran = launch("several", &["claude", "--model", "second"], &[]);
     assert!(ran.has("ANTHROPIC_MODEL=second"), "{}", ran.err);
     assert!(ran.err.contains("lmstudio at http://localhost:1234/v1: it answers"), "{}", ran.err);
+}
+
+#[test]
+fn a_name_that_no_server_lists_is_told_with_the_nearest_before_all_else() {
+    in_a_network_of_its_own(
+        "a_name_that_no_server_lists_is_told_with_the_nearest_before_all_else",
+        inner_nearest,
+    );
+}
+
+fn inner_nearest() {
+    let Some(_ollama) = at(11434, &["qwen3-coder:30b", "llama3.2:3b"]) else { return };
+    let says = "does not list qwen3-coder; the nearest: qwen3-coder:30b";
+    let ran = launch("nearest", &["claude", "--model", "qwen3-coder"], &[]);
+    assert_eq!((ran.code, &*ran.out), (Some(2), ""), "{}", ran.err);
+    assert_eq!(ran.err.lines().next(), Some(&*format!("creole: ollama {says}")), "{}", ran.err);
+    assert!(ran.err.contains("OPENAI_API_KEY is not set"), "{}", ran.err);
+    assert!(!ran.err.contains("no model found"), "{}", ran.err);
+    let url = "http://localhost:11434/v1";
+    let ran = launch("nearest", &["claude", "--upstream", url, "--model", "qwen3-coder"], &[]);
+    assert_eq!(ran.code, Some(2), "{}", ran.err);
+    assert_eq!(ran.err, format!("creole: {url} {says}\n"));
 }
 
 #[test]

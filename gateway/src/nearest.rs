@@ -7,7 +7,7 @@ const ALIKE: f64 = 0.7;
 const NAMES_MAX: usize = 3;
 
 /// The names that are most like `wrong`, the nearest first; the first of all where none is like it.
-pub(super) fn nearest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
+pub(crate) fn nearest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
     let wrong = wrong.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
         names.iter().map(|name| (likeness(&wrong, &name.to_lowercase()), name.as_str())).collect();

@@ -1,0 +1,33 @@
+//! The places that were looked at in vain, as the error tells them.
+
+use super::ask::Model;
+use super::choose;
+use crate::Failed;
+
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    /// Servers that answer, without the model that was asked for: what people most likely meant.
+    lacking: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Places {
+    pub(super) fn note(&mut self, place: &str, reason: &str) {
+        self.others.push(format!("{place}: {reason}"));
+    }
+
+    /// It lists `models`, and not the one that was asked for.
+    pub(super) fn note_lacking(&mut self, place: &str, wanted: &str, models: &[Model]) {
+        self.lacking.push(choose::lacks(place, wanted, models));
+    }
+
+    /// `nothing`: what to do where no server answers at all.
+    pub(super) fn failed(self, nothing: &str) -> Failed {
+        let others = self.others.join("\n  ");
+        if self.lacking.is_empty() {
+            return Failed::Run(format!("{nothing} Looked at:\n  {others}"));
+        }
+        let lacking = self.lacking.join("\n");
+        Failed::Usage(format!("{lacking}\nLooked also at:\n  {others}"))
+    }
+}
