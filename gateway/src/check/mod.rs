@@ -23,6 +23,7 @@ use crate::cli::check::Check;
 use crate::configure;
 use crate::guess::{self, Guess};
 use crate::launch;
+use crate::nearest::nearest;
 use crate::reach::Client;
 use inside::{Inside, Lines};
 use look::{Listed, Looked};
@@ -47,6 +48,9 @@ const OTHER_MODELS: [&str; 12] = [
     "bge-",
     "sora",
 ];
+
+/// The code of the row of models, where the one that was asked for is not among them.
+const NOT_LISTED: &str = "not_listed";
 
 /// What a check of one upstream found.
 #[derive(Debug)]
@@ -180,10 +184,7 @@ async fn check_one(
         checked.told_by = Some(guess.by);
         inside = start(config.clone())?;
     }
-    let connected = Row::new("connect", Level::Works, format!("in {took} ms"));
-    let duration_ms = u64::try_from(took).ok();
-    checked.rows.push(Row { duration_ms, ..connected });
-    checked.rows.push(models_row(&listed));
+    checked.rows.push(connected(took));
     let known = names_for(&inside, name, &listed).await;
     checked.model = match &options.model {
         Some(model) => model.clone(),
@@ -191,13 +192,19 @@ async fn check_one(
     };
     checked.others = if options.model.is_some() { 0 } else { known.len().saturating_sub(1) };
     if checked.model.is_empty() {
-        let text = "no model is known to ask: name one with --model";
-        checked.rows.push(Row { code: "no_model", ..Row::new("answer", Level::Fails, text) });
+        checked.rows.extend([models_row(&listed, None), no_model()]);
         return Ok(checked);
     }
-    checked.rows.extend(steps::run(&inside, &checked.model, &known, sets_counts).await);
+    let steps = steps::run(&inside, &checked.model, &known, sets_counts).await;
+    // A wrong name that gets no answer is told by that step.
+    let answers = steps.first().is_some_and(|answer| answer.level != Level::Fails);
+    let own = config.route(&checked.model).map_or(&*checked.model, |(_, own)| own);
+    let models = models_row(&listed, Some(own).filter(|_| answers));
+    let is_listed = models.code != NOT_LISTED;
+    checked.rows.push(models);
+    checked.rows.extend(steps);
     let preset = checked.told_by.map(|_| checked.profile);
-    checked.commands = output::commands(options, preset, &checked.model);
+    checked.commands = output::commands(options, preset, &checked.model, is_listed);
     Ok(checked)
 }
 
@@ -206,18 +213,41 @@ fn failing(problem: Problem) -> Row {
     Row { code, ..Row::new("connect", Level::Fails, text) }
 }
 
-fn models_row(listed: &Listed) -> Row {
+fn connected(milliseconds: u128) -> Row {
+    let row = Row::new("connect", Level::Works, format!("in {milliseconds} ms"));
+    Row { duration_ms: u64::try_from(milliseconds).ok(), ..row }
+}
+
+fn no_model() -> Row {
+    let text = "no model is known to ask: name one with --model";
+    Row { code: "no_model", ..Row::new("answer", Level::Fails, text) }
+}
+
+/// What the server lists. `answering`: a model that answers, by the server's own name for it. If it is not in the list,
+/// another one was most likely meant.
+fn models_row(listed: &Listed, answering: Option<&str>) -> Row {
+    const STEP: &str = "models";
     /// More names would fill the line.
     const SHOWN: usize = 4;
     let count = listed.names.len();
+    if count == 0 {
+        return Row::new(STEP, Level::Limited, "the server lists none: clients must know the name");
+    }
+    if let Some(model) = answering.filter(|model| !is_listed(model, listed)) {
+        let near = nearest(model, &listed.names).first().copied().unwrap_or_default();
+        let text =
+            format!("{model} is not in the list (nearest: {near}); the server answers anyway");
+        return Row { code: NOT_LISTED, ..Row::new(STEP, Level::Limited, text) };
+    }
     let shown: Vec<&str> = listed.names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if count > SHOWN { ", …" } else { "" };
-    match count {
-        0 => {
-            Row::new("models", Level::Limited, "the server lists none: clients must know the name")
-        }
-        _ => Row::new("models", Level::Works, format!("{count}: {}{more}", shown.join(", "))),
-    }
+    Row::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
+}
+
+fn is_listed(model: &str, listed: &Listed) -> bool {
+    // Ollama's `qwen3` is listed as `qwen3:latest`.
+    let is_it = |name: &String| name == model || name.strip_suffix(":latest") == Some(model);
+    listed.names.iter().any(is_it)
 }
 
 /// The names by which clients get a model of this upstream: those that the gateway lists, and those of the upstream

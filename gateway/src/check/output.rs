@@ -128,8 +128,14 @@ fn write_row(row: &Row, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// The commands to begin with. `preset`: the profile that the list of models told.
-pub(super) fn commands(options: &Check, preset: Option<&str>, model: &str) -> Vec<String> {
+/// The commands to begin with. `preset`: the profile that the list of models told. `creole launch` takes no model that
+/// the server does not list.
+pub(super) fn commands(
+    options: &Check,
+    preset: Option<&str>,
+    model: &str,
+    is_listed: bool,
+) -> Vec<String> {
     let mut flags = String::new();
     let config = options.chosen.config.as_ref().map(|file| file.display().to_string());
     let profile = options.chosen.profile.as_deref().or(preset);
@@ -150,7 +156,7 @@ pub(super) fn commands(options: &Check, preset: Option<&str>, model: &str) -> Ve
     let key = PLACEHOLDER.to_owned();
     let hints = Hints { key, small: model.clone(), model, prompt: "" };
     let mut commands = vec![format!("  creole serve{flags}"), hints.claude_code(USUAL_ADDRESS)];
-    if config.is_none() {
+    if config.is_none() && is_listed {
         // It takes no configuration.
         commands.insert(0, format!("  creole launch claude{flags}"));
     }

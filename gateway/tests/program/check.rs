@@ -409,6 +409,23 @@ async fn a_wrong_model_is_told_the_nearest_names() {
 }
 
 #[tokio::test]
+async fn a_model_that_answers_and_is_not_listed_is_told() {
+    let upstream = server_but(|_| None).await;
+    let checked = check(&["--upstream", &upstream.url(), "--model", "qwen3-code"]).await;
+    assert_eq!(checked.code, 0, "{checked:?}");
+    let told =
+        "qwen3-code is not in the list (nearest: qwen3-coder:30b); the server answers anyway";
+    checked.assert_row("models", "limited", told);
+    assert!(checked.text.contains("creole serve --upstream"), "{checked:?}");
+    assert!(!checked.text.contains("creole launch"), "it would refuse the name: {checked:?}");
+
+    // By another name for one that is listed.
+    let config = rig::file(r#"{"models": {"claude-*": {"model": "llama3.2"}}}"#);
+    let args = ["--config", &config, "--upstream", &upstream.url(), "--model", "claude-x"];
+    check(&args).await.assert_row("models", "works", "3: nomic-embed-text");
+}
+
+#[tokio::test]
 async fn what_a_server_lacks_is_told_with_what_becomes_of_it() {
     // No stream, no images, and thoughts in the text.
     let upstream = server_but(|asked| {
