@@ -115,6 +115,16 @@ impl Target {
         }
     }
 
+    /// What keeps linkers from writing what differs from one build to the next: for Windows the time, for macOS a name
+    /// (`LC_UUID`) made of the paths of objects, which are of this machine.
+    fn steady(&self) -> Option<&'static str> {
+        match self.triple {
+            triple if triple.contains("windows") => Some("-Clink-arg=-Wl,-Brepro"),
+            triple if triple.contains("apple") => Some("-Clink-arg=-Wl,-S"),
+            _ => None,
+        }
+    }
+
     /// The name of the archive.
     pub(super) fn archive(&self) -> String {
         self.name() + if self.is_windows() { ".zip" } else { ".tar.gz" }
@@ -152,7 +162,8 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
         command.current_dir(root).env("CARGO_ZIGBUILD_ZIG_PATH", zig);
         command.args(["zigbuild", "--quiet", "--locked", "--profile", PROFILE]);
         command.args(["--package", "creole-gateway", "--bin", "creole", "--target", target.triple]);
-        command.arg("--target-dir").arg(folder).args(remapped(root, target.triple)?);
+        let flags = rustflags(root, target.triple, target.steady())?;
+        command.arg("--target-dir").arg(folder).args(flags);
         if let Some(oldest) = target.oldest_macos() {
             command.env("MACOSX_DEPLOYMENT_TARGET", oldest);
         }
@@ -165,6 +176,10 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
 
 /// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
 pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
+    rustflags(root, triple, None)
+}
+
+fn rustflags(root: &Path, triple: &str, more: Option<&str>) -> Result<[String; 2]> {
     let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
     for registry in workspace::registries()? {
         // Other flags would compile all anew, and packing the crates makes folders of this machine.
@@ -172,6 +187,7 @@ pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
             flags.push(format!("--remap-path-prefix={}=/crates", registry.path.display()));
         }
     }
+    flags.extend(more.map(str::to_owned));
     let flags = serde_json::to_string(&flags)?;
     // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
     Ok(["--config".to_owned(), format!("target.{triple}.rustflags = {flags}")])
