@@ -75,9 +75,10 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// | after | poll |
 /// |---|---|
 /// | [`handle_request_head`](Self::handle_request_head) | [`poll_reply`](Self::poll_reply), if it says that the request is answered |
-/// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_timeout`](Self::poll_timeout); [`poll_reply`](Self::poll_reply) if there is no call |
-/// | [`handle_call_head`](Self::handle_call_head) | [`poll_timeout`](Self::poll_timeout) |
-/// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again); [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
+/// | [`handle_request_body`](Self::handle_request_body) | [`poll_call`](Self::poll_call), then [`poll_timeout`](Self::poll_timeout). If there is no call: [`poll_document`](Self::poll_document), if the host [can read documents](HostCan::read_documents), then [`poll_reply`](Self::poll_reply) |
+/// | [`handle_document`](Self::handle_document) | as after the body |
+/// | [`handle_call_head`](Self::handle_call_head) | [`poll_call`](Self::poll_call), if the host can [fetch](HostCan::fetch); [`poll_timeout`](Self::poll_timeout) |
+/// | [`handle_call_body`](Self::handle_call_body), [`handle_call_end`](Self::handle_call_end), [`handle_failure`](Self::handle_failure), [`handle_timeout`](Self::handle_timeout) | [`poll_cancel`](Self::poll_cancel); [`poll_call`](Self::poll_call), if the host can [ask again](HostCan::ask_again) or fetch; [`poll_head`](Self::poll_head); [`poll_body`](Self::poll_body); [`poll_timeout`](Self::poll_timeout) |
 /// | [`handle_client_gone`](Self::handle_client_gone) | nothing: drop the call |
 ///
 /// A time runs as soon as a call is polled, since the head of its answer may never come: so
