@@ -71,7 +71,7 @@ def recipes(page):
     """Creole's configuration and the commands of each recipe of a page: what follows `json` is `sh`."""
     blocks = re.findall(r"```(\w+)\n(.*?)```", page, re.DOTALL)
     for (kind, document), (_, commands) in zip(blocks, blocks[1:]):
-        if kind == "json" and "envoy/envoy.yaml" in commands:
+        if kind == "json" and '"$TEMPLATE"' in commands:
             yield document, commands
 
 
@@ -131,9 +131,12 @@ def main(root, creole, envoy, wasm, tls, authorities):
         commands = commands.replace("envoy -c", "envoy --mode validate -c").replace(roots, authorities)
         # What stands for a key is refused as none.
         commands = commands.replace("sk-…", "sk-own")
-        paths = {**os.environ, "PATH": f"{recipe}/bin:{os.environ['PATH']}"}
+        # As the page sets them in a clone.
+        own = {"WASM": str(recipe / "dist/creole.wasm"), "TEMPLATE": "envoy/envoy.yaml"}
+        paths = {**os.environ, **own, "PATH": f"{recipe}/bin:{os.environ['PATH']}"}
         done = subprocess.run(["sh", "-ec", commands], cwd=recipe, env=paths, capture_output=True, text=True)
-        check(f"docs/envoy.md: recipe {number}", done.returncode == 0 and "OK" in done.stderr + done.stdout, done.stderr[-500:])
+        said = done.stderr + done.stdout + (recipe / "envoy.log").read_text()
+        check(f"docs/envoy.md: recipe {number}", done.returncode == 0 and "OK" in said, said[-500:])
     before, after = sides((root / "docs/envoy.md").read_text())
     check("docs/envoy.md: the filter is only in what the change leads to", "creole" not in before and "root_id: creole" in after)
     for name, text in {"before": before, "after": after.replace("dist/creole.wasm", wasm)}.items():

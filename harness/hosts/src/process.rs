@@ -141,6 +141,11 @@ impl Process {
         let binary = file_of("CREOLE_GATEWAY")?;
         let (address, folder) = (free(), folder("gateway"));
         let path = folder.join("creole.json");
+        let mut config = config.clone();
+        // What the gateway alone does before it translates: the other hosts read no PDFs.
+        if let Some(settings) = config.as_object_mut() {
+            settings.entry("read_documents").or_insert_with(|| json!({"pages_max": 0}));
+        }
         fs::write(&path, config.to_string()).unwrap();
         let mut command = Command::new(binary);
         let listen = address.to_string();
