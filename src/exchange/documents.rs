@@ -51,19 +51,27 @@ impl Exchange {
     /// The PDFs, for an upstream that takes none.
     pub(super) fn documents_to_read(&mut self, body: &[u8]) -> Option<Preparation> {
         let settings = &self.config.settings;
-        // Nothing is counted there, or nobody pays for what is asked.
-        if self.client.path == Path::CountTokens
-            && (settings.count_tokens == CountTokens::Off || self.check_credential(body).is_err())
-        {
-            return None;
-        }
         // What is not text gets lost.
         if !self.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
             return None;
         }
-        let body = text_of(body)?;
-        let (upstream, _) = self.route_of(body)?;
-        let takes_files = upstream.profile.file_parts || upstream.protocol == Protocol::Anthropic;
-        (!takes_files).then(|| Documents::of(body, settings)).flatten().map(Preparation::Documents)
+        let is_count = self.client.path == Path::CountTokens;
+        if is_count && settings.count_tokens == CountTokens::Off {
+            return None;
+        }
+        let text = text_of(body)?;
+        // Of nearly all requests this is all that is looked at.
+        if !Documents::may_be_in(text) {
+            return None;
+        }
+        let (upstream, _) = self.route_of(text)?;
+        if upstream.profile.file_parts || upstream.protocol == Protocol::Anthropic {
+            return None;
+        }
+        // A count is made without a credential, too, but nothing is read for it.
+        if is_count && self.check_credential(body).is_err() {
+            return None;
+        }
+        Documents::of(text, settings).map(Preparation::Documents)
     }
 }

@@ -208,11 +208,11 @@ impl Exchange {
         let Some((preparation, until)) = self.preparing.current.take() else {
             return Ok(mem::take(body));
         };
+        let began = until.saturating_sub(self.timeout_ms(&preparation));
+        let duration_ms = now.saturating_sub(began);
         match &preparation {
             Preparation::Documents(documents) => {
                 let (read, unread) = documents.counts();
-                let began = until.saturating_sub(self.timeout_ms(&preparation));
-                let duration_ms = now.saturating_sub(began);
                 self.report.documents =
                     Some(Box::new(DocumentsReport { read, unread, duration_ms }));
             }
@@ -223,10 +223,9 @@ impl Exchange {
                 report.duration_ms = now.saturating_sub(self.report.requested_at);
             }
             Preparation::Descriptions(descriptions) => {
-                let began = until.saturating_sub(self.timeout_ms(&preparation));
                 if let Some(report) = &mut self.report.vision {
                     (report.described, report.failed) = descriptions.counts();
-                    report.duration_ms = now.saturating_sub(began);
+                    report.duration_ms = duration_ms;
                 }
             }
         }

@@ -7,6 +7,13 @@ use crate::json::{self, Reader};
 use crate::model::request::last_answer;
 use crate::model::{Block, DocumentSource, Request, Role};
 use crate::observe::warning::Warnings;
+use crate::text::words;
+
+/// Whether a body may have this string of JSON, as all clients write it, unless they escape what needs no escape. It
+/// is looked for before the body is read.
+pub(crate) fn may_have(body: &str, string: &str) -> bool {
+    words::has(body, string) || words::has(body, "\\u00")
+}
 
 /// Shows `visit` the blocks of the user's messages, those inside of results and documents too, in their order.
 /// `is_new`: the user has just given it. A body that cannot be read has none.

@@ -10,7 +10,7 @@ use crate::config::Settings;
 use crate::json;
 use crate::model::{Block, DocumentSource};
 use crate::observe::warning::Warnings;
-use crate::text::{base64, words};
+use crate::text::base64;
 
 /// The documents of one request.
 pub(crate) struct Documents {
@@ -59,12 +59,13 @@ impl DocumentText {
 }
 
 impl Documents {
+    /// Whether a body is worth reading for them.
+    pub(crate) fn may_be_in(body: &str) -> bool {
+        blocks::may_have(body, "\"document\"")
+    }
+
     /// Those of a body; nothing if there are none.
     pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
-        // As all clients write it, unless they escape what needs no escape.
-        if !words::has(body, "\"document\"") && !words::has(body, "\\u00") {
-            return None;
-        }
         let mut found = Vec::new();
         blocks::visit(body, settings.depth_max, &mut |block, _| {
             let Block::Document(document) = block else { return };

@@ -13,8 +13,8 @@ use crate::history::body_images::write_source;
 use crate::json::{self, Str};
 use crate::model::{Block, ImageSource, image_type, path_at};
 use crate::observe::warning::Warnings;
+use crate::text::base64;
 use crate::text::names::Names;
-use crate::text::{base64, words};
 
 /// How often one image may be redirected.
 const REDIRECTIONS_MAX: u32 = 3;
@@ -97,8 +97,7 @@ impl Missing {
 impl Images {
     /// Those of a body; nothing if there are none. `must_come`: a new one that does not is an error.
     pub(crate) fn of(body: &str, settings: &Settings, must_come: bool) -> Option<Self> {
-        // As all clients write it, unless they escape what needs no escape.
-        if !words::has(body, "\"url\"") && !words::has(body, "\\u00") {
+        if !blocks::may_have(body, "\"url\"") {
             return None;
         }
         let fetching = &settings.fetch_images;
