@@ -1,10 +1,15 @@
-//! Names that a wrong one may stand for.
+//! Names of models in a server's list: the one that was asked for, or those that a wrong one may stand for.
 
 /// Names that are less alike are no help.
 const ALIKE: f64 = 0.7;
 
 /// Most names.
 const NAMES_MAX: usize = 3;
+
+/// Whether a model of the list is the one that was asked for. Ollama calls `qwen3` also `qwen3:latest`.
+pub(crate) fn is_same(listed: &str, wanted: &str) -> bool {
+    listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
+}
 
 /// The names that are most like `wrong`, the nearest first; the first of all where none is like it.
 pub(crate) fn nearest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {

@@ -23,7 +23,7 @@ use crate::cli::check::Check;
 use crate::configure;
 use crate::guess::{self, Guess};
 use crate::launch;
-use crate::nearest::nearest;
+use crate::nearest::{is_same, nearest};
 use crate::reach::Client;
 use inside::{Inside, Lines};
 use look::{Listed, Looked};
@@ -233,7 +233,8 @@ fn models_row(listed: &Listed, answering: Option<&str>) -> Row {
     if count == 0 {
         return Row::new(STEP, Level::Limited, "the server lists none: clients must know the name");
     }
-    if let Some(model) = answering.filter(|model| !is_listed(model, listed)) {
+    let is_listed = |model: &str| listed.names.iter().any(|name| is_same(name, model));
+    if let Some(model) = answering.filter(|model| !is_listed(model)) {
         let near = nearest(model, &listed.names).first().copied().unwrap_or_default();
         let text =
             format!("{model} is not in the list (nearest: {near}); the server answers anyway");
@@ -242,12 +243,6 @@ fn models_row(listed: &Listed, answering: Option<&str>) -> Row {
     let shown: Vec<&str> = listed.names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if count > SHOWN { ", …" } else { "" };
     Row::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
-}
-
-fn is_listed(model: &str, listed: &Listed) -> bool {
-    // Ollama's `qwen3` is listed as `qwen3:latest`.
-    let is_it = |name: &String| name == model || name.strip_suffix(":latest") == Some(model);
-    listed.names.iter().any(is_it)
 }
 
 /// The names by which clients get a model of this upstream: those that the gateway lists, and those of the upstream

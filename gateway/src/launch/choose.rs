@@ -1,7 +1,7 @@
 //! Which model a client gets.
 
 use super::ask::Model;
-use crate::nearest::nearest;
+use crate::nearest::{is_same, nearest};
 
 /// How many names an error lists.
 const SHOWN_MAX: usize = 20;
@@ -39,11 +39,10 @@ pub(crate) fn is_demo(models: &[Model]) -> bool {
     models.iter().map(|model| model.name.as_str()).eq(DEMO)
 }
 
-/// A model by its name. Ollama calls `qwen3` also `qwen3:latest`.
+/// A model by its name, if possible by its whole name.
 pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
-    let latest = format!("{wanted}:latest");
-    let is_it = |name: &str| models.iter().find(|model| model.name == name);
-    is_it(wanted).or_else(|| is_it(&latest)).cloned()
+    let whole = models.iter().find(|model| model.name == wanted);
+    whole.or_else(|| models.iter().find(|model| is_same(&model.name, wanted))).cloned()
 }
 
 /// They are listed beside the others, and no client can talk to them.
