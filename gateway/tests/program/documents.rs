@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
-use crate::rig::{COMPLETION, Gateway, Got, Upstream, client, pdf, request, send};
+use crate::rig::{COMPLETION, Gateway, Got, Upstream, client, pdf, request, send, until};
 
 /// Encrypted, so that only whoever has its password can read it.
 const LOCKED: &[u8] = include_bytes!("documents/locked.pdf");
@@ -41,14 +41,20 @@ fn in_result(content: &[Value]) -> String {
     .to_string()
 }
 
+/// A gateway with this configuration, and the upstream behind it.
+async fn start(config: &str) -> (Upstream, Gateway) {
+    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
+    let gateway = Gateway::start(&upstream.url(), config);
+    (upstream, gateway)
+}
+
 async fn ask(gateway: &Gateway, body: String) -> Got {
     send(&client(false), request("POST", &gateway.url("/v1/messages"), body)).await
 }
 
 /// What the upstream gets, and the warnings.
 async fn sent(config: &str, body: String) -> (String, String) {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     let got = ask(&gateway, body).await;
     assert_eq!(got.status, 200, "{got:?}");
     (upstream.last().body, got.header("x-creole-warnings").to_owned())
@@ -117,8 +123,7 @@ async fn pages_beyond_the_limit_are_left_out_and_the_model_is_told() {
 
 #[tokio::test]
 async fn with_no_pages_nothing_is_read() {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
-    let gateway = Gateway::start(&upstream.url(), r#"{"read_documents": {"pages_max": 0}}"#);
+    let (_upstream, gateway) = start(r#"{"read_documents": {"pages_max": 0}}"#).await;
     let got = ask(&gateway, body(&[document(&pdf::pages(&["text"]))])).await;
     got.assert_error(400, "invalid_request_error", "does not support PDF input");
 }
@@ -127,8 +132,7 @@ async fn with_no_pages_nothing_is_read() {
 async fn an_upstream_that_takes_files_gets_the_file() {
     let config = r#"{"upstreams": {"a": {"profile_overrides": {"file_parts": true}}}}"#;
     let pdf = pdf::pages(&["text"]);
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     assert_eq!(ask(&gateway, body(&[document(&pdf)])).await.status, 200);
     assert!(upstream.last().body.contains(&BASE64_STANDARD.encode(&pdf)));
 }
@@ -136,7 +140,6 @@ async fn an_upstream_that_takes_files_gets_the_file() {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_client_that_goes_ends_the_reading_which_had_no_variable() {
-    use crate::rig::until;
     let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let args = ["--upstream", &upstream.url(), "--key-env", "CANARY_KEY"];
     let gateway = Gateway::start_with(&args, "{}", &[("CANARY_KEY", "sk-canary")]);
@@ -166,9 +169,8 @@ async fn a_document_that_takes_too_long_takes_no_time_from_others() {
 
 #[tokio::test]
 async fn what_was_cut_off_stays_so_for_the_turns_that_follow_and_nobody_waits_for_it_again() {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 2000}}"#;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     let pdf = document(&pdf::slow(&["first"]));
     let mut sent = Vec::new();
     for is_known in [false, true, true] {
@@ -183,9 +185,8 @@ async fn what_was_cut_off_stays_so_for_the_turns_that_follow_and_nobody_waits_fo
 
 #[tokio::test]
 async fn one_that_had_little_time_is_read_the_next_time() {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 1200}}"#;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     // The newest take turns until the time is over; one is cut off with less than its share.
     let slow = |at: usize| document(&pdf::slow(&[&format!("slow {at}")]));
     let content: Vec<_> = (0..5).map(slow).collect();
@@ -199,9 +200,8 @@ async fn one_that_had_little_time_is_read_the_next_time() {
 
 #[tokio::test]
 async fn whoever_waited_for_the_same_document_has_it_at_once() {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 4000}}"#;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     let content = [document(&pdf::slow(&["first"]))];
     let began = Instant::now();
     let answers = (0..6).map(|_| ask(&gateway, body(&content)));
@@ -216,9 +216,8 @@ async fn whoever_waited_for_the_same_document_has_it_at_once() {
 
 #[tokio::test]
 async fn one_that_is_known_is_there_when_there_is_no_time() {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 400}}"#;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     let known = document(&pdf::pages(&["well known"]));
     assert_eq!(ask(&gateway, body(std::slice::from_ref(&known))).await.status, 200);
     let mut content = vec![known];
@@ -242,12 +241,11 @@ async fn a_count_of_tokens_counts_the_text() {
 
 #[tokio::test]
 async fn the_log_says_how_many_were_read_and_nothing_of_them() {
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
-    let gateway = Gateway::start(&upstream.url(), "{}");
+    let (_upstream, gateway) = start("{}").await;
     let content = [document(&pdf::pages(&["s3cret"])), document(b"%PDF s3cret")];
     assert_eq!(ask(&gateway, body(&content)).await.status, 200);
     let wanted = "\"documents\":{\"read\":1,\"unread\":1,\"duration_ms\":";
-    crate::rig::until("the log", || !gateway.lines(wanted).is_empty()).await;
+    until("the log", || !gateway.lines(wanted).is_empty()).await;
     assert!(!gateway.log().contains("s3cret"));
 }
 
@@ -255,15 +253,14 @@ async fn the_log_says_how_many_were_read_and_nothing_of_them() {
 #[tokio::test]
 async fn a_gateway_that_is_told_to_stop_reads_to_the_end_first() {
     use rustix::process::{Pid, Signal, kill_process};
-    let upstream = Upstream::answering(200, "application/json", COMPLETION).await;
     let config = r#"{"read_documents": {"timeout_ms": 4000}}"#;
-    let gateway = Gateway::start(&upstream.url(), config);
+    let (upstream, gateway) = start(config).await;
     let request = request("POST", &gateway.url("/v1/messages"), body(&[document(&pdf::slow(&[]))]));
     let asking = tokio::spawn(async move { send(&client(false), request).await });
     // Signals of a terminal and of a service's end are for all processes of a group.
     let group = |id: u32| rustix::process::getpgid(Pid::from_raw(id as i32)).ok();
     let is_apart = |reader: &u32| group(*reader) != group(gateway.child.id());
-    crate::rig::until("a reader", || readers(&gateway).first().is_some_and(is_apart)).await;
+    until("a reader", || readers(&gateway).first().is_some_and(is_apart)).await;
     let own = Pid::from_raw(gateway.child.id() as i32).unwrap();
     kill_process(own, Signal::TERM).unwrap();
     assert_eq!(asking.await.unwrap().status, 200);
