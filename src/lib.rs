@@ -7,6 +7,7 @@
 
 pub mod answer;
 pub(crate) mod assemble;
+mod budget;
 pub mod carry;
 pub(crate) mod content;
 pub mod dialect;
@@ -35,6 +36,7 @@ mod judge;
 mod prepare;
 mod setting;
 
+pub use budget::{Budget, Full, Holding, Owner};
 pub use config::{Config, ReadDocuments};
 pub use exchange::{
     Call, Cancel, Document, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,

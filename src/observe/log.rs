@@ -4,6 +4,8 @@
 //! credential: it is written from a [`Report`], which has none, and from a path without its query,
 //! because some clients put keys there.
 
+mod refused;
+
 use crate::Millis;
 use crate::error::Fault;
 use crate::json::Writer;
@@ -11,6 +13,8 @@ use crate::observe::metrics;
 use crate::observe::report::{JudgeReport, Outcome, Report, RequestCounts, VisionReport};
 use crate::setting::word_enum;
 use crate::text::words;
+
+pub use refused::RefusedLines;
 
 /// Longest text in a line that a client or upstream can choose, in bytes.
 const TEXT_BYTES_MAX: usize = 100;
