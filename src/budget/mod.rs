@@ -10,6 +10,7 @@
 //! [`BODY_GRACE_MS`]. A request with a whole body is never given up: its upstream works for it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 use crate::Millis;
 
@@ -25,6 +26,32 @@ const SMALL_PART: usize = 32;
 /// A connection, a client key or an address, as a number that the host chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Owner(pub u64);
+
+impl Owner {
+    /// Returns the owner for a client key, by its name in the configuration.
+    #[must_use]
+    pub fn of_client_key(name: &str) -> Self {
+        Self::hashed(("key", name))
+    }
+
+    /// Returns the owner for a connection, by a number that the host gave it.
+    #[must_use]
+    pub fn of_connection(number: u64) -> Self {
+        Self::hashed(("connection", number))
+    }
+
+    /// Returns the owner for a client's address.
+    #[must_use]
+    pub fn of_address(address: &str) -> Self {
+        Self::hashed(("address", address))
+    }
+
+    fn hashed(owner: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        owner.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+}
 
 /// A request that holds memory. Numbers rise with time and do not repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,6 +107,11 @@ impl Budget {
             by_share: BTreeSet::new(),
             given_up: VecDeque::new(),
         }
+    }
+
+    /// Changes the limit. Requests that hold more by then keep it.
+    pub fn set_limit(&mut self, bytes_max: usize) {
+        self.bytes_max = bytes_max;
     }
 
     /// Begins a request, which holds nothing yet and has no whole body.

@@ -240,6 +240,12 @@ impl Exchange {
         self.report.content_at.is_some()
     }
 
+    /// Returns the name of the client's key, where clients have keys and it sent one of them.
+    #[must_use]
+    pub fn client_key(&self) -> Option<&str> {
+        self.report.client_key.as_deref()
+    }
+
     /// The configuration of this exchange.
     #[must_use]
     pub fn config(&self) -> &Config {
@@ -340,6 +346,13 @@ impl Exchange {
         let judging = self.judging.as_ref().map_or(0, |judging| judging.held_bytes());
         let beside = judging.saturating_add(self.preparing.held_bytes());
         self.answer_bytes().saturating_add(self.client.body.len()).saturating_add(beside)
+    }
+
+    /// Returns the bytes of the client's headers that are kept until the exchange ends.
+    #[must_use]
+    pub fn head_bytes(&self) -> usize {
+        let bytes = |(name, value): &Header| name.len().saturating_add(value.len());
+        self.client.headers.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
     /// Bytes of the upstream's answer that are kept in memory, and of which the next call may translate all at once.
