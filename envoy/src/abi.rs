@@ -23,13 +23,14 @@ use creole::observe::log::Level;
 use creole::text::names::Names;
 
 use hostcalls::{
-    Buffer, Map, NOT_FOUND, Status, buffer, check, headers, host, log, now, now_ns, property,
-    send_local_response, set_buffer, set_headers,
+    Buffer, Map, NOT_FOUND, Status, buffer, check, headers, host, log, now, now_ns,
+    number_property, property, send_local_response, set_buffer, set_headers,
 };
 
 use crate::Filter;
 use crate::action::{Action, Decision, Flow, Side};
 use crate::filter::ContextId;
+use crate::heads;
 use crate::stream::Route;
 use crate::wasi;
 /// `proxy_action_t`, as Envoy reads it: for a head or trailers, and for a body.
@@ -274,7 +275,15 @@ extern "C" fn proxy_on_tick(plugin: ContextId) {
 
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> u32 {
-    let head = headers(Map::RequestHeaders).unwrap_or_default();
+    let mut head = headers(Map::RequestHeaders).unwrap_or_default();
+    // Before the route is looked at, which such a header may choose.
+    if heads::remove_reserved(&mut head)
+        && let Err(Status(status)) = set_headers(Map::RequestHeaders, &head)
+    {
+        log(Level::Error, &format!("remove x-creole headers: status {status} of the host"));
+        act_or_tell(&Action::CloseStream);
+        return STOP_ITERATION;
+    }
     #[cfg(feature = "test-hooks")]
     if head.iter().any(|(name, value)| name == "x-test-hook" && value == "trap") {
         core::arch::wasm32::unreachable();
@@ -282,8 +291,8 @@ extern "C" fn proxy_on_request_headers(id: ContextId, _count: u32, end: u32) -> 
     let (seed, now) = (seed(), now());
     // Before anything is changed: a change of the head makes Envoy choose a route anew.
     let route = route_metadata();
-    let route = route.as_deref();
-    let decision = ask(|filter| filter.on_request_headers(id, head, end != 0, route, seed, now));
+    let from = (route.as_deref(), number_property(&["connection", "id"]).ok());
+    let decision = ask(|filter| filter.on_request_headers(id, head, end != 0, from, seed, now));
     finish(id, &decision, STOP_ITERATION)
 }
 

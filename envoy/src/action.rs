@@ -65,6 +65,14 @@ pub enum Action {
     Log(Level, String),
 }
 
+impl Action {
+    /// Returns true if the stream is over for Envoy once it has done this.
+    #[must_use]
+    pub fn ends_stream(&self) -> bool {
+        matches!(self, Self::SendLocalResponse(_) | Self::CloseStream)
+    }
+}
+
 /// An answer that comes from here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalResponse {

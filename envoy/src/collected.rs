@@ -3,7 +3,7 @@
 /// A body of which so many bytes have come, and this part of what its `content-length` says, is trusted to become
 /// as long as that.
 const TRUSTED_BYTES: usize = 1 << 20;
-const TRUSTED_PART: usize = 8;
+const TRUSTED_PART: usize = 2;
 
 /// What has come of a body.
 #[derive(Debug)]
@@ -36,37 +36,32 @@ impl Collected {
         self.length == Some(self.size())
     }
 
-    /// Adds a piece. `false`: there was no room for it.
+    /// Adds a piece. `fits` reserves the memory that the body then takes. `false`: there is not so much.
     #[must_use]
-    pub(crate) fn push(&mut self, piece: Vec<u8>, room_bytes: usize) -> bool {
+    pub(crate) fn push(&mut self, piece: Vec<u8>, mut fits: impl FnMut(usize) -> bool) -> bool {
         let size = self.size().saturating_add(piece.len());
-        if size > room_bytes {
-            return false;
-        }
         if self.bytes.is_empty() {
             self.bytes = piece;
-            return true;
+            return fits(self.bytes.capacity());
         }
-        if size > self.bytes.capacity()
-            && self.bytes.try_reserve_exact(self.more(piece.len(), room_bytes)).is_err()
-        {
-            return false;
+        if size > self.bytes.capacity() {
+            // Where memory is scarce, an eighth more: growing by each piece would copy the body for each of them.
+            let least = size.saturating_add(size / 8);
+            let wanted = [self.wanted(size), least].into_iter().find(|bytes| fits(*bytes));
+            let Some(capacity) = wanted else { return false };
+            let more = capacity.saturating_sub(self.size());
+            if self.bytes.try_reserve_exact(more).is_err() {
+                return false;
+            }
         }
         self.bytes.extend_from_slice(&piece);
         true
     }
 
-    /// How much is reserved for a piece that finds no room. Doubling to the end would hold up to three times a large
-    /// body.
-    fn more(&self, piece_bytes: usize, room_bytes: usize) -> usize {
-        let size = self.size().saturating_add(piece_bytes);
-        let rest = self.trusted_length(size).saturating_sub(size);
-        if rest > 0 {
-            return piece_bytes.saturating_add(rest.min(room_bytes.saturating_sub(size)));
-        }
-        // Doubling, as far as there is room.
-        let double = self.bytes.capacity().min(room_bytes.saturating_sub(self.size()));
-        double.max(piece_bytes)
+    /// Returns the memory that is reserved once a body has so many bytes. Doubling to the end would hold up to three
+    /// times a large body.
+    fn wanted(&self, size: usize) -> usize {
+        self.trusted_length(size).max(self.bytes.capacity().saturating_mul(2)).max(size)
     }
 
     /// How long the body will be; 0 where that is not known, or not believed.

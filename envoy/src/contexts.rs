@@ -44,8 +44,18 @@ impl<T> Contexts<T> {
         }
     }
 
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (ContextId, &mut T)> {
-        self.0.iter_mut().map(|(id, value)| (*id, &mut **value))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.0.iter().map(|(_, value)| &**value)
+    }
+
+    /// Returns all contexts: first those from this number on, then the others.
+    pub(crate) fn iter_mut_from(
+        &mut self,
+        from: ContextId,
+    ) -> impl Iterator<Item = (ContextId, &mut T)> {
+        let place = self.place(from).unwrap_or_else(|place| place).min(self.0.len());
+        let (before, behind) = self.0.split_at_mut(place);
+        behind.iter_mut().chain(before).map(|(id, value)| (*id, &mut **value))
     }
 
     fn place(&self, id: ContextId) -> Result<usize, usize> {
@@ -67,6 +77,7 @@ mod tests {
         contexts.remove(3);
         contexts.remove(9);
         assert_eq!((contexts.get(2), contexts.get(3)), (Some(&21), None));
-        assert_eq!(contexts.iter_mut().map(|(id, _)| id).collect::<Vec<_>>(), [1, 2]);
+        let mut from = |id| contexts.iter_mut_from(id).map(|(id, _)| id).collect::<Vec<_>>();
+        assert_eq!((from(0), from(2), from(9)), (vec![1, 2], vec![2, 1], vec![1, 2]));
     }
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::headers::is_value;
-use creole::observe::log::Level;
+use creole::observe::log::{Level, RefusedLines};
 use creole::observe::metrics::Counters;
-use creole::{Failure, Header, Millis, Refusals, json};
+use creole::{Failure, Header, Millis, Owner, Refusals, json};
 
 use crate::action::{Action, Decision, Side};
 use crate::contexts::Contexts;
 use crate::heads;
+use crate::memory::{Counted, Memory};
 use crate::stream::{Route, Stream};
 use crate::unguarded::{Host, Unguarded};
 
@@ -26,6 +27,10 @@ const TICK_MS_MAX: u64 = 1000;
 /// oldest is forgotten and read anew.
 const ROUTES_MAX: usize = 64;
 
+/// Streams that are answered or reset in one tick. Envoy does this behind the callback, each inside of the one before:
+/// some hundred of them overflow its stack, and the VM traps.
+const ENDED_MAX: usize = 16;
+
 /// The number that the host gave a context.
 pub type ContextId = u32;
 
@@ -34,9 +39,9 @@ pub type ContextId = u32;
 pub struct Filter {
     plugins: Contexts<Plugin>,
     streams: Contexts<Entry>,
-    /// What all streams together hold.
-    held_bytes: usize,
+    memory: Memory,
     counters: Counters,
+    refused_lines: RefusedLines,
 }
 
 /// A configuration, once there is one.
@@ -49,6 +54,8 @@ struct Plugin {
     tick_ms: u32,
     /// Ticks come at once: a stream has something to write.
     hurries: bool,
+    /// Stream with which the next tick begins.
+    tick_from: ContextId,
     /// Where nothing is sent, because nobody looks at where it goes.
     unguarded: Unguarded,
 }
@@ -58,7 +65,8 @@ struct Plugin {
 struct Entry {
     plugin: ContextId,
     host: Host,
-    stream: Option<Stream>,
+    stream: Option<Box<Stream>>,
+    counted: Option<Counted>,
 }
 
 impl Plugin {
@@ -96,7 +104,7 @@ impl Filter {
         if parent == 0 {
             self.plugins.insert(id, Plugin::default());
         } else {
-            self.streams.insert(id, Entry { plugin: parent, host: Host::default(), stream: None });
+            self.streams.insert(id, Entry::new(parent));
         }
     }
 
@@ -147,6 +155,7 @@ impl Filter {
         }
         let period = (shortest / 4).clamp(TICK_MS_MIN, TICK_MS_MAX);
         let tick_ms = u32::try_from(period).unwrap_or(u32::MAX);
+        self.memory.raise_limit(config.settings.buffered_bytes_max);
         let config = Some(Arc::new(config));
         self.plugins.insert(id, Plugin { config, tick_ms, ..Plugin::default() });
         Ok(vec![Action::SetTickPeriod { period_ms: tick_ms }])
@@ -184,13 +193,14 @@ impl Filter {
     }
 
     /// The request's head. `seed` must differ for each stream of all replicas. `route`: the metadata
-    /// of its route, empty if it has none, nothing if it cannot be read.
+    /// of its route, empty if it has none, nothing if it cannot be read. `connection`: the client's, where the host
+    /// numbers them.
     pub fn on_request_headers(
         &mut self,
         id: ContextId,
         head: Vec<Header>,
         end_of_stream: bool,
-        route: Option<&str>,
+        (route, connection): (Option<&str>, Option<u64>),
         seed: u128,
         now: Millis,
     ) -> Decision {
@@ -208,8 +218,25 @@ impl Filter {
             None => (config, Some(Failure::Misconfigured)),
         };
         let refusals = Arc::clone(&plugin.refusals);
-        let stream = entry.stream.insert(Stream::new(config, refusals, seed));
+        let mut stream = Box::new(Stream::new(config, refusals, seed));
         let mut decision = stream.on_request_headers(head, end_of_stream, failure, now);
+        if !stream.is_ours() {
+            // Nothing is kept of it.
+            return decision;
+        }
+        if stream.is_collecting() {
+            let owner = match stream.client_key() {
+                Some(name) => Owner::of_client_key(name),
+                // A host without numbers has one owner, whose oldest unfinished request gives way.
+                None => Owner::of_connection(connection.unwrap_or_default()),
+            };
+            entry.counted = self.memory.begin(id, owner, stream.head_bytes(), now);
+            if entry.counted.is_none() {
+                decision = stream.give_up(true, now);
+            }
+        }
+        entry.stream = Some(stream);
+        self.end_given_up(now);
         actions.append(&mut decision.actions);
         decision.actions = actions;
         decision
@@ -223,14 +250,14 @@ impl Filter {
         end_of_stream: bool,
         now: Millis,
     ) -> Decision {
-        self.with(id, &mut |stream, room| {
-            stream.on_request_body(std::mem::take(&mut piece), end_of_stream, room, now)
+        self.with(id, now, &mut |stream, fits| {
+            stream.on_request_body(std::mem::take(&mut piece), end_of_stream, fits, now)
         })
     }
 
     /// The request's trailers.
     pub fn on_request_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
-        self.with(id, &mut |stream, _| stream.on_request_trailers(now))
+        self.with(id, now, &mut |stream, _| stream.on_request_trailers(now))
     }
 
     /// The response's head. `details`: Envoy's `response.code_details`.
@@ -242,11 +269,11 @@ impl Filter {
         details: &str,
         now: Millis,
     ) -> Decision {
-        let decision = self.with(id, &mut |stream, _| {
+        let decision = self.with(id, now, &mut |stream, _| {
             stream.on_response_headers(head, end_of_stream, details, now)
         });
         if let Some(entry) = self.streams.get(id)
-            && entry.stream.as_ref().is_some_and(Stream::was_unchecked)
+            && entry.stream.as_deref().is_some_and(Stream::was_unchecked)
             && let Some(plugin) = self.plugins.get_mut(entry.plugin)
         {
             plugin.unguarded.note(entry.host, now);
@@ -262,38 +289,46 @@ impl Filter {
         end_of_stream: bool,
         now: Millis,
     ) -> Decision {
-        self.with(id, &mut |stream, room| stream.on_response_body(&piece, end_of_stream, room, now))
+        self.with(id, now, &mut |stream, fits| {
+            stream.on_response_body(&piece, end_of_stream, fits, now)
+        })
     }
 
     /// The response's trailers.
     pub fn on_response_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
-        self.with(id, &mut |stream, _| stream.on_response_trailers(now))
+        self.with(id, now, &mut |stream, _| stream.on_response_trailers(now))
     }
 
-    /// Time passes for the streams of a plugin.
+    /// Time passes for the streams of a plugin. At most [`ENDED_MAX`] of them end in one tick; the next one comes at
+    /// once and begins behind them.
     pub fn on_tick(&mut self, plugin: ContextId, now: Millis) -> Vec<(ContextId, Vec<Action>)> {
         let mut all = Vec::new();
-        let mut hurries = false;
-        let mut released = 0_usize;
-        for (id, entry) in self.streams.iter_mut() {
+        let (mut hurries, mut ended) = (false, 0_usize);
+        let from = self.plugins.get(plugin).map_or(0, |known| known.tick_from);
+        let mut next = 0;
+        for (id, entry) in self.streams.iter_mut_from(from) {
             let Some(stream) = entry.stream.as_mut().filter(|_| entry.plugin == plugin) else {
                 continue;
             };
-            let before = stream.held_bytes();
+            if ended >= ENDED_MAX {
+                (next, hurries) = (id, true);
+                break;
+            }
             let actions = stream.on_tick(now);
             hurries |= stream.is_due();
-            released = released.saturating_add(before.saturating_sub(stream.held_bytes()));
+            ended = ended.saturating_add(usize::from(actions.iter().any(Action::ends_stream)));
             if !actions.is_empty() {
+                entry.count(&mut self.memory, now);
                 all.push((id, actions));
             }
         }
-        self.held_bytes = self.held_bytes.saturating_sub(released);
-        if let Some(known) = self.plugins.get_mut(plugin)
-            && known.hurries
-            && !hurries
-        {
-            known.hurries = false;
-            all.push((plugin, vec![Action::SetTickPeriod { period_ms: known.tick_ms }]));
+        if let Some(known) = self.plugins.get_mut(plugin) {
+            known.tick_from = next;
+            if known.hurries != hurries {
+                known.hurries = hurries;
+                let period_ms = if hurries { 1 } else { known.tick_ms };
+                all.push((plugin, vec![Action::SetTickPeriod { period_ms }]));
+            }
         }
         all
     }
@@ -301,7 +336,9 @@ impl Filter {
     /// A stream is over.
     pub fn on_log(&mut self, id: ContextId, details: &str, now: Millis) -> Vec<Action> {
         match self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
-            Some(stream) => stream.on_log(details, &mut self.counters, now),
+            Some(stream) => {
+                stream.on_log(details, &mut self.counters, &mut self.refused_lines, now)
+            }
             None => Vec::new(),
         }
     }
@@ -316,39 +353,73 @@ impl Filter {
     /// A context is forgotten.
     pub fn on_delete(&mut self, id: ContextId) {
         self.plugins.remove(id);
-        let held = self.stream(id).map_or(0, Stream::held_bytes);
-        self.held_bytes = self.held_bytes.saturating_sub(held);
+        if let Some(counted) = self.streams.get(id).and_then(|entry| entry.counted.as_ref()) {
+            self.memory.end(counted);
+        }
         self.streams.remove(id);
     }
 
-    /// What all streams together hold.
+    /// Returns the bytes of bodies that all streams hold.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        self.held_bytes
+        let streams = self.streams.iter().filter_map(|entry| entry.stream.as_ref());
+        streams.map(|stream| stream.held_bytes()).fold(0, usize::saturating_add)
     }
 
     fn stream(&self, id: ContextId) -> Option<&Stream> {
-        self.streams.get(id).and_then(|entry| entry.stream.as_ref())
+        self.streams.get(id).and_then(|entry| entry.stream.as_deref())
     }
 
-    /// Calls with the stream and with the bytes that it may hold.
-    fn with(
-        &mut self,
-        id: ContextId,
-        call: &mut dyn FnMut(&mut Stream, usize) -> Decision,
-    ) -> Decision {
+    /// Calls with the stream, and with what reserves memory for all that it holds.
+    fn with(&mut self, id: ContextId, now: Millis, call: Call<'_>) -> Decision {
         let Some(entry) = self.streams.get_mut(id) else { return Decision::pass() };
-        let Some(stream) = entry.stream.as_mut() else { return Decision::pass() };
+        let Some(stream) = entry.stream.as_deref_mut() else { return Decision::pass() };
         let Some(plugin) = self.plugins.get_mut(entry.plugin) else { return Decision::pass() };
-        let limit =
-            plugin.config.as_ref().map_or(usize::MAX, |known| known.settings.buffered_bytes_max);
-        let others = self.held_bytes.saturating_sub(stream.held_bytes());
-        let mut decision = call(stream, limit.saturating_sub(others));
+        let mut fits = |bytes| match &mut entry.counted {
+            Some(counted) => self.memory.set(counted, bytes, now),
+            None => true,
+        };
+        let mut decision = call(stream, &mut fits);
         if stream.is_due() && !plugin.hurries {
             plugin.hurries = true;
             decision.actions.push(Action::SetTickPeriod { period_ms: 1 });
         }
-        self.held_bytes = others.saturating_add(stream.held_bytes());
+        if !stream.is_collecting()
+            && let Some(counted) = &entry.counted
+        {
+            self.memory.complete(counted);
+        }
+        entry.count(&mut self.memory, now);
+        self.end_given_up(now);
         decision
+    }
+
+    /// Ends the requests that others need the memory of. Their answers go out with the next tick.
+    fn end_given_up(&mut self, now: Millis) {
+        while let Some(id) = self.memory.poll_given_up() {
+            let Some(entry) = self.streams.get_mut(id) else { continue };
+            if let Some(counted) = &mut entry.counted {
+                counted.give_up();
+            }
+            if let Some(stream) = &mut entry.stream {
+                stream.give_up(false, now);
+            }
+        }
+    }
+}
+
+/// A call of a stream, with what reserves memory for all that the stream holds.
+type Call<'a> = &'a mut dyn FnMut(&mut Stream, &mut dyn FnMut(usize) -> bool) -> Decision;
+
+impl Entry {
+    fn new(plugin: ContextId) -> Self {
+        Self { plugin, host: Host::default(), stream: None, counted: None }
+    }
+
+    /// Counts what the stream holds by now, which is never more than before.
+    fn count(&mut self, memory: &mut Memory, now: Millis) {
+        if let (Some(counted), Some(stream)) = (&mut self.counted, &self.stream) {
+            let _ = memory.set(counted, stream.held_bytes(), now);
+        }
     }
 }

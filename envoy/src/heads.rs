@@ -7,10 +7,42 @@ use creole::{Exchange, Head, Header};
 /// Names the upstream to the route table: its `cluster` in the configuration, else its name.
 pub const ROUTING_HEADER: &str = "x-creole-upstream";
 
+/// Beginning of the names of Creole's own headers.
+const RESERVED: &str = "x-creole-";
+
+/// Counts the hosts of Creole that a request has passed.
+const HOPS: &str = "x-creole-hops";
+
 /// What [`ROUTING_HEADER`] says for an upstream.
 #[must_use]
 pub fn routing_value(upstream: &Upstream) -> &str {
     if upstream.cluster.is_empty() { &upstream.name } else { &upstream.cluster }
+}
+
+/// Removes Creole's own headers from a client's head. They choose routes, and only Creole may set them; the count of
+/// hops is read, and counted on. Returns true if there were any.
+pub fn remove_reserved(head: &mut Vec<Header>) -> bool {
+    let before = head.len();
+    head.retain(|(name, _)| !name.starts_with(RESERVED) || name == HOPS);
+    head.len() != before
+}
+
+/// Returns what an upstream needs of a client's head beside the exchange's headers, and the bytes of the rest.
+#[must_use]
+pub fn needed(head: Vec<Header>) -> (Vec<Header>, usize) {
+    let all = bytes(&head);
+    let mut needed = head;
+    needed.retain(|(name, _)| name.starts_with(':') || is_envoys(name));
+    needed.shrink_to_fit();
+    let left_out = all.saturating_sub(bytes(&needed));
+    (needed, left_out)
+}
+
+/// Returns the bytes of a head.
+#[must_use]
+pub fn bytes(head: &[Header]) -> usize {
+    let bytes = |(name, value): &Header| name.len().saturating_add(value.len());
+    head.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
 /// The head for an upstream: Envoy's own headers of this request, then `ours`.

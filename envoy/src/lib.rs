@@ -39,6 +39,7 @@ mod deferred;
 pub mod details;
 pub mod filter;
 pub mod heads;
+mod memory;
 pub mod observe;
 pub mod stream;
 mod unguarded;

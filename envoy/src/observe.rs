@@ -2,7 +2,7 @@
 
 use creole::Millis;
 use creole::config::Config;
-use creole::observe::log::{self, Request};
+use creole::observe::log::{self, Level, RefusedLines, Request};
 use creole::observe::metrics::{Counters, MetricKind, Sample};
 use creole::observe::report::Report;
 
@@ -16,7 +16,7 @@ pub fn finished(
     report: &Report,
     request: &Request,
     config: &Config,
-    counters: &mut Counters,
+    (counters, lines): (&mut Counters, &mut RefusedLines),
     now: Millis,
     actions: &mut Vec<Action>,
 ) {
@@ -27,6 +27,11 @@ pub fn finished(
             MetricKind::Histogram => Action::Record { name, value },
         });
     });
+    let Some(left_out) = lines.admit(report, now) else { return };
+    if left_out > 0 {
+        let line = format!("{left_out} refused requests before this one have no line");
+        actions.push(Action::Log(Level::Warn, line));
+    }
     if let Some(line) = log::line(request, report, config.settings.log, now) {
         actions.push(Action::Log(log::level(report), line));
     }
@@ -50,7 +55,6 @@ fn statistic(sample: &Sample<'_>) -> String {
 mod tests {
     use super::*;
     use creole::error::{ErrorKind, Fault};
-    use creole::observe::log::Level;
     use creole::observe::report::Outcome;
 
     #[test]
@@ -64,7 +68,9 @@ mod tests {
         };
         let (mut counters, mut actions) = (Counters::default(), Vec::new());
         let request = Request { details: "via_upstream".to_owned(), ..Request::default() };
-        finished(&report, &request, &Config::default(), &mut counters, 5, &mut actions);
+        let mut lines = RefusedLines::default();
+        let kept = (&mut counters, &mut lines);
+        finished(&report, &request, &Config::default(), kept, 5, &mut actions);
         let name = "creole_requests_total.outcome=failed_upstream;status=529;upstream=big_one;";
         assert_eq!(actions.first(), Some(&Action::Count { name: name.to_owned(), by: 1 }));
         let name = "creole_request_duration_milliseconds.upstream=big_one;".to_owned();

@@ -16,15 +16,13 @@
 mod answer;
 mod list;
 mod over;
+mod request;
 
 use std::sync::Arc;
 
 use creole::config::Config;
-use creole::headers::Headers;
 use creole::observe::log::Request;
-use creole::{
-    Cancel, Exchange, Failure, Header, HostCan, Millis, Pings, Refusals, Reply, RequestHead,
-};
+use creole::{Cancel, Exchange, Failure, Header, HostCan, Millis, Pings, Refusals, Reply};
 
 use crate::action::{Action, Decision, LocalResponse, Side};
 use crate::collected::Collected;
@@ -46,14 +44,19 @@ const CUT_LINGER_MS: u64 = 30_000;
 /// How long an error waits for the end of the upstream's answer.
 const HOLD_MS: u64 = 200;
 
+/// Bytes that each stream that flows may keep for its next event: a part of what the filter counts for each stream.
+const FLOWING_BYTES_MAX: usize = 4 << 10;
+
+/// Time for which a refused request may go on to send its body before it is answered. A client that is answered while
+/// it uploads may see its connection break instead, and a stream without an end must not be kept for ever.
+const REFUSAL_MS: u64 = 1000;
+
 /// One HTTP stream.
 #[derive(Debug)]
 pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
     state: StreamState,
-    /// Bytes of a body that is collected: here or in the exchange.
-    collected_bytes: usize,
     /// When a stream that has said everything is reset.
     close_at: Option<Millis>,
     /// For the line in the log.
@@ -80,11 +83,12 @@ enum StreamState {
     /// Not ours, or answered from here: whatever passes is right as it is. An answer from here
     /// passes the response callbacks again.
     HandsOff,
-    /// The request's body is collected. `head` is the client's while it is paused; `None`: it has left.
+    /// The request's body is collected. `head` is what the upstream needs of the client's head while that is paused;
+    /// `None`: it has left.
     Collecting { head: Option<Vec<Header>>, body: Collected },
-    /// The request is refused, and its body is thrown away up to so many bytes before the client is
-    /// told: a client that is answered while it uploads sees its connection break instead.
-    Refusing { response: LocalResponse, rest_bytes: usize },
+    /// The request is refused. Its body is thrown away, up to so many bytes and until this time, before the client gets
+    /// the answer: see [`REFUSAL_MS`].
+    Refusing { response: LocalResponse, rest_bytes: usize, until: Millis },
     /// The upstream has the request.
     Waiting,
     /// The upstream answers. `length`: of the upstream's body.
@@ -142,7 +146,6 @@ impl Stream {
             exchange,
             config,
             state: StreamState::HandsOff,
-            collected_bytes: 0,
             close_at: None,
             request: Request::default(),
             spent_ns: 0,
@@ -166,145 +169,65 @@ impl Stream {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
-    /// Bytes that are kept here, for the limit of the whole VM.
+    /// Returns the bytes of bodies that are kept here and in the exchange. Of a stream that flows the little that waits
+    /// for its next event does not count: each stream counts for more than that.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let waiting = self.deferred().map_or(0, Deferred::held_bytes);
-        self.collected_bytes.saturating_add(waiting)
-    }
-
-    /// The request's head. `failure`: why it cannot be served, if it is ours.
-    pub fn on_request_headers(
-        &mut self,
-        head: Vec<Header>,
-        end_of_stream: bool,
-        failure: Option<Failure>,
-        now: Millis,
-    ) -> Decision {
-        let method = head.value(":method").unwrap_or_default();
-        let path = head.value(":path").unwrap_or_default();
-        self.request = Request {
-            method: method.to_owned(),
-            path: path.to_owned(),
-            began: now,
-            ..Request::default()
-        };
-        if is_probe(method, path) && !heads::is_of_client(&head) {
-            return Decision::pass();
-        }
-        let paused = self.config.settings.pause_headers;
-        let mut without_length = Vec::new();
-        let seen = if paused {
-            &head
-        } else {
-            // A body that is too large is refused once it is here, like every other bad body: an
-            // answer to the head would break the connection of a client that uploads.
-            for header in &head {
-                if header.0 != "content-length" {
-                    without_length.push(header.clone());
+        let mut kept = self.exchange.held_bytes();
+        let own = match &self.state {
+            StreamState::Collecting { body, .. } => body.held_bytes(),
+            StreamState::Answering { sent, .. } => {
+                let flows = matches!(sent, Delivered::Head | Delivered::Deferred(_));
+                if flows && kept <= FLOWING_BYTES_MAX && !self.exchange.is_collecting() {
+                    kept = 0;
+                }
+                match sent {
+                    Delivered::Nothing | Delivered::Head => 0,
+                    Delivered::Deferred(deferred) => deferred.held_bytes(),
+                    Delivered::Held(held) => held.reply.body.len(),
                 }
             }
-            &without_length
+            StreamState::HandsOff | StreamState::Refusing { .. } | StreamState::Waiting => 0,
         };
-        // Without paused heads, waiting here would keep the body from coming.
-        let when = When::of(end_of_stream || !paused);
-        match self.exchange.handle_request_head(method, path, seen) {
-            RequestHead::PassThrough => return Decision::pass(),
-            RequestHead::Answered => return self.reply(when, Vec::new()),
-            RequestHead::Translate => {}
-        }
-        if let Some(failure) = failure {
-            return self.fail(failure, when, now, Vec::new());
-        }
-        if end_of_stream {
-            self.exchange.handle_request_body(Vec::new(), now);
-            return match self.exchange.poll_call(now) {
-                None => self.reply(when, Vec::new()),
-                // The upstream is asked for its models.
-                Some(call) if call.body.is_empty() => self.send_head(&head, call),
-                Some(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
-            };
-        }
-        let body = Collected::new(heads::length(&head));
-        if paused {
-            self.state = StreamState::Collecting { head: Some(head), body };
-            return Decision::stop(Vec::new());
-        }
-        self.state = StreamState::Collecting { head: None, body };
-        let early =
-            heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
-        Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
+        own.saturating_add(kept)
     }
 
-    /// A piece of the request's body. `room_bytes`: how much this stream may hold.
-    pub fn on_request_body(
-        &mut self,
-        piece: Vec<u8>,
-        end_of_stream: bool,
-        room_bytes: usize,
-        now: Millis,
-    ) -> Decision {
-        let drained = drain(Side::Request, &piece);
-        let body = match &mut self.state {
-            StreamState::Collecting { body, .. } => body,
-            StreamState::Refusing { rest_bytes, .. } => {
-                *rest_bytes = rest_bytes.saturating_sub(piece.len());
-                let over = end_of_stream || *rest_bytes == 0;
-                return if over { self.refuse(drained) } else { Decision::stop(drained) };
-            }
-            _ => return Decision::pass(),
+    /// Returns the bytes of the client's head that are kept here and in the exchange.
+    #[must_use]
+    pub fn head_bytes(&self) -> usize {
+        let own = match &self.state {
+            StreamState::Collecting { head: Some(head), .. } => heads::bytes(head),
+            _ => 0,
         };
-        let size = body.size().saturating_add(piece.len());
-        let failure = if size > self.config.settings.request_bytes_max {
-            Some(Failure::RequestTooLarge)
-        } else if !body.push(piece, room_bytes) {
-            Some(Failure::Overloaded)
-        } else {
-            None
-        };
-        if let Some(failure) = failure {
-            return self.fail(failure, When::of(end_of_stream), now, drained);
-        }
-        self.collected_bytes = body.held_bytes();
-        // A body that is as long as it says is complete, even if trailers follow: once they come,
-        // nothing can be written any more.
-        if end_of_stream || body.is_complete() {
-            return self.send(When::of(end_of_stream), drained, now);
-        }
-        Decision::stop(drained)
+        own.saturating_add(self.exchange.head_bytes())
     }
 
-    /// Trailers of a request whose body has not ended otherwise.
-    pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
-        if matches!(self.state, StreamState::Refusing { .. }) {
-            return self.refuse(Vec::new());
-        }
-        if matches!(self.state, StreamState::Collecting { .. }) {
-            // Envoy has no buffer here that the body could be written to. Only a request with
-            // trailers and without a content-length gets here.
-            return self.fail(Failure::RequestIncomplete, When::Now, now, Vec::new());
-        }
-        Decision::pass()
+    /// Returns true if requests of this stream are Creole's: it translates them, or answers them.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        !matches!(self.state, StreamState::HandsOff) || self.exchange.is_ended()
     }
 
-    /// The request's body is complete. `refusal`: when the client is told that it is refused.
-    fn send(&mut self, refusal: When, mut actions: Vec<Action>, now: Millis) -> Decision {
-        let StreamState::Collecting { head, body, .. } =
-            std::mem::replace(&mut self.state, StreamState::Waiting)
-        else {
-            return Decision::go_on(actions);
-        };
-        self.collected_bytes = 0;
-        self.exchange.handle_request_body(body.into_bytes(), now);
-        let Some(call) = self.exchange.poll_call(now) else { return self.reply(refusal, actions) };
-        actions.clear();
-        if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&call.upstream)) {
-            let length = Some(call.body.len());
-            let head = heads::for_upstream(&head, upstream, &call.path, call.headers, length);
-            actions.push(Action::ReplaceHeaders(Side::Request, head));
+    /// Returns true while the client's body is collected.
+    #[must_use]
+    pub fn is_collecting(&self) -> bool {
+        matches!(self.state, StreamState::Collecting { .. })
+    }
+
+    /// Returns the name of the client's key.
+    #[must_use]
+    pub fn client_key(&self) -> Option<&str> {
+        self.exchange.client_key()
+    }
+
+    /// Gives up the request because memory is scarce: frees all of it at once. The answer goes out now or, where this
+    /// is no callback of the stream, with the next tick.
+    pub fn give_up(&mut self, is_callback: bool, now: Millis) -> Decision {
+        let mut decision = self.fail(Failure::Overloaded, When::Now, now, Vec::new());
+        if !is_callback && let Some(Action::SendLocalResponse(response)) = decision.actions.pop() {
+            self.state = StreamState::Refusing { response, rest_bytes: usize::MAX, until: now };
         }
-        actions.push(Action::ReplaceBody(Side::Request, call.body));
-        Decision::go_on(actions)
+        decision
     }
 
     /// Time passes.
@@ -314,7 +237,10 @@ impl Stream {
             return vec![Action::CloseStream];
         }
         if let Some(reply) = self.take_held(Some(now)) {
-            return self.reply_with(reply, When::Now, Vec::new()).actions;
+            return self.reply_with(reply, When::Now, Vec::new(), now).actions;
+        }
+        if matches!(self.state, StreamState::Refusing { until, .. } if until <= now) {
+            return self.refuse(Vec::new()).actions;
         }
         if self.exchange.poll_timeout().is_none_or(|at| at > now) {
             return self.flush();
@@ -338,7 +264,7 @@ impl Stream {
             StreamState::Answering { sent: Delivered::Head, .. } if is_ended => {
                 vec![Action::CloseStream]
             }
-            _ if is_ended => self.reply(When::Now, Vec::new()).actions,
+            _ if is_ended => self.reply(When::Now, Vec::new(), now).actions,
             _ => Vec::new(),
         }
     }
@@ -398,17 +324,22 @@ impl Stream {
         actions: Vec<Action>,
     ) -> Decision {
         self.exchange.handle_failure(failure, now);
-        self.reply(when, actions)
+        self.reply(when, actions, now)
     }
 
     /// Gives the answer of an exchange that has ended.
-    fn reply(&mut self, when: When, actions: Vec<Action>) -> Decision {
+    fn reply(&mut self, when: When, actions: Vec<Action>, now: Millis) -> Decision {
         let reply = self.exchange.poll_reply().unwrap_or_default();
-        self.reply_with(reply, when, actions)
+        self.reply_with(reply, when, actions, now)
     }
 
-    fn reply_with(&mut self, reply: Reply, when: When, mut actions: Vec<Action>) -> Decision {
-        self.collected_bytes = 0;
+    fn reply_with(
+        &mut self,
+        reply: Reply,
+        when: When,
+        mut actions: Vec<Action>,
+        now: Millis,
+    ) -> Decision {
         let response = LocalResponse {
             status: reply.head.status,
             headers: reply.head.headers,
@@ -422,7 +353,8 @@ impl Stream {
             When::AfterRequest => {
                 // Not all of the rest is waited for.
                 let rest_bytes = self.config.settings.discarded_bytes_max();
-                StreamState::Refusing { response, rest_bytes }
+                let until = now.saturating_add(REFUSAL_MS);
+                StreamState::Refusing { response, rest_bytes, until }
             }
         };
         Decision::stop(actions)
@@ -431,13 +363,6 @@ impl Stream {
 
 fn pings(config: &Config) -> Pings {
     if config.settings.deferred_flush { Pings::AfterHead } else { Pings::No }
-}
-
-/// Whether the path of a request is one that clients try before they begin. Where a web site is behind the
-/// listener, too, these are its home page, and somebody's greeting.
-fn is_probe(method: &str, path: &str) -> bool {
-    let path = creole::text::words::before(path, b"?#");
-    matches!(method, "GET" | "HEAD") && matches!(path, "/" | "/api/hello")
 }
 
 /// Takes a piece out of Envoy's hands.

@@ -1,9 +1,9 @@
 //! The memory that all requests of a host hold together, and which request gives its memory up when there is no more.
 //!
 //! Only bytes that have come count, never a length that somebody claims. Each request belongs to an [`Owner`]: a
-//! connection, a client key, or an address. Nobody holds more than what is left for others, except for a single request.
-//! The last sixteenth is a reserve: of it nobody holds more than a thirty-second part of what is left, so that small
-//! requests are served beside many greedy owners.
+//! connection, a client key, or an address. Nobody holds more than what is left for others, except for a single
+//! request. The last sixteenth is a reserve: of it nobody holds more than a thirty-second part of what is left, so that
+//! small requests are served beside many greedy owners.
 //!
 //! Where a request does not fit, others go first: the oldest request without a whole body of the owner that holds most,
 //! if that is more than the asking owner would have; else the oldest request whose body has not come for

@@ -1,4 +1,5 @@
 //! Tests of `mod.rs`.
+#![allow(clippy::arithmetic_side_effects)] // counts of a test
 
 use super::*;
 

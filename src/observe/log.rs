@@ -40,6 +40,15 @@ pub struct Request {
     pub details: String,
 }
 
+impl Request {
+    /// Returns a request that began now, with as much of its texts as a line of the log has.
+    #[must_use]
+    pub fn new(method: &str, path: &str, began: Millis) -> Self {
+        let path = short(words::before(path, b"?#"));
+        Self { method: short(method).to_owned(), path: path.to_owned(), began, ..Self::default() }
+    }
+}
+
 word_enum! {
     /// How much is logged.
     Log {

@@ -137,12 +137,19 @@ pub(super) fn set_headers(map: Map, headers: &[Header]) -> Result<(), Status> {
 }
 
 pub(super) fn property(path: &[&str]) -> Result<String, Status> {
+    Ok(String::from_utf8_lossy(&raw_property(path)?).into_owned())
+}
+
+/// Returns a property that is a number of 64 bits. [`NOT_FOUND`] if it is none.
+pub(super) fn number_property(path: &[&str]) -> Result<u64, Status> {
+    let bytes = raw_property(path)?;
+    bytes.try_into().map(u64::from_le_bytes).map_err(|_| NOT_FOUND)
+}
+
+fn raw_property(path: &[&str]) -> Result<Vec<u8>, Status> {
     let path = path.join("\0");
     // SAFETY: the host reads `path`; both pointers are to locals of `bytes`.
-    let value = bytes(|to, to_size| unsafe {
-        host::proxy_get_property(path.as_ptr(), path.len(), to, to_size)
-    })?;
-    Ok(String::from_utf8_lossy(&value).into_owned())
+    bytes(|to, to_size| unsafe { host::proxy_get_property(path.as_ptr(), path.len(), to, to_size) })
 }
 
 pub(super) fn send_local_response(response: &LocalResponse) -> Result<(), Status> {

@@ -13,9 +13,6 @@ use crate::deferred::Deferred;
 use crate::details::{self, Origin};
 use crate::heads;
 
-/// What a stream that flows may keep without being counted: every one has that much room for its next event.
-const KEPT_BYTES_FREE: usize = 16 << 10;
-
 impl Stream {
     /// Whether a translated request is on its way, so that the host is to say where it went.
     #[must_use]
@@ -114,7 +111,7 @@ impl Stream {
         };
         if end_of_stream {
             self.exchange.handle_call_end(End::Complete, now);
-            return self.reply(When::Now, Vec::new());
+            return self.reply(When::Now, Vec::new(), now);
         }
         if self.config.settings.pause_headers {
             return Decision::stop(Vec::new());
@@ -126,12 +123,12 @@ impl Stream {
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
     }
 
-    /// A piece of the response's body. `room_bytes`: how much this stream may hold.
+    /// A piece of the response's body. `fits` reserves memory for all that this stream holds.
     pub fn on_response_body(
         &mut self,
         piece: &[u8],
         end_of_stream: bool,
-        room_bytes: usize,
+        fits: &mut dyn FnMut(usize) -> bool,
         now: Millis,
     ) -> Decision {
         let StreamState::Answering { sent, length, received } = &mut self.state else {
@@ -145,15 +142,7 @@ impl Stream {
         let head_sent = !matches!(sent, Delivered::Nothing);
         self.exchange.handle_call_body(piece, now);
         let mut head = self.exchange.poll_head();
-        let collects = head.is_none() && (!head_sent || self.exchange.is_collecting());
-        self.collected_bytes = if collects {
-            self.collected_bytes.saturating_add(piece.len())
-        } else {
-            // A stream flows, though some of its pieces give nothing. What it keeps all the same counts: a line without
-            // an end, and blocks that wait for their turn.
-            Some(self.exchange.held_bytes()).filter(|kept| *kept > KEPT_BYTES_FREE).unwrap_or(0)
-        };
-        let is_overloaded = self.held_bytes() > room_bytes;
+        let is_overloaded = !fits(self.held_bytes());
         if is_overloaded {
             self.exchange.handle_failure(Failure::Overloaded, now);
         } else if complete {
@@ -162,9 +151,6 @@ impl Stream {
         head = head.or_else(|| self.exchange.poll_head());
         let out = self.polled();
         let cut = self.exchange.is_ended() && !complete;
-        if self.exchange.is_ended() {
-            self.collected_bytes = 0;
-        }
         if head_sent {
             if cut && self.close_at.is_none() {
                 let delay = if self.is_answered() { self.linger_ms() } else { CLOSE_DELAY_MS };
@@ -179,7 +165,7 @@ impl Stream {
         if cut && !self.is_answered() {
             let (reply, drained) = (Reply { head, body: out }, drain(Side::Response, piece));
             if is_overloaded {
-                return self.reply_with(reply, When::Now, drained);
+                return self.reply_with(reply, When::Now, drained, now);
             }
             return self.hold(reply, now, drained);
         }
@@ -211,7 +197,6 @@ impl Stream {
 
     /// Keeps a whole answer for the end of the upstream's, of which nothing was sent.
     fn hold(&mut self, reply: Reply, now: Millis, actions: Vec<Action>) -> Decision {
-        self.collected_bytes = reply.body.len();
         self.set_sent(Delivered::Held(Held { reply, until: now.saturating_add(HOLD_MS) }));
         Decision::stop(actions)
     }
@@ -220,7 +205,6 @@ impl Stream {
     fn go_on_held(&mut self, piece: &[u8], complete: bool) -> Decision {
         let held = if complete { self.take_held(None) } else { None };
         let Some(reply) = held else { return Decision::stop(drain(Side::Response, piece)) };
-        self.collected_bytes = 0;
         self.give(reply.head, Some(reply.body.len()), reply.body)
     }
 
@@ -251,15 +235,14 @@ impl Stream {
     /// Trailers of a response whose body has not ended otherwise.
     pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
         if let Some(reply) = self.take_held(None) {
-            return self.reply_with(reply, When::Now, Vec::new());
+            return self.reply_with(reply, When::Now, Vec::new(), now);
         }
         if !matches!(self.state, StreamState::Answering { .. }) {
             return Decision::pass();
         }
         self.exchange.handle_call_end(End::Complete, now);
-        self.collected_bytes = 0;
         if matches!(self.state, StreamState::Answering { sent: Delivered::Nothing, .. }) {
-            return self.reply(When::Now, Vec::new());
+            return self.reply(When::Now, Vec::new(), now);
         }
         let out = self.polled();
         if let Some(deferred) = self.deferred_mut() {

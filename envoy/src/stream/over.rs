@@ -1,5 +1,6 @@
 //! The end of a stream: what is counted and logged.
 
+use creole::observe::log::RefusedLines;
 use creole::observe::metrics::Counters;
 use creole::{End, Failure, Millis};
 
@@ -10,7 +11,13 @@ use crate::observe;
 
 impl Stream {
     /// The stream is over, well or not: counts and logs.
-    pub fn on_log(&mut self, details: &str, counters: &mut Counters, now: Millis) -> Vec<Action> {
+    pub fn on_log(
+        &mut self,
+        details: &str,
+        counters: &mut Counters,
+        lines: &mut RefusedLines,
+        now: Millis,
+    ) -> Vec<Action> {
         let mut actions = Vec::new();
         // An exchange that passed through stays open; it is nobody's business here.
         if matches!(self.state, StreamState::HandsOff) && !self.exchange.is_ended() {
@@ -47,7 +54,8 @@ impl Stream {
             details.clone_into(&mut self.request.details);
         }
         let report = self.exchange.report();
-        observe::finished(&report, &self.request, &self.config, counters, now, &mut actions);
+        let request = &self.request;
+        observe::finished(&report, request, &self.config, (counters, lines), now, &mut actions);
         actions
     }
 }

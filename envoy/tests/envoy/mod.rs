@@ -17,6 +17,8 @@ pub(crate) struct Envoy {
     pub(crate) route: String,
     /// The host that the client names.
     pub(crate) host: String,
+    /// Number of the client's connection.
+    pub(crate) connection: u64,
     /// Envoy gives the metadata of the route.
     pub(crate) gives_route: bool,
 }
@@ -32,6 +34,7 @@ impl Envoy {
             now: 1_000_000,
             route: String::new(),
             host: "gateway".to_owned(),
+            connection: 1,
             gives_route: true,
         };
         envoy.next_stream();
@@ -59,7 +62,8 @@ impl Envoy {
         head.extend_from_slice(headers);
         let seed = u128::from(self.id);
         let route = self.gives_route.then_some(self.route.as_str());
-        self.filter.on_request_headers(self.id, head, eos, route, seed, self.now)
+        let from = (route, Some(self.connection));
+        self.filter.on_request_headers(self.id, head, eos, from, seed, self.now)
     }
 
     pub(crate) fn body(&mut self, piece: &[u8], eos: bool) -> Decision {

@@ -1,0 +1,158 @@
+//! The request's way through a stream.
+
+use creole::headers::Headers as _;
+use creole::observe::log::Request;
+use creole::{Failure, Header, Millis, RequestHead};
+
+use super::{Stream, StreamState, When, drain};
+use crate::action::{Action, Decision, Side};
+use crate::collected::Collected;
+use crate::heads;
+
+/// Bytes of a client's head that Envoy drops, too, as soon as it waits for its body. Fewer are not worth the call.
+const LARGE_HEAD_BYTES: usize = 8 << 10;
+
+impl Stream {
+    /// The request's head. `failure`: why it cannot be served, if it is ours.
+    pub fn on_request_headers(
+        &mut self,
+        head: Vec<Header>,
+        end_of_stream: bool,
+        failure: Option<Failure>,
+        now: Millis,
+    ) -> Decision {
+        let method = head.value(":method").unwrap_or_default();
+        let path = head.value(":path").unwrap_or_default();
+        self.request = Request::new(method, path, now);
+        if is_probe(method, path) && !heads::is_of_client(&head) {
+            return Decision::pass();
+        }
+        let paused = self.config.settings.pause_headers;
+        let mut without_length = Vec::new();
+        let seen = if paused {
+            &head
+        } else {
+            // A body that is too large is refused once it is here, like every other bad body: an
+            // answer to the head would break the connection of a client that uploads.
+            for header in &head {
+                if header.0 != "content-length" {
+                    without_length.push(header.clone());
+                }
+            }
+            &without_length
+        };
+        // Without paused heads, waiting here would keep the body from coming.
+        let when = When::of(end_of_stream || !paused);
+        match self.exchange.handle_request_head(method, path, seen) {
+            RequestHead::PassThrough => return Decision::pass(),
+            RequestHead::Answered => return self.reply(when, Vec::new(), now),
+            RequestHead::Translate => {}
+        }
+        if let Some(failure) = failure {
+            return self.fail(failure, when, now, Vec::new());
+        }
+        if end_of_stream {
+            self.exchange.handle_request_body(Vec::new(), now);
+            return match self.exchange.poll_call(now) {
+                None => self.reply(when, Vec::new(), now),
+                // The upstream is asked for its models.
+                Some(call) if call.body.is_empty() => self.send_head(&head, call),
+                Some(_) => self.fail(Failure::RequestIncomplete, when, now, Vec::new()),
+            };
+        }
+        let body = Collected::new(heads::length(&head));
+        if paused {
+            let (kept, left_out) = heads::needed(head);
+            // Envoy keeps the head, too, for as long as it waits.
+            let actions = if left_out > LARGE_HEAD_BYTES {
+                vec![Action::ReplaceHeaders(Side::Request, kept.clone())]
+            } else {
+                Vec::new()
+            };
+            self.state = StreamState::Collecting { head: Some(kept), body };
+            return Decision::stop(actions);
+        }
+        self.state = StreamState::Collecting { head: None, body };
+        let early =
+            heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
+        Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
+    }
+
+    /// A piece of the request's body. `fits` reserves memory for all that this stream holds.
+    pub fn on_request_body(
+        &mut self,
+        piece: Vec<u8>,
+        end_of_stream: bool,
+        fits: &mut dyn FnMut(usize) -> bool,
+        now: Millis,
+    ) -> Decision {
+        let drained = drain(Side::Request, &piece);
+        let body = match &mut self.state {
+            StreamState::Collecting { body, .. } => body,
+            StreamState::Refusing { rest_bytes, .. } => {
+                *rest_bytes = rest_bytes.saturating_sub(piece.len());
+                let over = end_of_stream || *rest_bytes == 0;
+                return if over { self.refuse(drained) } else { Decision::stop(drained) };
+            }
+            _ => return Decision::pass(),
+        };
+        let size = body.size().saturating_add(piece.len());
+        let failure = if size > self.config.settings.request_bytes_max {
+            Some(Failure::RequestTooLarge)
+        } else if !body.push(piece, fits) {
+            Some(Failure::Overloaded)
+        } else {
+            None
+        };
+        if let Some(failure) = failure {
+            return self.fail(failure, When::of(end_of_stream), now, drained);
+        }
+        // A body that is as long as it says is complete, even if trailers follow: once they come,
+        // nothing can be written any more.
+        if end_of_stream || body.is_complete() {
+            return self.send(When::of(end_of_stream), drained, now);
+        }
+        Decision::stop(drained)
+    }
+
+    /// Trailers of a request whose body has not ended otherwise.
+    pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
+        if matches!(self.state, StreamState::Refusing { .. }) {
+            return self.refuse(Vec::new());
+        }
+        if matches!(self.state, StreamState::Collecting { .. }) {
+            // Envoy has no buffer here that the body could be written to. Only a request with
+            // trailers and without a content-length gets here.
+            return self.fail(Failure::RequestIncomplete, When::Now, now, Vec::new());
+        }
+        Decision::pass()
+    }
+
+    /// The request's body is complete. `refusal`: when the client is told that it is refused.
+    fn send(&mut self, refusal: When, mut actions: Vec<Action>, now: Millis) -> Decision {
+        let StreamState::Collecting { head, body, .. } =
+            std::mem::replace(&mut self.state, StreamState::Waiting)
+        else {
+            return Decision::go_on(actions);
+        };
+        self.exchange.handle_request_body(body.into_bytes(), now);
+        let Some(call) = self.exchange.poll_call(now) else {
+            return self.reply(refusal, actions, now);
+        };
+        actions.clear();
+        if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&call.upstream)) {
+            let length = Some(call.body.len());
+            let head = heads::for_upstream(&head, upstream, &call.path, call.headers, length);
+            actions.push(Action::ReplaceHeaders(Side::Request, head));
+        }
+        actions.push(Action::ReplaceBody(Side::Request, call.body));
+        Decision::go_on(actions)
+    }
+}
+
+/// Whether the path of a request is one that clients try before they begin. Where a web site is behind the
+/// listener, too, these are its home page, and somebody's greeting.
+fn is_probe(method: &str, path: &str) -> bool {
+    let path = creole::text::words::before(path, b"?#");
+    matches!(method, "GET" | "HEAD") && matches!(path, "/" | "/api/hello")
+}
