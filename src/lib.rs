@@ -8,6 +8,7 @@
 pub mod answer;
 pub(crate) mod assemble;
 mod budget;
+pub mod callers;
 pub mod carry;
 pub(crate) mod content;
 pub mod dialect;
@@ -36,7 +37,7 @@ mod judge;
 mod prepare;
 mod setting;
 
-pub use budget::{Budget, Full, Holding, Owner};
+pub use budget::{Budget, Full, Holding, Owner, Pace};
 pub use config::{Config, ReadDocuments};
 pub use exchange::{
     Call, Cancel, Document, End, Exchange, Failure, Fetch, Head, HostCan, PassedHead, Pings,

@@ -8,6 +8,12 @@
 //! Where a request does not fit, others go first: the oldest request without a whole body of the owner that holds most,
 //! if that is more than the asking owner would have; else the oldest request whose body has not come for
 //! [`BODY_GRACE_MS`]. A request with a whole body is never given up: its upstream works for it.
+//!
+//! `pace.rs` limits the time of a body.
+
+mod pace;
+
+pub use pace::Pace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
@@ -277,4 +283,5 @@ impl Budget {
 }
 
 #[cfg(test)]
+#[allow(clippy::arithmetic_side_effects)]
 mod tests;

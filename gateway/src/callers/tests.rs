@@ -1,6 +1,8 @@
 //! Tests of `callers.rs`.
 
 use super::*;
+
+use creole::callers::{FOREIGN_HOST, FOREIGN_ORIGIN, FOREIGN_SITE};
 use hyper::Request;
 
 fn refused(callers: &Callers, headers: &[(&str, &str)]) -> Option<&'static str> {
