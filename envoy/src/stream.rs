@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use creole::config::Config;
 use creole::observe::log::Request;
-use creole::{Cancel, Exchange, Failure, Header, HostCan, Millis, Pings, Refusals, Reply};
+use creole::{Cancel, Exchange, Failure, Header, HostCan, Millis, Pace, Pings, Refusals, Reply};
 
 use crate::action::{Action, Decision, LocalResponse, Side};
 use crate::collected::Collected;
@@ -85,7 +85,7 @@ enum StreamState {
     HandsOff,
     /// The request's body is collected. `head` is what the upstream needs of the client's head while that is paused;
     /// `None`: it has left.
-    Collecting { head: Option<Vec<Header>>, body: Collected },
+    Collecting { head: Option<Vec<Header>>, body: Collected, pace: Pace },
     /// The request is refused. Its body is thrown away, up to so many bytes and until this time, before the client gets
     /// the answer: see [`REFUSAL_MS`].
     Refusing { response: LocalResponse, rest_bytes: usize, until: Millis },
@@ -241,6 +241,11 @@ impl Stream {
         }
         if matches!(self.state, StreamState::Refusing { until, .. } if until <= now) {
             return self.refuse(Vec::new()).actions;
+        }
+        if let StreamState::Collecting { body, pace, .. } = &self.state
+            && pace.end(body.size()) <= now
+        {
+            return self.fail(Failure::RequestTooSlow, When::Now, now, Vec::new()).actions;
         }
         if self.exchange.poll_timeout().is_none_or(|at| at > now) {
             return self.flush();

@@ -186,6 +186,38 @@ fn a_refused_request_without_an_end_is_answered_all_the_same() {
 }
 
 #[test]
+fn a_body_that_does_not_come_is_refused_after_its_time() {
+    let mut envoy = Envoy::new("{}");
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.body(b"{", false);
+    let now = envoy.now;
+    assert_eq!(envoy.tick(now + 29_000), []);
+    let ended = envoy.tick(now + 30_000);
+    let [Action::SendLocalResponse(response)] = ended[0].1.as_slice() else { panic!("{ended:?}") };
+    assert_eq!(response.status, 408);
+}
+
+#[test]
+fn a_foreign_web_page_in_a_browser_of_this_machine_is_refused() {
+    for (host, origin, status) in [
+        ("localhost:8080", "https://evil.example", Some(403)),
+        ("127.0.0.1:8080", "null", Some(403)),
+        ("127.0.0.1:8080", "http://localhost:3000", None),
+        ("models.example", "https://app.example", None),
+    ] {
+        let mut envoy = Envoy::new("{}");
+        envoy.host = host.to_owned();
+        envoy.request("POST", MESSAGES, &[header("origin", origin)], false);
+        let now = envoy.now;
+        let refused = envoy.tick(now + 1000).first().map(|(_, actions)| match &actions[0] {
+            Action::SendLocalResponse(response) => response.status,
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(refused, status, "{host} {origin}");
+    }
+}
+
+#[test]
 fn thousands_of_unfinished_requests_are_refused_before_memory_is_full() {
     let mut envoy = Envoy::new(r#"{"buffered_bytes_max": 16777216}"#);
     let large = header("cookie", &"c".repeat(50_000));

@@ -1,5 +1,4 @@
 //! Tests of `mod.rs`.
-#![allow(clippy::arithmetic_side_effects)] // counts of a test
 
 use super::*;
 

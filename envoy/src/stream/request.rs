@@ -1,8 +1,9 @@
 //! The request's way through a stream.
 
+use creole::callers::{self, Callers};
 use creole::headers::Headers as _;
 use creole::observe::log::Request;
-use creole::{Failure, Header, Millis, RequestHead};
+use creole::{Failure, Header, Millis, Pace, RequestHead};
 
 use super::{Stream, StreamState, When, drain};
 use crate::action::{Action, Decision, Side};
@@ -48,7 +49,7 @@ impl Stream {
             RequestHead::Answered => return self.reply(when, Vec::new(), now),
             RequestHead::Translate => {}
         }
-        if let Some(failure) = failure {
+        if let Some(failure) = failure.or_else(|| self.refused_caller(&head)) {
             return self.fail(failure, when, now, Vec::new());
         }
         if end_of_stream {
@@ -61,6 +62,7 @@ impl Stream {
             };
         }
         let body = Collected::new(heads::length(&head));
+        let pace = Pace::start(&self.config.settings, now);
         if paused {
             let (kept, left_out) = heads::needed(head);
             // Envoy keeps the head, too, for as long as it waits.
@@ -69,13 +71,24 @@ impl Stream {
             } else {
                 Vec::new()
             };
-            self.state = StreamState::Collecting { head: Some(kept), body };
+            self.state = StreamState::Collecting { head: Some(kept), body, pace };
             return Decision::stop(actions);
         }
-        self.state = StreamState::Collecting { head: None, body };
+        self.state = StreamState::Collecting { head: None, body, pace };
         let early =
             heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
+    }
+
+    /// Returns why a client is not answered: it is a foreign web page, in a browser on the machine of this Envoy.
+    /// Elsewhere an Envoy may have any name, and pages of any site.
+    fn refused_caller(&self, head: &[Header]) -> Option<Failure> {
+        let authority = head.value(":authority").unwrap_or_default();
+        if !self.config.client_keys.is_empty() || !callers::is_loopback(authority) {
+            return None;
+        }
+        let headers = head.iter().map(|(name, value)| (name.as_str(), Some(value.as_str())));
+        Callers::new(true, &[]).refuse(Some(authority), headers).map(Failure::Forbidden)
     }
 
     /// A piece of the request's body. `fits` reserves memory for all that this stream holds.
@@ -87,8 +100,8 @@ impl Stream {
         now: Millis,
     ) -> Decision {
         let drained = drain(Side::Request, &piece);
-        let body = match &mut self.state {
-            StreamState::Collecting { body, .. } => body,
+        let (body, pace) = match &mut self.state {
+            StreamState::Collecting { body, pace, .. } => (body, pace),
             StreamState::Refusing { rest_bytes, .. } => {
                 *rest_bytes = rest_bytes.saturating_sub(piece.len());
                 let over = end_of_stream || *rest_bytes == 0;
@@ -96,11 +109,13 @@ impl Stream {
             }
             _ => return Decision::pass(),
         };
-        let size = body.size().saturating_add(piece.len());
+        let (bytes, size) = (piece.len(), body.size().saturating_add(piece.len()));
         let failure = if size > self.config.settings.request_bytes_max {
             Some(Failure::RequestTooLarge)
         } else if !body.push(piece, fits) {
             Some(Failure::Overloaded)
+        } else if !pace.goes_on(bytes, size, now) {
+            Some(Failure::RequestTooSlow)
         } else {
             None
         };
