@@ -24,7 +24,7 @@ use creole::text::names::Names;
 
 use hostcalls::{
     Buffer, Map, NOT_FOUND, Status, buffer, check, headers, host, log, now, now_ns,
-    number_property, property, send_local_response, set_buffer, set_headers,
+    number_property, property, send_local_response, set_buffer, set_headers, set_property,
 };
 
 use crate::Filter;
@@ -44,6 +44,10 @@ const STREAM_RESPONSE: u32 = 1;
 /// `proxy_metric_type_t`
 const COUNTER: u32 = 0;
 const HISTOGRAM: u32 = 2;
+
+/// Name and value of the property by which `creole-guard` knows requests that Creole sends on.
+const MARK: &str = "creole";
+const MARKED: &str = "sent";
 
 /// What this VM has beside the filter.
 struct Vm {
@@ -124,6 +128,7 @@ fn act(action: &Action) -> Result<(), Status> {
     match action {
         Action::ReplaceHeaders(Side::Request, head) => set_headers(Map::RequestHeaders, head),
         Action::ReplaceHeaders(Side::Response, head) => set_headers(Map::ResponseHeaders, head),
+        Action::Mark => set_property(MARK, MARKED),
         Action::ReplaceBody(Side::Request, bytes) => set_buffer(Buffer::RequestBody, bytes),
         Action::ReplaceBody(Side::Response, bytes) => set_buffer(Buffer::ResponseBody, bytes),
         Action::SendLocalResponse(response) => send_local_response(response),
@@ -164,6 +169,7 @@ fn act_or_tell(action: &Action) {
 fn name(action: &Action) -> &'static str {
     match action {
         Action::ReplaceHeaders(..) => "replace headers",
+        Action::Mark => "mark",
         Action::ReplaceBody(..) => "replace body",
         Action::SendLocalResponse(_) => "send local response",
         Action::ContinueResponse => "continue response",

@@ -69,6 +69,12 @@ pub(super) mod host {
             value: *mut *mut u8,
             value_size: *mut usize,
         ) -> u32;
+        pub(in crate::abi) fn proxy_set_property(
+            path: *const u8,
+            path_size: usize,
+            value: *const u8,
+            value_size: usize,
+        ) -> u32;
         pub(in crate::abi) fn proxy_close_stream(stream: u32) -> u32;
         pub(in crate::abi) fn proxy_send_local_response(
             status: u32,
@@ -144,6 +150,14 @@ pub(super) fn property(path: &[&str]) -> Result<String, Status> {
 pub(super) fn number_property(path: &[&str]) -> Result<u64, Status> {
     let bytes = raw_property(path)?;
     bytes.try_into().map(u64::from_le_bytes).map_err(|_| NOT_FOUND)
+}
+
+/// Sets a property of the stream: for other filters the filter state `wasm.NAME`.
+pub(super) fn set_property(name: &str, value: &str) -> Result<(), Status> {
+    // SAFETY: the host reads both and keeps nothing.
+    check(unsafe {
+        host::proxy_set_property(name.as_ptr(), name.len(), value.as_ptr(), value.len())
+    })
 }
 
 fn raw_property(path: &[&str]) -> Result<Vec<u8>, Status> {

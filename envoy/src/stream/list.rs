@@ -14,6 +14,6 @@ impl Stream {
             return Decision::pass();
         };
         let head = heads::for_upstream(client, upstream, &call.path, call.headers, None);
-        Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, head)])
+        Decision::go_on(vec![Action::Mark, Action::ReplaceHeaders(Side::Request, head)])
     }
 }

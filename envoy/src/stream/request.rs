@@ -77,7 +77,7 @@ impl Stream {
         self.state = StreamState::Collecting { head: None, body, pace };
         let early =
             heads::for_upstream_early(&head, &self.config, &self.exchange).unwrap_or_default();
-        Decision::go_on(vec![Action::ReplaceHeaders(Side::Request, early)])
+        Decision::go_on(vec![Action::Mark, Action::ReplaceHeaders(Side::Request, early)])
     }
 
     /// Returns why a client is not answered: it is a foreign web page, in a browser on the machine of this Envoy.
@@ -158,6 +158,7 @@ impl Stream {
         if let (Some(head), Some(upstream)) = (head, self.config.upstreams.get(&call.upstream)) {
             let length = Some(call.body.len());
             let head = heads::for_upstream(&head, upstream, &call.path, call.headers, length);
+            actions.push(Action::Mark);
             actions.push(Action::ReplaceHeaders(Side::Request, head));
         }
         actions.push(Action::ReplaceBody(Side::Request, call.body));

@@ -46,8 +46,8 @@ def commented(template):
 
 
 def guard(document):
-    """What `creole-guard` of a document does, without the names of clusters of models."""
-    found = [one for rules in members(document, "policies") for one in [rules.get("creole_route", {})] if "condition" in one]
+    """Policies of `creole-guard` in a document, without the names of clusters of models."""
+    found = [rules for rules in members(document, "policies") if "condition" in rules.get("creole_route", {})]
     return [re.sub(r'"upstream"|"outbound[^"]*"', '"MODELS"', json.dumps(one, sort_keys=True)) for one in found]
 
 
@@ -146,7 +146,7 @@ def main(root, creole, envoy, wasm, tls, authorities):
     # From here on, what only a cluster could run.
     for name, kinds in {
         "istio": ["WasmPlugin", "VirtualService", "DestinationRule", "EnvoyFilter"],
-        "envoy-gateway": ["EnvoyExtensionPolicy", "BackendTrafficPolicy", "HTTPRoute"],
+        "envoy-gateway": ["EnvoyExtensionPolicy", "ClientTrafficPolicy", "BackendTrafficPolicy", "HTTPRoute"],
         "higress": ["WasmPlugin"],
     }.items():
         documents = list(yaml.safe_load_all((root / f"envoy/deploy/{name}.yaml").read_text()))
@@ -181,6 +181,9 @@ def main(root, creole, envoy, wasm, tls, authorities):
         check(f"{name}: its guard", guards == (guard(yaml.safe_load(good)) if name == "istio" else []), str(guards))
         for config in configs:
             check(f"{name}: waits for its guard", config.get("check_route", True) is bool(guards), str(config))
+        # Higress sets the limit of streams for all of its gateway: its file says where.
+        limits = [one.get("max_concurrent_streams") or one.get("maxConcurrentStreams") for key in ["http2_protocol_options", "http2"] for one in members(documents, key)]
+        check(f"{name}: limits the streams of a connection", limits == [100] or name == "higress", str(limits))
         labels = list(members(documents, "stats_tags"))
         check(f"{name}: has labels", bool(labels) == (name == "istio"), str(labels))
         for found in labels:

@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         &(),
         &[
             ("a_translated_request_goes_to_clusters_of_models_alone", models_alone),
+            ("a_clients_own_header_chooses_no_route_and_does_not_pass_the_guard", own_header),
             ("without_the_guard_the_filter_sends_nothing_more", no_guard),
             ("without_paused_heads_the_guard_holds_too", unpaused),
             ("short_streams_pass_the_filters_in_front_and_keep_the_upstreams_connection", in_front),
@@ -197,6 +198,44 @@ fn models_alone(_: &()) {
         }
         assert_eq!(site.seen().len(), 3, "{name}");
     }
+}
+
+/// The routes that `docs/envoy.md` shows, and the same where the filter is off.
+fn own_header(_: &()) {
+    let site = Site::start();
+    let routes = json!([
+        {"match": {"prefix": "/", "headers": [{"name": "x-creole-upstream", "string_match": {"exact": "own"}}]},
+         "route": {"cluster": "upstream", "timeout": "0s", "idle_timeout": "600s"}},
+        {"match": {"prefix": "/"}, "route": {"cluster": "site"}},
+    ]);
+    let mut off = host("off", &routes);
+    off["typed_per_filter_config"] = json!({"creole": {
+        "@type": "type.googleapis.com/envoy.config.route.v3.FilterConfig", "disabled": true}});
+    let change = |yaml: String| with_hosts(&yaml, &json!([host("page", &routes), off]), &site);
+    let envoy = Process::envoy_with(&config(&json!({})), &EnvoyOptions::default(), &change)
+        .unwrap_or_else(|reason| panic!("{reason}"));
+    let upstream = Upstream::shared();
+    let forged = "x-creole-upstream: own\r\nx-creole-model: big\r\nx-creole-hops: 1\r\n";
+    for start in [
+        "DELETE /api/delete",
+        "POST /v1/load_lora_adapter",
+        "GET /metrics",
+        "POST /v1/chat/completions",
+    ] {
+        let (status, answer) = ask(&envoy, "page", start, forged, "");
+        assert!(status == 200 && answer.ends_with("site"), "{start}: {answer}");
+        let seen = site.seen().concat().to_ascii_lowercase();
+        assert!(!seen.contains("x-creole-upstream") && !seen.contains("x-creole-model"), "{seen}");
+        assert!(seen.contains("x-creole-hops: 1"), "{seen}");
+        let (status, answer) = ask(&envoy, "off", start, forged, "");
+        assert_eq!(status, 403, "{start}: {answer}");
+        assert_eq!(site.seen(), Vec::<String>::new(), "{start}");
+    }
+    assert!(upstream.seen(KEY).is_empty(), "the model server got a request without Creole");
+    upstream.expect(KEY, Answer::json(completion("Hello")));
+    let (status, answer) = message(&envoy, "page", forged);
+    assert!(status == 200 && answer.contains("Hello"), "{answer}");
+    assert_eq!(value(&upstream.seen(KEY).last().unwrap().headers, "x-creole-hops"), Some("2"));
 }
 
 fn no_guard(_: &()) {

@@ -177,6 +177,17 @@ pub(super) fn link(linker: &mut Linker<World>) -> Result<(), Trap> {
             }
         },
     )?;
+    linker.func_wrap(
+        "env",
+        "proxy_set_property",
+        |mut c: Caller<'_, World>, at: u32, size: u32, value_at: u32, value_size: u32| {
+            let mark = (read(&mut c, at, size), read(&mut c, value_at, value_size));
+            if mark != (b"creole".to_vec(), b"sent".to_vec()) {
+                return refuse(&mut c, format!("set property: {mark:?}"));
+            }
+            OK
+        },
+    )?;
     linker.func_wrap("env", "proxy_close_stream", |mut c: Caller<'_, World>, _kind: u32| {
         let context = c.data().context;
         match c.data_mut().streams.get_mut(&context) {
