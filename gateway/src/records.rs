@@ -1,6 +1,8 @@
 //! Where exchanges are recorded: in the metrics, in the log and on the page.
 
-use creole::observe::log::{Level, Request};
+use std::sync::{Mutex, PoisonError};
+
+use creole::observe::log::{Level, RefusedLines, Request};
 use creole::observe::report::Report;
 use creole::{Config, Millis};
 
@@ -15,11 +17,12 @@ pub(crate) struct Records {
     /// None without a page.
     pub(crate) board: Option<Board>,
     format: Format,
+    refused: Mutex<RefusedLines>,
 }
 
 impl Records {
     pub(crate) fn new(format: Format, board: Option<Board>) -> Self {
-        Self { metrics: Metrics::new(), board, format }
+        Self { metrics: Metrics::new(), board, format, refused: Mutex::default() }
     }
 
     /// A number for an exchange that begins.
@@ -46,6 +49,12 @@ impl Records {
         self.metrics.count(report, config, now);
         if let Some(board) = &self.board {
             board.end(number, request, report, now);
+        }
+        let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(left_out) = refused.admit(report, now) else { return };
+        drop(refused);
+        if left_out > 0 {
+            tracing::warn!("{left_out} lines of refused requests were left out");
         }
         // Nothing where the setting `log` does not want it.
         let line = || creole::observe::log::line(request, report, config.settings.log, now);

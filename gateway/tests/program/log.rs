@@ -72,6 +72,27 @@ async fn a_log_that_nobody_reads_holds_no_request_and_counts_what_it_lost() {
     assert!(ended(&mut gateway).await.success());
 }
 
+#[tokio::test]
+async fn refused_requests_do_not_fill_the_log_and_are_counted() {
+    let gateway = Gateway::start(&rig::nobody().await, "{}");
+    let client = client(false);
+    let refuse = async || {
+        let mut foreign = request("POST", &gateway.url("/v1/messages"), messages(false));
+        foreign.headers_mut().insert("origin", "http://evil.example".parse().unwrap());
+        assert_eq!(send(&client, foreign).await.status, 403);
+    };
+    let lines = || gateway.lines(r#""status":403"#).len();
+    for _ in 0..150 {
+        refuse().await;
+    }
+    assert!((100..=150).contains(&lines()), "{}", lines());
+    while !gateway.log().contains("lines of refused requests were left out") {
+        tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+        refuse().await;
+    }
+    assert!(lines() < 150, "{}", lines());
+}
+
 /// What a gateway writes to a terminal for one request, and at its start and end.
 async fn on_terminal(args: &[&str], env: &[(&str, &str)]) -> String {
     use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
