@@ -41,6 +41,9 @@ const ENDING: Duration = Duration::from_millis(100);
 /// From this size on, bytes that wait for their client are counted. A stream that flows gives smaller ones.
 const GIVEN_BYTES: usize = 128 << 10;
 
+/// Largest piece of a whole answer: from the next one on, hyper shows that the client takes them.
+const PIECE_BYTES: usize = 64 << 10;
+
 /// An event of this size takes long to translate.
 const EVENT_BYTES: usize = 1 << 20;
 
@@ -287,10 +290,11 @@ impl Answering {
     /// What is there for the client. Where that is much, it is counted until the client has it.
     fn give(&mut self) -> Bytes {
         let out = mem::take(&mut self.out);
-        // It is here already: a budget without room for it changes nothing.
-        if out.len() < GIVEN_BYTES || !self.held.set(out.len()) {
-            return if self.is_ended() { self.held.with(out) } else { out.into() };
+        if out.len() < GIVEN_BYTES && !self.is_ended() {
+            return out.into();
         }
+        // The bytes are here already: a full budget changes nothing.
+        let _ = self.held.set(out.len());
         self.held.with(out)
     }
 
@@ -343,7 +347,10 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
         match self.get_mut() {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(mem::take(bytes))))),
+            Self::Whole(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
             Self::Passed { upstream, live } => {
                 let polled = Pin::new(upstream).poll_frame(context);
                 if let Poll::Ready(Some(Err(error))) = &polled {

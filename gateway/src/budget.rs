@@ -1,112 +1,193 @@
-//! How many bytes all exchanges hold together: `buffered_bytes_max`.
+//! The memory that all requests hold together, `buffered_bytes_max`: the core's [`creole::Budget`] behind one lock.
 //!
 //! Counted are each exchange and its head, the client's body while it is collected, the translated request until the
 //! upstream answers, the judge's as well, what is kept of an answer (a whole one, an event that is not complete, calls
-//! that wait), and an answer that its client has not read. A stream that flows holds no more than its sockets do, and
-//! its client's pace slows its upstream.
-//!
-//! The last sixteenth is for what is small. Large bodies that come slowly cannot take it, so that ordinary requests are
-//! served beside them.
+//! that wait), an answer that its client has not read, and heads that are not complete. A stream that flows holds no
+//! more than its sockets do, and its client's pace slows its upstream.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
+use creole::{Holding, Millis, Owner};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
-/// What an exchange costs at most beside its bodies: its state, its tasks and buffers.
+/// Most memory of an exchange beside its bodies: its state, its tasks and buffers.
 const EXCHANGE_BYTES: usize = 16 << 10;
 
-/// The bytes that are left.
+/// Steps in which the memory of an exchange is counted: the lock is rarely taken for small growths.
+const STEPS_OF_EXCHANGE: usize = 4;
+
+/// Memory of all requests.
 #[derive(Debug)]
 pub(crate) struct Budget {
-    left: AtomicUsize,
-    /// What each exchange takes for itself.
+    shared: Mutex<Shared>,
+    /// Bytes that each exchange takes for itself.
     exchange: usize,
-    /// Holders of more than this leave the reserve alone.
-    small: usize,
-    reserve: usize,
+    step: usize,
+    began: Instant,
 }
 
-/// What one holder has of the budget; given back when it is dropped.
+#[derive(Debug)]
+struct Shared {
+    core: creole::Budget,
+    /// Requests without a whole body, and the signal that one of them is given up.
+    incomplete: BTreeMap<Holding, Arc<Notify>>,
+}
+
+/// Part of the memory of a request; freed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
-    budget: Arc<Budget>,
+    request: Arc<Request>,
     bytes: usize,
+}
+
+/// A request in the budget. It ends with the last part of its memory.
+#[derive(Debug)]
+struct Request {
+    budget: Arc<Budget>,
+    holding: Holding,
+    amount: Mutex<Amount>,
+    given_up: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Amount {
+    /// Sum of all parts.
+    bytes: usize,
+    /// Bytes that the budget counts: the sum, rounded up to a step.
+    counted: usize,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Budget {
     pub(crate) fn new(max: usize) -> Arc<Self> {
+        let exchange = EXCHANGE_BYTES.min(max / 16_384);
+        let shared = Shared { core: creole::Budget::new(max), incomplete: BTreeMap::new() };
         Arc::new(Self {
-            left: AtomicUsize::new(max),
-            exchange: EXCHANGE_BYTES.min(max / 16_384),
-            small: max / 512,
-            reserve: max / 16,
+            shared: Mutex::new(shared),
+            exchange,
+            step: (exchange / STEPS_OF_EXCHANGE).max(1),
+            began: Instant::now(),
         })
     }
 
-    pub(crate) fn hold(self: &Arc<Self>) -> Held {
-        Held { budget: Arc::clone(self), bytes: 0 }
+    /// Begins a request, which holds nothing yet. `given_up` is notified when others get its memory.
+    pub(crate) fn begin(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
+        let now = self.now();
+        let mut shared = locked(&self.shared);
+        let holding = shared.core.begin(owner, now);
+        shared.incomplete.insert(holding, Arc::clone(&given_up));
+        drop(shared);
+        let (budget, amount) = (Arc::clone(self), Mutex::default());
+        Held { request: Arc::new(Request { budget, holding, amount, given_up }), bytes: 0 }
     }
 
-    /// What each exchange takes for itself, with as much of its answer.
+    /// Returns the bytes that each exchange takes for itself, with as much of its answer.
     pub(crate) fn exchange(&self) -> usize {
         self.exchange
+    }
+
+    fn now(&self) -> Millis {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn set(&self, holding: Holding, bytes: usize) -> bool {
+        let now = self.now();
+        let mut shared = locked(&self.shared);
+        let is_set = shared.core.set(holding, bytes, now).is_ok();
+        while let Some(victim) = shared.core.poll_given_up() {
+            if let Some(given_up) = shared.incomplete.remove(&victim) {
+                given_up.notify_one();
+            }
+        }
+        is_set
+    }
+}
+
+impl Request {
+    /// Changes the size of one part. Returns false if there is not so much memory, and then nothing changed.
+    fn change(&self, before: usize, after: usize) -> bool {
+        let mut amount = locked(&self.amount);
+        let bytes = amount.bytes.saturating_sub(before).saturating_add(after);
+        let counted = bytes.checked_next_multiple_of(self.budget.step).unwrap_or(bytes);
+        if counted != amount.counted && !self.budget.set(self.holding, counted) && after > before {
+            return false;
+        }
+        *amount = Amount { bytes, counted };
+        true
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        let mut shared = locked(&self.budget.shared);
+        shared.core.end(self.holding);
+        shared.incomplete.remove(&self.holding);
     }
 }
 
 impl Held {
-    /// Takes `bytes` more. `false`: there are not so many.
+    /// Takes `bytes` more. Returns false if there are not so many.
     #[must_use]
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
-        if bytes == 0 {
-            return true;
-        }
-        let held = self.bytes.saturating_add(bytes);
-        let kept = if held > self.budget.small { self.budget.reserve } else { 0 };
-        let take = |left: usize| left.checked_sub(bytes).filter(|left| *left >= kept);
-        let left = &self.budget.left;
-        let taken = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take).is_ok();
-        if taken {
-            self.bytes = held;
-        }
-        taken
+        self.set(self.bytes.saturating_add(bytes))
     }
 
-    /// Holds so much from now on. `false`: there is not so much, and nothing changed.
+    /// Holds so much from now on. Returns false if there is not so much, and then nothing changed.
     #[must_use]
     pub(crate) fn set(&mut self, bytes: usize) -> bool {
-        if let Some(less) = self.bytes.checked_sub(bytes) {
-            if less > 0 {
-                self.budget.left.fetch_add(less, Ordering::Relaxed);
-                self.bytes = bytes;
-            }
-            return true;
+        let is_set = bytes == self.bytes || self.request.change(self.bytes, bytes);
+        if is_set {
+            self.bytes = bytes;
         }
-        self.grow(bytes.saturating_sub(self.bytes))
+        is_set
     }
 
-    /// Gives everything back.
+    /// Frees everything.
     pub(crate) fn release(&mut self) {
         let _ = self.set(0);
     }
 
-    /// So much of an answer is held by the exchange itself.
+    /// Returns the bytes of an answer that are held by the exchange itself.
     pub(crate) fn free(&self) -> usize {
-        self.budget.exchange
+        self.request.budget.exchange
     }
 
-    /// What is held, in another hand.
+    /// Returns another part of the same request, which holds nothing yet.
+    pub(crate) fn part(&self) -> Self {
+        Self { request: Arc::clone(&self.request), bytes: 0 }
+    }
+
+    /// Moves what is held to another part.
     pub(crate) fn take(&mut self) -> Self {
         let bytes = std::mem::take(&mut self.bytes);
-        Self { budget: Arc::clone(&self.budget), bytes }
+        Self { request: Arc::clone(&self.request), bytes }
     }
 
-    /// What is held goes on with these bytes, until nobody has them any more.
+    /// Holds what is held for as long as somebody has these bytes.
     pub(crate) fn with(&mut self, bytes: Vec<u8>) -> Bytes {
         if self.bytes == 0 {
             return bytes.into();
         }
         Bytes::from_owner(Owned { bytes, _held: self.take() })
+    }
+
+    /// Notes that the body of the request is whole: the request is not given up any more.
+    pub(crate) fn complete(&self) {
+        let holding = self.request.holding;
+        let mut shared = locked(&self.request.budget.shared);
+        shared.core.complete(holding);
+        shared.incomplete.remove(&holding);
+    }
+
+    /// Waits until the request is given up for others.
+    pub(crate) async fn given_up(&self) {
+        self.request.given_up.notified().await;
     }
 }
 

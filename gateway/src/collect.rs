@@ -15,9 +15,6 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::budget::Held;
 
-/// A body's length is a claim until its bytes are here: no more than this is reserved for it.
-const RESERVED_MAX: usize = 1 << 20;
-
 /// How long a client may pause in the middle of its body, and how far a large body may be behind its rate.
 const PAUSE_MAX: Duration = Duration::from_secs(30);
 
@@ -79,7 +76,7 @@ fn later(from: Instant, by: Duration) -> Instant {
     from.checked_add(by).unwrap_or(from)
 }
 
-/// Collects a body; what it holds is taken from the budget.
+/// Collects a body, whose memory is taken from the budget. It ends at once where others get its memory.
 pub(crate) async fn collect<B>(
     body: &mut B,
     settings: &Settings,
@@ -88,11 +85,16 @@ pub(crate) async fn collect<B>(
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    let claimed = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    let mut collected = Vec::with_capacity(claimed.min(RESERVED_MAX));
+    // A length is a claim: nothing is reserved for it.
+    let mut collected = Vec::new();
     let mut pace = Pace::start(settings);
     loop {
-        let piece = match timeout_at(pace.end(collected.len()), body.frame()).await {
+        let polled = tokio::select! {
+            biased;
+            () = held.given_up() => return Err(Failure::Overloaded),
+            polled = timeout_at(pace.end(collected.len()), body.frame()) => polled,
+        };
+        let piece = match polled {
             Ok(None) => return Ok(collected),
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
             Ok(Some(Err(_))) => return Err(Failure::RequestIncomplete),

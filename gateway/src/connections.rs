@@ -1,35 +1,43 @@
-//! How many connections there may be. Where there is no room for one more, that one is closed which has been silent or
-//! idle for longest.
+//! Limit of connections. Where there is no place for one more, the connection is closed that has been silent or idle
+//! for longest.
 //!
 //! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
 //! upstream, so that clients get half of them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use creole::Owner;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// Most connections of clients, however many descriptors there are: each has buffers.
+/// Maximum number of clients' connections, however many descriptors there are: each has buffers.
 const CLIENTS_MAX: usize = 8192;
 
 /// Descriptors for the log, the listeners, and what opens files for a moment.
 const OWN_FILES: usize = 32;
 
-/// What each thread has: its queue of events, and what wakes it.
+/// Descriptors of a thread: its queue of events, and what wakes it.
 const FILES_OF_THREAD: usize = 4;
 
-/// How often a connection is looked at for answers that do not go on.
+/// Time between two looks at a connection. A new connection may take as long to send a request's head.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Most connections, and those that there are.
+/// Looks until an answer that its client does not take is given up: five minutes. A laptop that sleeps for longer has
+/// lost its stream anyway.
+const UNREAD_LOOKS_MAX: u32 = 10;
+
+/// State of an answer of which hyper has asked for more, and which has no more yet.
+const TAKEN: u32 = u32::MAX;
+
+/// Number of connections, and their limits.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    /// Most of clients.
+    /// Maximum number of clients' connections.
     clients_max: usize,
-    /// Most of clients and upstreams together.
+    /// Maximum number of connections to clients and upstreams together.
     max: usize,
     upstreams: AtomicUsize,
     clients: Mutex<Clients>,
@@ -38,56 +46,42 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct Clients {
     open: usize,
-    /// Those without a request: first those that never had one, then by time.
-    waiting: BTreeMap<Waiting, Arc<Notify>>,
-    /// Numbers the times at which connections begin to wait.
-    now: u64,
+    /// Idle connections, in the order in which they are closed.
+    idle: BTreeMap<Idle, Arc<Notify>>,
+    /// Number of times at which a connection became idle.
+    count: u64,
 }
 
-type Waiting = (HadRequest, u64);
-
-/// Whether a connection has had a request.
-type HadRequest = bool;
+/// Whether a connection has had a request, and the number of the time at which it became idle.
+type Idle = (bool, u64);
 
 /// A client's connection; it counts until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Client {
     all: Arc<Connections>,
+    owner: Owner,
     state: Mutex<State>,
     close: Arc<Notify>,
+    lingers: AtomicBool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
-    /// All until now.
+    /// Number of all requests until now.
     begun: u64,
-    /// Those that it has, by their numbers.
-    requests: BTreeMap<u64, Arc<Progress>>,
-    /// The socket takes no more of what is to be written.
-    unwritten: bool,
-    /// Under which it waits.
-    waiting: Option<Waiting>,
+    /// Requests in flight, by number.
+    requests: BTreeMap<u64, Arc<AtomicU32>>,
+    idle: Option<Idle>,
 }
 
-/// A request of a client, until its answer has left the connection's buffers.
+/// A request of a client, until the last piece of its answer has left.
 #[derive(Debug)]
 pub(crate) struct Busy {
     client: Arc<Client>,
     number: u64,
-    progress: Arc<Progress>,
+    /// Looks since a piece of the answer was given to hyper, or [`TAKEN`].
+    looks: Arc<AtomicU32>,
 }
-
-/// How an answer leaves.
-#[derive(Debug, Default)]
-pub(crate) struct Progress {
-    /// Pieces that have not left.
-    pieces: AtomicUsize,
-    /// Numbers what left.
-    moved: AtomicUsize,
-}
-
-/// What had left of each answer that did not go on, and since when it does not.
-type Stopped = BTreeMap<u64, (usize, Instant)>;
 
 /// A connection to an upstream; it counts until this is dropped.
 #[derive(Debug)]
@@ -98,7 +92,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Connections {
-    /// As many as this process may have descriptors for.
+    /// Returns limits for as many connections as this process may have descriptors for.
     pub(crate) fn of_system(threads: usize) -> Arc<Self> {
         let own = OWN_FILES.saturating_add(threads.saturating_mul(FILES_OF_THREAD));
         let max = files_max().saturating_sub(own).max(2);
@@ -110,12 +104,12 @@ impl Connections {
         Arc::new(Self { clients_max, max, upstreams, clients })
     }
 
-    /// Most connections of clients.
+    /// Returns the maximum number of clients' connections.
     pub(crate) fn clients_max(&self) -> usize {
         self.clients_max
     }
 
-    /// Lets a client in. If there are too many, another one goes; `None` where each of them waits for an answer.
+    /// Lets a client in. If there are too many, an idle one goes; `None` where each of them waits for an answer.
     pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
         let mut clients = locked(&self.clients);
         let upstreams = self.upstreams.load(Ordering::Relaxed);
@@ -124,14 +118,17 @@ impl Connections {
         }
         clients.open = clients.open.saturating_add(1);
         let close = Arc::<Notify>::default();
-        let waiting = clients.wait(false, &close);
-        let state =
-            State { begun: 0, requests: BTreeMap::new(), unwritten: false, waiting: Some(waiting) };
-        let state = Mutex::new(state);
-        Some(Arc::new(Client { all: Arc::clone(self), state, close }))
+        let idle = clients.note_idle(false, &close);
+        Some(Arc::new(Client {
+            all: Arc::clone(self),
+            owner: Owner::of_connection(idle.1),
+            state: Mutex::new(State { idle: Some(idle), ..State::default() }),
+            close,
+            lingers: AtomicBool::new(false),
+        }))
     }
 
-    /// Counts a connection to an upstream. An idle client goes where there is no room.
+    /// Counts a connection to an upstream. An idle client goes where there is no place.
     pub(crate) fn upstream(self: &Arc<Self>) -> ToUpstream {
         let upstreams = self.upstreams.fetch_add(1, Ordering::Relaxed);
         let mut clients = locked(&self.clients);
@@ -141,144 +138,123 @@ impl Connections {
         ToUpstream(Arc::clone(self))
     }
 
-    /// Closes the connection that has waited for longest. `false`: there is none.
+    /// Closes the connection that has been idle for longest. Returns false if there is none.
     pub(crate) fn close_one(&self) -> bool {
         locked(&self.clients).close_one()
     }
 }
 
 impl Clients {
-    fn wait(&mut self, had_request: HadRequest, close: &Arc<Notify>) -> Waiting {
-        self.now = self.now.saturating_add(1);
-        let waiting = (had_request, self.now);
-        self.waiting.insert(waiting, Arc::clone(close));
-        waiting
+    fn note_idle(&mut self, had_request: bool, close: &Arc<Notify>) -> Idle {
+        self.count = self.count.saturating_add(1);
+        let idle = (had_request, self.count);
+        self.idle.insert(idle, Arc::clone(close));
+        idle
     }
 
     fn close_one(&mut self) -> bool {
-        let Some((_, close)) = self.waiting.pop_first() else { return false };
+        let Some((_, close)) = self.idle.pop_first() else { return false };
         close.notify_one();
         true
     }
 }
 
 impl Client {
-    /// A request has come.
+    /// Returns the owner of requests whose client has no key.
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Returns the signal that closes this connection while it is idle.
+    pub(crate) fn close(&self) -> &Arc<Notify> {
+        &self.close
+    }
+
+    /// Begins a request.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
         state.begun = state.begun.saturating_add(1);
-        let (number, progress) = (state.begun, Arc::<Progress>::default());
-        state.requests.insert(number, Arc::clone(&progress));
-        self.settle(&mut state);
-        Busy { client: Arc::clone(self), number, progress }
-    }
-
-    /// Whether some of an answer waits for the socket.
-    pub(crate) fn set_unwritten(&self, unwritten: bool) {
-        let mut state = locked(&self.state);
-        state.unwritten = unwritten;
-        self.settle(&mut state);
-    }
-
-    /// Lets it wait while there is nothing to do for it.
-    fn settle(&self, state: &mut State) {
-        if !state.is_idle() {
-            if let Some(waiting) = state.waiting.take() {
-                locked(&self.all.clients).waiting.remove(&waiting);
-            }
-        } else if state.waiting.is_none() {
-            let had_request = state.begun > 0;
-            state.waiting = Some(locked(&self.all.clients).wait(had_request, &self.close));
+        let (number, looks) = (state.begun, Arc::new(AtomicU32::new(TAKEN)));
+        state.requests.insert(number, Arc::clone(&looks));
+        if let Some(idle) = state.idle.take() {
+            locked(&self.all.clients).idle.remove(&idle);
         }
+        Busy { client: Arc::clone(self), number, looks }
     }
 
-    /// How many requests it had.
-    pub(crate) fn requests(&self) -> u64 {
-        locked(&self.state).begun
+    /// Returns the number of all requests until now, and true if there is one in flight.
+    pub(crate) fn requests(&self) -> (u64, bool) {
+        let state = locked(&self.state);
+        (state.begun, !state.requests.is_empty())
     }
 
-    /// Whether it has a request now.
-    pub(crate) fn is_busy(&self) -> bool {
-        !locked(&self.state).requests.is_empty()
+    /// Notes that the client may still write a body that is refused.
+    pub(crate) fn set_lingering(&self) {
+        self.lingers.store(true, Ordering::Relaxed);
     }
 
-    /// Ends when this connection is to be closed for others.
-    pub(crate) async fn closed(&self) {
+    pub(crate) fn is_lingering(&self) -> bool {
+        self.lingers.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the connection is to be closed, and returns the reason.
+    pub(crate) async fn ended(&self) -> &'static str {
+        let now = Instant::now();
+        let mut looks = interval_at(now.checked_add(LOOK_INTERVAL).unwrap_or(now), LOOK_INTERVAL);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.close.notified().await;
-            if locked(&self.state).is_idle() {
-                return;
-            }
-            // A request came meanwhile, or the end of an answer is still to be written.
-        }
-    }
-
-    /// Ends when an answer has been there for so long and none of it left: what a client does not take of one stream of
-    /// HTTP/2 does not show at the socket.
-    pub(crate) async fn stopped(&self, time: Duration) {
-        let mut stopped = Stopped::new();
-        loop {
-            tokio::time::sleep(LOOK_INTERVAL).await;
-            let now = Instant::now();
-            stopped = locked(&self.state).stopped(&stopped, now);
-            if stopped.values().any(|(_, since)| now.saturating_duration_since(*since) >= time) {
-                return;
+            tokio::select! {
+                // A request may have come meanwhile.
+                () = self.close.notified() => if locked(&self.state).requests.is_empty() {
+                    return "others need its place";
+                },
+                _ = looks.tick() => {
+                    let state = locked(&self.state);
+                    if state.begun == 0 {
+                        return "no request came";
+                    }
+                    if state.requests.values().any(is_unread) {
+                        return "an answer is not read";
+                    }
+                }
             }
         }
     }
 }
 
-impl State {
-    fn is_idle(&self) -> bool {
-        self.requests.is_empty() && !self.unwritten
-    }
-
-    /// Those whose answers did not go on since they were looked at.
-    fn stopped(&self, before: &Stopped, now: Instant) -> Stopped {
-        let waits = |progress: &Progress| progress.pieces.load(Ordering::Relaxed) > 0;
-        let waiting = self.requests.iter().filter(|(_, progress)| waits(progress));
-        let stopped = waiting.map(|(number, progress)| {
-            let moved = progress.moved.load(Ordering::Relaxed);
-            let same = before.get(number).filter(|(before, _)| *before == moved);
-            (*number, (moved, same.map_or(now, |(_, since)| *since)))
-        });
-        stopped.collect()
-    }
+/// Looks at an answer. Returns true if the client has taken nothing of it for too long: in a stream of HTTP/2 that does
+/// not show at the socket.
+fn is_unread(looks: &Arc<AtomicU32>) -> bool {
+    let next = |looks: u32| (looks != TAKEN).then(|| looks.saturating_add(1));
+    let before = looks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+    before.is_ok_and(|before| before >= UNREAD_LOOKS_MAX)
 }
 
 impl Busy {
-    /// A piece of the answer is there.
-    pub(crate) fn add(&self) {
-        self.progress.pieces.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Some of a piece has left.
-    pub(crate) fn moved(&self) {
-        self.progress.moved.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// A piece is gone.
-    pub(crate) fn remove(&self) {
-        self.progress.pieces.fetch_sub(1, Ordering::Relaxed);
-        self.moved();
+    /// Notes whether hyper was given a piece of the answer, or waits for one.
+    pub(crate) fn set_given(&self, is_given: bool) {
+        self.looks.store(if is_given { 0 } else { TAKEN }, Ordering::Relaxed);
     }
 }
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let mut state = locked(&self.client.state);
+        let client = &self.client;
+        let mut state = locked(&client.state);
         state.requests.remove(&self.number);
-        self.client.settle(&mut state);
+        if state.requests.is_empty() && state.idle.is_none() {
+            state.idle = Some(locked(&client.all.clients).note_idle(true, &client.close));
+        }
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let waiting = locked(&self.state).waiting.take();
+        let idle = locked(&self.state).idle.take();
         let mut clients = locked(&self.all.clients);
         clients.open = clients.open.saturating_sub(1);
-        if let Some(waiting) = waiting {
-            clients.waiting.remove(&waiting);
+        if let Some(idle) = idle {
+            clients.idle.remove(&idle);
         }
     }
 }

@@ -32,8 +32,8 @@ pub(crate) struct Live {
     shown: Option<(Instant, bool)>,
     /// In the exchange.
     spent: Duration,
-    /// Its head and itself.
-    pub(crate) held: Held,
+    /// Memory of the exchange and of its client's head, once the head is let in.
+    pub(crate) held: Option<Held>,
     _counted: Counted,
 }
 
@@ -45,7 +45,7 @@ impl Live {
         records: Arc<Records>,
         method: &str,
         path: &str,
-        (counted, held): (Counted, Held),
+        counted: Counted,
     ) -> Self {
         let (method, path) = (method.to_owned(), path.to_owned());
         let can = HostCan {
@@ -64,7 +64,7 @@ impl Live {
             records,
             shown: None,
             spent: Duration::ZERO,
-            held,
+            held: None,
             _counted: counted,
         }
     }

@@ -24,7 +24,6 @@ mod configure;
 mod connections;
 mod demo;
 mod documents;
-mod first_request;
 mod guess;
 mod headers;
 mod inflate;

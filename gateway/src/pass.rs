@@ -9,17 +9,19 @@ use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
 
 use crate::answer::Body;
+use crate::budget::Held;
 use crate::headers;
 use crate::live::Live;
 use crate::reach;
-use crate::service::Gateway;
+use crate::service::{Gateway, Refused};
 
 pub(crate) async fn pass(
     gateway: &Gateway,
     mut live: Live,
+    held: Held,
     head: Parts,
-    mut body: Incoming,
-) -> Response<Body> {
+    body: Incoming,
+) -> Result<Response<Body>, Refused> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = &*creole::with_version(path);
     let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
@@ -27,24 +29,39 @@ pub(crate) async fn pass(
         Some((upstream, uri))
     });
     let Some((upstream, uri)) = target else {
-        gateway.discard_sent(&head.headers, &mut body).await;
-        return live.fail(Failure::NoRoute);
+        return Err(Refused::new(live.fail(Failure::NoRoute)));
     };
     let name = upstream.name.clone();
     let mut sent = head.headers;
     let change = PassedHead::of_request(headers::pairs(&sent), upstream);
     headers::change(&mut sent, change);
     // A method that is safe to repeat, without a body that could not be read again.
-    let may_repeat = head.method.is_idempotent() && body.is_end_stream();
+    let has_body = !body.is_end_stream();
+    let may_repeat = head.method.is_idempotent() && !has_body;
     let mut request = Request::new(());
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
-    let answered = if may_repeat {
-        gateway.caller.client.send(request.map(|()| Full::<Bytes>::default())).await
-    } else {
-        gateway.caller.client.pass(request.map(|()| body)).await
+    let client = &gateway.caller.client;
+    if !has_body {
+        held.complete();
+    }
+    let answered = async {
+        if may_repeat {
+            client.send(request.map(|()| Full::<Bytes>::default())).await
+        } else {
+            client.pass(request.map(|()| body)).await
+        }
     };
+    let answered = tokio::select! {
+        biased;
+        () = held.given_up() => {
+            return Err(Refused::new(live.fail(Failure::Overloaded)));
+        }
+        answered = answered => answered,
+    };
+    held.complete();
+    live.held = Some(held);
     match answered {
         Ok(response) => {
             live.request.passed = Some((response.status().as_u16(), name));
@@ -54,9 +71,11 @@ pub(crate) async fn pass(
             headers::change(&mut head.headers, change);
             head.version = hyper::Version::default();
             let body = Body::Passed { upstream, live: Box::new(live) };
-            Response::from_parts(head, body)
+            Ok(Response::from_parts(head, body))
         }
-        Err(error) if reach::is_of_client(&error) => live.fail(Failure::RequestIncomplete),
-        Err(error) => live.fail(reach::unreachable(&name, &error)),
+        Err(error) if reach::is_of_client(&error) => {
+            Err(Refused::new(live.fail(Failure::RequestIncomplete)))
+        }
+        Err(error) => Err(Refused::new(live.fail(reach::unreachable(&name, &error)))),
     }
 }

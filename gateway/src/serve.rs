@@ -32,7 +32,6 @@ use crate::cli::serve::{Door, Serve, View};
 use crate::configure::{self, Serving};
 use crate::connections::Connections;
 use crate::documents::Documents;
-use crate::first_request::HadRequest;
 use crate::live;
 use crate::log;
 use crate::metrics;
@@ -41,9 +40,10 @@ use crate::reach;
 use crate::ready::{self, Ready};
 use crate::records::Records;
 use crate::seldom::Seldom;
+use crate::served::Served;
 use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
-use crate::workers::{self, HEAD_TIMEOUT, Workers};
+use crate::workers::{self, Workers};
 
 /// After `accept` failed. For want of file descriptors it fails at once, again and again, until some are free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -305,9 +305,9 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
         };
         let Some(client) = clients.client() else { continue };
         let (records, callers) = (Arc::clone(&records), Arc::clone(&callers));
-        let had_request = HadRequest::default();
-        let service = service_fn(had_request.note(move |request: Request<Incoming>| {
-            let head = request.into_parts().0;
+        let asking = Arc::clone(&client);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (head, busy) = (request.into_parts().0, asking.begin());
             let bare = |status, text| {
                 let mut response = Response::new(Body::whole(text));
                 *response.status_mut() = status;
@@ -320,16 +320,16 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
             };
             let is_head = head.method == Method::HEAD;
             let response = if is_head { live::without_body(response) } else { response };
-            async move { Ok::<_, Infallible>(response) }
-        }));
+            async move { Ok::<_, Infallible>(response.map(|body| Served::new(body, busy))) }
+        });
         let connection =
             workers::builder().serve_connection(TokioIo::new(stream), service).into_owned();
         tokio::spawn(async move {
             tokio::select! {
-                ended = had_request.or_cut(connection, HEAD_TIMEOUT) => if let Err(error) = ended {
+                ended = connection => if let Err(error) = ended {
                     tracing::debug!("connection for metrics: {error}");
                 },
-                () = client.closed() => {}
+                reason = client.ended() => tracing::debug!("connection for metrics: {reason}"),
             }
         });
     }

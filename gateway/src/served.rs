@@ -1,38 +1,48 @@
-//! Answers on their way through hyper, whose buffers do not show whether a client takes them.
+//! Bodies of answers on their way through hyper, whose buffers do not show whether a client takes them.
 
 use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::{Buf, Bytes};
+use bytes::Bytes;
 use hyper::body::{Frame, SizeHint};
 
 use crate::answer::Body;
 use crate::connections::Busy;
 
-/// The body of an answer. Its connection is busy until all of it has left.
+/// The body of an answer. Its connection is busy until the last piece has left.
 #[derive(Debug)]
 pub(crate) struct Served {
     body: Body,
-    busy: Arc<Busy>,
+    /// `None` once the last piece has it.
+    busy: Option<Busy>,
 }
 
 impl Served {
     pub(crate) fn new(body: Body, busy: Busy) -> Self {
-        Self { body, busy: Arc::new(busy) }
+        busy.set_given(true);
+        Self { body, busy: Some(busy) }
     }
 }
 
 impl hyper::body::Body for Served {
-    type Data = Piece;
+    type Data = Bytes;
     type Error = hyper::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<hyper::Result<Frame<Piece>>>> {
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
         let polled = Pin::new(&mut self.body).poll_frame(context);
-        polled.map_ok(|frame| frame.map_data(|bytes| Piece::new(bytes, &self.busy)))
+        if let Some(busy) = &self.busy {
+            busy.set_given(polled.is_ready());
+        }
+        let frame = ready!(polled);
+        if !self.body.is_end_stream() {
+            return Poll::Ready(frame);
+        }
+        let Some(busy) = self.busy.take() else { return Poll::Ready(frame) };
+        let last = |bytes| Bytes::from_owner(Last { bytes, _busy: busy });
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(last))))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -44,38 +54,15 @@ impl hyper::body::Body for Served {
     }
 }
 
-/// A piece of an answer, until it has left.
-#[derive(Debug)]
-pub(crate) struct Piece {
+/// The last piece of an answer, until it has left.
+struct Last {
     bytes: Bytes,
-    busy: Arc<Busy>,
+    _busy: Busy,
 }
 
-impl Piece {
-    fn new(bytes: Bytes, busy: &Arc<Busy>) -> Self {
-        busy.add();
-        Self { bytes, busy: Arc::clone(busy) }
-    }
-}
-
-impl Buf for Piece {
-    fn remaining(&self) -> usize {
-        self.bytes.remaining()
-    }
-
-    fn chunk(&self) -> &[u8] {
-        self.bytes.chunk()
-    }
-
-    fn advance(&mut self, count: usize) {
-        self.busy.moved();
-        self.bytes.advance(count);
-    }
-}
-
-impl Drop for Piece {
-    fn drop(&mut self) {
-        self.busy.remove();
+impl AsRef<[u8]> for Last {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
     }
 }
 

@@ -6,14 +6,12 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
-use bytes::Bytes;
-use creole::{Call, Config, Failure, Refusals, RequestHead};
-use http_body_util::BodyExt as _;
+use creole::{Call, Config, Failure, Owner, Refusals, RequestHead};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::EXPECT;
-use hyper::{HeaderMap, Method, Request, Response};
+use hyper::header::{CONNECTION, HeaderValue};
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, Version};
 
 use crate::answer::{Answered, Answering, Body};
 use crate::apart::Translations;
@@ -22,6 +20,7 @@ use crate::call::Caller;
 use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
+use crate::connections::Client;
 use crate::documents::{Documents, Wanted};
 use crate::headers;
 use crate::inflate;
@@ -31,9 +30,6 @@ use crate::metrics;
 use crate::page;
 use crate::pass;
 use crate::records::Records;
-
-/// How long a refused body is still read.
-const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// What all requests of a thread share: with those of the others, but for the way to the upstreams and the load.
 #[derive(Debug)]
@@ -52,6 +48,15 @@ pub(crate) struct Gateway {
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
     pub(crate) load: Load,
+}
+
+/// An answer to a request whose body was not read to its end.
+pub(crate) struct Refused(Box<Response<Body>>);
+
+impl Refused {
+    pub(crate) fn new(response: Response<Body>) -> Self {
+        Self(Box::new(response))
+    }
 }
 
 /// A seed for each exchange.
@@ -75,14 +80,32 @@ impl Seeds {
 }
 
 impl Gateway {
-    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
-        let is_head = request.method() == Method::HEAD;
-        let response = self.respond(request).await;
+    pub(crate) async fn answer(
+        &self,
+        request: Request<Incoming>,
+        client: &Client,
+    ) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        let is_head = head.method == Method::HEAD;
+        // A refusal does not wait for the body. HTTP/2 resets the stream behind it, HTTP/1 has to close.
+        let closes = head.version < Version::HTTP_2 && !body.is_end_stream();
+        let answered = self.respond(head, body, client.owner()).await;
+        let response = answered.unwrap_or_else(|Refused(mut response)| {
+            if closes {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                client.set_lingering();
+            }
+            *response
+        });
         if is_head { live::without_body(response) } else { response }
     }
 
-    async fn respond(&self, request: Request<Incoming>) -> Response<Body> {
-        let (head, mut body) = request.into_parts();
+    async fn respond(
+        &self,
+        head: Parts,
+        body: Incoming,
+        connection: Owner,
+    ) -> Result<Response<Body>, Refused> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
         let refused = self.callers.refuse(&head);
@@ -93,57 +116,58 @@ impl Gateway {
             // Without one of the keys the exchange refuses it.
             && self.config.lets_in(&list)
         {
-            return self.records.metrics.response();
+            return Ok(self.records.metrics.response());
         }
         if refused.is_none()
             && let Some(response) = page::respond(self, &head, &list)
         {
-            return response;
+            return Ok(response);
         }
         let mut live = self.begin(method, path);
         if let Some(reason) = refused {
-            self.discard(&mut body).await;
-            return live.fail(Failure::Forbidden(reason));
+            return Err(Refused::new(live.fail(Failure::Forbidden(reason))));
         }
         let decided = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
         drop(list);
-        let has_room = live.held.grow(headers::bytes(&head).saturating_add(self.budget.exchange()));
-        match decided {
-            RequestHead::Answered => {
-                if has_room {
-                    self.discard_sent(&head.headers, &mut body).await;
-                }
-                live.reply()
-            }
-            _ if !has_room => live.fail(Failure::Overloaded),
-            RequestHead::PassThrough => pass::pass(self, live, head, body).await,
-            RequestHead::Translate => {
-                // The exchange has what it needs of it.
-                drop(head);
-                self.translate(live, body).await
-            }
+        if let RequestHead::Answered = decided {
+            return Err(Refused::new(live.reply()));
         }
+        let owner = live.exchange.client_key().map_or(connection, Owner::of_client_key);
+        let mut held = self.budget.begin(owner, Arc::default());
+        let own = self.budget.exchange();
+        if !held.set(own.saturating_add(headers::bytes(&head))) {
+            return Err(Refused::new(live.fail(Failure::Overloaded)));
+        }
+        if let RequestHead::PassThrough = decided {
+            return pass::pass(self, live, held, head, body).await;
+        }
+        // The exchange has what it needs of the head.
+        drop(head);
+        let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
+        let rest = held.part();
+        live.held = Some(held);
+        self.translate(live, body, rest).await
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
         let (config, records) = (Arc::clone(&self.config), Arc::clone(&self.records));
-        let held = self.budget.hold();
         let (seed, counted) = (self.seeds.next(), self.load.count());
-        Live::new(config, seed, Clock::start(), records, method, path, (counted, held))
+        Live::new(config, seed, Clock::start(), records, method, path, counted)
     }
 
-    async fn translate(&self, mut live: Live, mut body: Incoming) -> Response<Body> {
+    async fn translate(
+        &self,
+        mut live: Live,
+        mut body: Incoming,
+        mut held: Held,
+    ) -> Result<Response<Body>, Refused> {
         live.exchange.remember(Arc::clone(&self.refusals));
-        let mut held = self.budget.hold();
         let collected = match collect(&mut body, &self.config.settings, &mut held).await {
             Ok(collected) => collected,
-            Err(failure) => {
-                // What came is gone; what still comes is not kept.
-                held.release();
-                self.discard(&mut body).await;
-                return live.fail(failure);
-            }
+            Err(failure) => return Err(Refused::new(live.fail(failure))),
         };
+        drop(body);
+        held.complete();
         let now = live.clock.now();
         live.exchange.handle_request_body(collected, now);
         loop {
@@ -164,19 +188,19 @@ impl Gateway {
             (live, held, call, wanted) = self.translations.run(bytes, translate).await;
             match (call, wanted) {
                 (Some(call), _) => match self.call(live, call, held).await {
-                    Answered::Response(response) => return response,
+                    Answered::Response(response) => return Ok(response),
                     Answered::Due(due, kept) => (live, held) = (*due, kept),
                 },
                 (None, Some(wanted)) => {
                     if !held.set(live.exchange.held_bytes().saturating_add(wanted.bytes())) {
-                        return live.fail(Failure::Overloaded);
+                        return Ok(live.fail(Failure::Overloaded));
                     }
                     let until = live.clock.instant(wanted.until());
                     let limits = &self.config.settings.read_documents;
                     let text = self.documents.read(wanted, limits, until).await;
                     live.exchange.handle_document(text);
                 }
-                (None, None) => return live.reply(),
+                (None, None) => return Ok(live.reply()),
             }
         }
     }
@@ -218,29 +242,6 @@ impl Gateway {
         let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
         Answering::new(live, (apart, caller), upstream, held).respond().await
     }
-
-    /// A client that waits for `100 Continue` sends nothing once it is refused.
-    pub(crate) async fn discard_sent(&self, headers: &HeaderMap, body: &mut Incoming) {
-        if !headers.contains_key(EXPECT) {
-            self.discard(body).await;
-        }
-    }
-
-    async fn discard(&self, body: &mut Incoming) {
-        if body.is_end_stream() {
-            return;
-        }
-        let mut left = self.config.settings.discarded_bytes_max();
-        let read = async {
-            while let Some(Ok(frame)) = body.frame().await {
-                left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
-                if left == 0 {
-                    break;
-                }
-            }
-        };
-        let _ = tokio::time::timeout(DISCARD_TIME, read).await;
-    }
 }
 
 /// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
@@ -257,7 +258,7 @@ pub(crate) mod tests {
     use super::*;
     use std::net::SocketAddr;
     use std::num::NonZero;
-    use std::time::{SystemTime, UNIX_EPOCH};
+    use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
     use crate::apart::Apart;
     use crate::connections::Connections;

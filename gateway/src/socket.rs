@@ -1,4 +1,4 @@
-//! The socket of a client: it counts what waits for the rest of a head, and gives a client up that takes no answer.
+//! The socket of a client: counts what waits for the rest of a head, and reads on where a body was refused.
 
 use std::io;
 use std::pin::Pin;
@@ -10,78 +10,93 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, Sleep};
 
-use crate::budget::Held;
+use crate::budget::{Budget, Held};
 use crate::connections::Client;
 
-/// How long a client may take no byte of what is there for it. A laptop that sleeps longer has lost its stream anyway.
-pub(crate) const UNREAD_MAX: Duration = Duration::from_secs(300);
+/// Time for which a refused body is read after its answer. A close meanwhile can destroy the answer that says why.
+const LINGER_TIME: Duration = Duration::from_secs(2);
+
+/// Number of bytes of a refused body that are read at one time.
+const LINGER_BYTES: usize = 16 << 10;
 
 /// A client's socket.
 #[derive(Debug)]
 pub(crate) struct Socket<S = TcpStream> {
     stream: S,
     client: Arc<Client>,
-    /// Bytes that came since the last request, up to what a head may have.
+    budget: Arc<Budget>,
+    /// Number of bytes that came since the last request, up to the largest head.
     unanswered: usize,
-    /// The requests until then.
+    /// Number of requests until then.
     requests: u64,
     head_max: usize,
-    held: Held,
-    /// Since nothing more can be written.
-    unread: Option<Pin<Box<Sleep>>>,
+    /// Memory of a head that is not complete, where it is more than that of an exchange.
+    held: Option<Held>,
+    /// End of the time for which a refused body is read.
+    linger: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Socket<S> {
-    pub(crate) fn new(stream: S, client: Arc<Client>, held: Held, head_max: usize) -> Self {
-        Self { stream, client, unanswered: 0, requests: 0, head_max, held, unread: None }
+    pub(crate) fn new(
+        stream: S,
+        client: Arc<Client>,
+        budget: Arc<Budget>,
+        head_max: usize,
+    ) -> Self {
+        let (unanswered, requests) = (0, 0);
+        Self { stream, client, budget, unanswered, requests, head_max, held: None, linger: None }
     }
 
     /// Counts what came and belongs to no request. To be called before more is read: one read may bring a whole head.
     fn count(&mut self) -> io::Result<()> {
-        let requests = self.client.requests();
+        let (requests, _) = self.client.requests();
         if requests != self.requests {
             self.requests = requests;
             self.unanswered = 0;
         }
-        if self.held.set(self.unanswered.saturating_sub(self.held.free())) {
+        let bytes = self.unanswered.saturating_sub(self.budget.exchange());
+        if bytes == 0 {
+            self.held = None;
+            return Ok(());
+        }
+        let begin = || self.budget.begin(self.client.owner(), Arc::clone(self.client.close()));
+        if self.held.get_or_insert_with(begin).set(bytes) {
             return Ok(());
         }
         Err(io::Error::from(io::ErrorKind::OutOfMemory))
     }
 
-    /// These bytes came. What comes while a request is answered is its body, which counts there.
+    /// Notes bytes that came. What comes while a request is answered is its body, which counts there.
     fn note(&mut self, bytes: &[u8]) {
-        if !self.client.is_busy() && !is_kept_nowhere(bytes) {
+        if !self.client.requests().1 && !is_kept_nowhere(bytes) {
             self.unanswered = self.unanswered.saturating_add(bytes.len()).min(self.head_max);
         }
     }
+}
 
-    /// What comes of writing: a client that reads nothing for too long is given up.
-    fn written<T>(
-        &mut self,
-        written: Poll<io::Result<T>>,
-        context: &mut Context<'_>,
-    ) -> Poll<io::Result<T>> {
-        if written.is_ready() {
-            if self.unread.take().is_some() {
-                self.client.set_unwritten(false);
-            }
-            return written;
-        }
-        if self.unread.is_none() {
-            self.client.set_unwritten(true);
-        }
-        let unread = self.unread.get_or_insert_with(|| {
+impl<S: AsyncRead + Unpin> Socket<S> {
+    /// Reads a refused body and keeps nothing of it, until its end or the end of the time.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let end = || {
             let now = Instant::now();
-            Box::pin(tokio::time::sleep_until(now.checked_add(UNREAD_MAX).unwrap_or(now)))
-        });
-        ready!(unread.as_mut().poll(context));
-        Poll::Ready(Err(io::Error::from(io::ErrorKind::TimedOut)))
+            let end = now.checked_add(LINGER_TIME).unwrap_or(now);
+            Box::pin(tokio::time::sleep_until(end))
+        };
+        let end = self.linger.get_or_insert_with(end);
+        while end.as_mut().poll(context).is_pending() {
+            let mut bytes = [0; LINGER_BYTES];
+            let mut buffer = ReadBuf::new(&mut bytes);
+            match ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer)) {
+                Ok(()) if !buffer.filled().is_empty() => {}
+                Ok(()) | Err(_) => break,
+            }
+        }
+        Poll::Ready(())
     }
 }
 
-/// Whether all of it are whole frames of HTTP/2 that belong to no head: an idle client answers pings for hours. In a
-/// head of HTTP/1 no byte is 0, as the first of such a frame is.
+/// Returns true if the bytes are whole frames of HTTP/2 that belong to no head: an idle client answers pings for hours.
+/// In a head of HTTP/1 no byte is 0, as the first of such a frame is.
 fn is_kept_nowhere(mut bytes: &[u8]) -> bool {
     const PRIORITY: u8 = 2;
     const RST_STREAM: u8 = 3;
@@ -112,14 +127,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.written(written, context)
+        Pin::new(&mut self.stream).poll_write(context, bytes)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -127,7 +141,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
+        if self.linger.is_none() {
+            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
+        }
+        if self.client.is_lingering() {
+            ready!(self.poll_linger(context));
+        }
+        Poll::Ready(Ok(()))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -139,8 +159,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
-        self.written(written, context)
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 }
 

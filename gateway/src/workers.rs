@@ -21,11 +21,10 @@ use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::connections::Client;
-use crate::first_request::HadRequest;
 use crate::load::{Counted, Load};
 use crate::served::Served;
 use crate::service::Gateway;
-use crate::socket::{Socket, UNREAD_MAX};
+use crate::socket::Socket;
 
 /// Agents open many streams over one HTTP/2 connection.
 const HTTP2_STREAMS_MAX: u32 = 1024;
@@ -51,9 +50,6 @@ pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
 
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
-
-/// How long a new connection may take to send a request's head.
-pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long a kept connection may be idle, and send its next head: hyper has one timer for both.
 /// Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs: they must be those who close,
@@ -162,16 +158,16 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     };
     // Events are small and must not wait for one another.
     let _ = stream.set_nodelay(true);
-    let socket = Socket::new(stream, Arc::clone(&client), gateway.budget.hold(), HTTP1_BYTES_MAX);
+    let budget = Arc::clone(&gateway.budget);
+    let socket = Socket::new(stream, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
-    let had_request = HadRequest::default();
-    let service = service_fn(had_request.note(move |request| {
-        let (gateway, busy) = (Arc::clone(&gateway), asking.begin());
+    let service = service_fn(move |request| {
+        let (gateway, client, busy) = (Arc::clone(&gateway), Arc::clone(&asking), asking.begin());
         async move {
-            let response = gateway.answer(request).await;
+            let response = gateway.answer(request, &client).await;
             Ok::<_, Infallible>(response.map(|body| Served::new(body, busy)))
         }
-    }));
+    });
     let mut builder = builder();
     builder
         .http2()
@@ -189,16 +185,16 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     tokio::spawn(async move {
         let _counted = counted;
         tokio::select! {
-            ended = had_request.or_cut(connection, HEAD_TIMEOUT) => if let Err(error) = ended {
+            ended = connection => if let Err(error) = ended {
                 tracing::debug!("connection: {error}");
             },
-            () = client.closed() => tracing::debug!("connection closed: others need its place"),
-            () = client.stopped(UNREAD_MAX) => tracing::debug!("connection cut: an answer is not read"),
+            reason = client.ended() => tracing::debug!("connection closed: {reason}"),
         }
     });
 }
 
-/// For connections that do not stay idle; what is new is for [`HadRequest`] to watch.
+/// Returns what serves connections. hyper waits for ever for the first bytes, which tell HTTP/1 from HTTP/2;
+/// [`Client::ended`] does not.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

@@ -140,9 +140,10 @@ impl Inside {
     async fn send(&self, path: &str, body: String, began: Instant, received: &mut Received) {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let gateway = Arc::clone(&self.gateway);
+        let Some(client) = Connections::new(1, 1).client() else { return };
         let service = service_fn(move |request: Request<Incoming>| {
-            let gateway = Arc::clone(&gateway);
-            async move { Ok::<_, Infallible>(gateway.answer(request).await) }
+            let (gateway, client) = (Arc::clone(&gateway), Arc::clone(&client));
+            async move { Ok::<_, Infallible>(gateway.answer(request, &client).await) }
         });
         let serving = workers::builder().serve_connection(TokioIo::new(far), service).into_owned();
         tokio::spawn(serving);

@@ -10,6 +10,10 @@ use std::task::{Context, Poll, ready};
 use http_body::Frame;
 use tokio::time::Sleep;
 
+use std::sync::Arc;
+
+use creole::Owner;
+
 use crate::budget::Budget;
 
 /// Sends each piece after so many seconds, and ends.
@@ -43,7 +47,7 @@ impl<I: Iterator<Item = (u64, usize)> + Unpin> Body for Sent<I> {
 async fn read_all(
     pieces: impl Iterator<Item = (u64, usize)> + Unpin,
 ) -> (u64, Result<usize, Failure>) {
-    let mut held = Budget::new(1 << 30).hold();
+    let mut held = Budget::new(1 << 30).begin(Owner::of_connection(1), Arc::default());
     let mut body = Sent { pieces, next: None };
     let since = Instant::now();
     let collected = collect(&mut body, &Settings::default(), &mut held).await;
@@ -100,4 +104,21 @@ async fn an_upload_that_stalls_now_and_then_is_read_to_its_end() {
 async fn a_large_document_on_a_slow_line_is_read_to_its_end() {
     let pieces = iter::repeat_n((1, 64 << 10), 400);
     assert_eq!(read_all(pieces).await, (400, Ok(25 << 20)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_whose_memory_others_get_ends_at_once() {
+    let budget = Budget::new(16 << 20);
+    let begin = |connection| budget.begin(Owner::of_connection(connection), Arc::default());
+    let (mut held, mut other) = (begin(1), begin(2));
+    let mut body = Sent { pieces: [(0, 1000), (20, 9 << 20), (20, 1000)].into_iter(), next: None };
+    let settings = Settings::default();
+    let collected = collect(&mut body, &settings, &mut held);
+    let take = async {
+        tokio::time::sleep(Duration::from_secs(25)).await;
+        assert!(other.grow(8 << 20));
+        Instant::now()
+    };
+    let (collected, taken) = tokio::join!(async { (collected.await, Instant::now()) }, take);
+    assert_eq!(collected, (Err(Failure::Overloaded), taken));
 }

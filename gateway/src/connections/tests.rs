@@ -6,11 +6,11 @@ use std::pin::pin;
 use std::task::{Context, Waker};
 
 fn is_closed(client: &Client) -> bool {
-    pin!(client.closed()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
+    pin!(client.ended()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
-#[test]
-fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
+#[tokio::test]
+async fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
     let connections = Connections::new(4, 100);
     let open = || connections.client().unwrap();
     let [idle, silent, busy, later] = [open(), open(), open(), open()];
@@ -27,8 +27,8 @@ fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
     assert!(connections.client().is_none(), "all of them have requests");
 }
 
-#[test]
-fn a_connection_that_has_got_a_request_is_not_closed() {
+#[tokio::test]
+async fn a_connection_that_has_got_a_request_is_not_closed() {
     let connections = Connections::new(1, 100);
     let first = connections.client().unwrap();
     let _second = connections.client().unwrap();
@@ -39,20 +39,8 @@ fn a_connection_that_has_got_a_request_is_not_closed() {
     assert!(connections.client().is_some());
 }
 
-#[test]
-fn a_connection_whose_answer_is_still_to_be_written_is_not_closed() {
-    let connections = Connections::new(1, 100);
-    let client = connections.client().unwrap();
-    let request = client.begin();
-    client.set_unwritten(true);
-    drop(request);
-    assert!(connections.client().is_none() && !is_closed(&client));
-    client.set_unwritten(false);
-    assert!(connections.client().is_some() && is_closed(&client));
-}
-
-#[test]
-fn upstreams_take_the_room_of_idle_clients() {
+#[tokio::test]
+async fn upstreams_take_the_room_of_idle_clients() {
     let connections = Connections::new(10, 4);
     let clients: Vec<_> = (0..3).map(|_| connections.client().unwrap()).collect();
     let first = connections.upstream();
@@ -61,5 +49,23 @@ fn upstreams_take_the_room_of_idle_clients() {
     assert!(is_closed(&clients[0]) && !is_closed(&clients[1]));
     drop(first);
     drop(clients);
-    assert!(connections.client().is_some() && locked(&connections.clients).waiting.is_empty());
+    assert!(connections.client().is_some() && locked(&connections.clients).idle.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_request_is_not_kept() {
+    let connections = Connections::new(9, 99);
+    let [silent, late] = [connections.client(), connections.client()].map(Option::unwrap);
+    let since = Instant::now();
+    let request = async {
+        tokio::time::sleep(Duration::from_secs(29)).await;
+        late.begin()
+    };
+    let (request, reason) = tokio::join!(request, silent.ended());
+    assert_eq!((reason, since.elapsed()), ("no request came", LOOK_INTERVAL));
+    // An upstream may take long, and the next request too.
+    let waits = || tokio::time::timeout(Duration::from_secs(1000), late.ended());
+    assert!(waits().await.is_err());
+    drop(request);
+    assert!(waits().await.is_err());
 }

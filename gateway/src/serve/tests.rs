@@ -13,7 +13,7 @@ async fn a_failed_accept_closes_one_idle_client_at_most_and_waits() {
         make_room(&io::Error::from_raw_os_error(code), &connections).await;
         assert!(begun.elapsed() >= ACCEPT_PAUSE, "{code}");
         for (client, is_closed) in [(&first, closed), (&second, false)] {
-            let wait = tokio::time::timeout(Duration::ZERO, client.closed());
+            let wait = tokio::time::timeout(Duration::ZERO, client.ended());
             assert_eq!(wait.await.is_ok(), is_closed, "{code}");
         }
     }

@@ -7,54 +7,23 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use crate::budget::Budget;
 use crate::connections::Connections;
 
-fn socket(budget: &Arc<Budget>) -> (tokio::io::DuplexStream, Socket<tokio::io::DuplexStream>) {
+type Pair = (tokio::io::DuplexStream, Socket<tokio::io::DuplexStream>);
+
+fn socket(budget: &Arc<Budget>) -> Pair {
+    socket_of(&Connections::new(9, 9), budget)
+}
+
+fn socket_of(connections: &Arc<Connections>, budget: &Arc<Budget>) -> Pair {
     let (client, server) = tokio::io::duplex(1 << 16);
-    let connection = Connections::new(9, 9).client().unwrap();
-    (client, Socket::new(server, connection, budget.hold(), 100_000))
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_that_reads_nothing_is_given_up() {
-    let (mut client, mut socket) = socket(&Budget::new(1 << 20));
-    let write = async {
-        let since = Instant::now();
-        let error = socket.write_all(&[0; 1 << 20]).await.unwrap_err();
-        (error.kind(), since.elapsed().as_secs())
-    };
-    let read = async {
-        // It reads now and then, and stops.
-        for _ in 0..4 {
-            tokio::time::sleep(Duration::from_secs(200)).await;
-            client.read_exact(&mut [0; 1000]).await.unwrap();
-        }
-    };
-    let ((kind, seconds), ()) = tokio::join!(write, read);
-    assert_eq!(kind, io::ErrorKind::TimedOut);
-    assert!((1100..1102).contains(&seconds), "{seconds}");
-}
-
-#[tokio::test]
-async fn a_client_is_busy_until_the_end_of_its_answer_is_written() {
-    let connections = Connections::new(1, 9);
     let connection = connections.client().unwrap();
-    let (mut client, server) = tokio::io::duplex(1 << 10);
-    let held = Budget::new(1 << 20).hold();
-    let mut socket = Socket::new(server, Arc::clone(&connection), held, 100_000);
-    drop(connection.begin());
-    let write = socket.write_all(&[0; 3000]);
-    let read = async {
-        tokio::task::yield_now().await;
-        assert!(connections.client().is_none(), "its end would be cut off");
-        client.read_exact(&mut [0; 3000]).await.unwrap();
-    };
-    tokio::join!(write, read).0.unwrap();
-    assert!(connections.client().is_some());
+    (client, Socket::new(server, connection, Arc::clone(budget), 100_000))
 }
 
 #[tokio::test]
 async fn heads_that_are_not_complete_share_the_budget() {
     let budget = Budget::new(1 << 20);
-    let mut sockets: Vec<_> = (0..40).map(|_| socket(&budget)).collect();
+    let connections = Connections::new(99, 99);
+    let mut sockets: Vec<_> = (0..40).map(|_| socket_of(&connections, &budget)).collect();
     let mut refused = 0;
     for (client, socket) in &mut sockets {
         for part in [40_000, 1] {
@@ -69,7 +38,8 @@ async fn heads_that_are_not_complete_share_the_budget() {
     let _request = socket.client.begin();
     client.write_all(b"a").await.unwrap();
     socket.read_exact(&mut [0; 1]).await.unwrap();
-    assert!(budget.hold().grow(40_000));
+    let other = budget.begin(creole::Owner::of_connection(99), Arc::default());
+    assert!({ other }.grow(40_000));
 }
 
 #[tokio::test]
@@ -90,4 +60,33 @@ async fn an_idle_client_that_answers_pings_holds_nothing() {
         socket.read_exact(&mut vec![0; sent.len()]).await.unwrap();
         assert_eq!(socket.unanswered, counted);
     }
+}
+
+#[tokio::test]
+async fn a_refused_body_is_read_for_a_short_time_and_kept_nowhere() {
+    let budget = Budget::new(1 << 20);
+    let (mut client, mut socket) = socket(&budget);
+    socket.client.set_lingering();
+    let sent = async {
+        let since = Instant::now();
+        while client.write_all(&[b'a'; 1 << 16]).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+        since.elapsed()
+    };
+    let end = async {
+        socket.shutdown().await.unwrap();
+        assert_eq!(socket.unanswered, 0);
+        drop(socket);
+    };
+    let (took, ()) = tokio::join!(sent, end);
+    assert!((LINGER_TIME..LINGER_TIME.saturating_mul(2)).contains(&took), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_connection_with_nothing_refused_closes_at_once() {
+    let (_client, mut socket) = socket(&Budget::new(1 << 20));
+    let since = Instant::now();
+    socket.shutdown().await.unwrap();
+    assert!(since.elapsed() < LINGER_TIME);
 }

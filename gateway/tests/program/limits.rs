@@ -4,6 +4,8 @@ use crate::rig::{
     self, COMPLETION, Client, Gateway, Got, Out, Upstream, chunk, client, messages, request, send,
 };
 use bytes::Bytes;
+use hyper_util::client::legacy::{self, connect::HttpConnector};
+use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -50,7 +52,23 @@ fn large_message(bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn small_requests_are_served_beside_large_bodies_that_trickle() {
+async fn all_bodies_together_are_limited() {
+    // It takes connections and answers nothing.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", silent.local_addr().unwrap());
+    let gateway = Gateway::start(&url, r#"{"buffered_bytes_max": 400000}"#);
+    let (client, body) = (client(false), messages(false));
+    let mut whole = unfinished(&gateway, "", 150_000 + body.len(), 150_000).await;
+    whole.write_all(body.as_bytes()).await.unwrap();
+    let other = "x".repeat(300_000);
+    until_status(&client, &gateway, &other, OVERLOADED).await;
+    // The memory of a client that has gone is free again.
+    drop(whole);
+    until_status(&client, &gateway, &other, 400).await;
+}
+
+#[tokio::test]
+async fn others_are_served_beside_large_bodies_that_trickle_and_these_are_refused() {
     let upstream = completing().await;
     let gateway = Gateway::start(&upstream.url(), r#"{"buffered_bytes_max": 16000000}"#);
     let client = client(false);
@@ -58,45 +76,151 @@ async fn small_requests_are_served_beside_large_bodies_that_trickle() {
     for _ in 0..10 {
         trickling.push(unfinished(&gateway, "", 5_000_000, 4_000_000).await);
     }
-    // All that there is for large ones is taken.
-    until_status(&client, &gateway, &large_message(3_500_000), OVERLOADED).await;
     for _ in 0..20 {
         assert_eq!(ask(&client, &gateway, messages(false)).await.status, 200);
+        assert_eq!(ask(&client, &gateway, large_message(1_700_000)).await.status, 200);
     }
-    drop(trickling);
-    until_status(&client, &gateway, &large_message(3_500_000), 200).await;
+    let mut refused = 0;
+    for client in &mut trickling {
+        let mut answer = [0; 12];
+        let read = client.read_exact(&mut answer);
+        let read = tokio::time::timeout(std::time::Duration::from_millis(50), read).await;
+        refused += usize::from(read.is_ok() && &answer == b"HTTP/1.1 529");
+    }
+    assert!((7..10).contains(&refused), "{refused}");
 }
 
 #[tokio::test]
 async fn heads_of_requests_that_wait_count() {
-    let upstream = completing().await;
+    let upstream = Upstream::start(|asked, mut out| {
+        let passed = asked.method == "GET";
+        tokio::spawn(async move {
+            if passed {
+                // It works until the client leaves.
+                tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+            }
+            out.send_data(Bytes::from(COMPLETION)).await
+        });
+        (200, "application/json")
+    })
+    .await;
     let gateway = Gateway::start(&upstream.url(), r#"{"buffered_bytes_max": 1000000}"#);
     let client = client(false);
-    let head = format!("x-a: {}\r\n", "a".repeat(30_000));
-    let mut waiting = Vec::new();
-    for _ in 0..40 {
-        waiting.push(unfinished(&gateway, &head, 1000, 1).await);
-    }
-    let with_head = || {
-        let mut sent = request("POST", &gateway.url("/v1/messages"), messages(false));
+    let with_head = |method: &str, path: &str, body: String| {
+        let mut sent = request(method, &gateway.url(path), body);
         sent.headers_mut().insert("x-a", "a".repeat(30_000).parse().unwrap());
         sent
     };
-    let mut refused = false;
-    for _ in 0..500 {
+    let mut waiting = Vec::new();
+    for _ in 0..40 {
+        // The head of the answer comes; its end does not.
+        let answered = client.request(with_head("GET", "/v1/files", String::new())).await;
         // A head that comes in several pieces is refused before it is read to its end.
-        let answered = client.request(with_head()).await;
-        refused = answered.map_or(true, |response| response.status() == OVERLOADED);
-        if refused {
-            break;
+        match answered {
+            Ok(response) if response.status() == 200 => waiting.push(response),
+            refused => drop(refused),
         }
-        // One that came while others were read may have been closed, and left room.
-        waiting.push(unfinished(&gateway, &head, 1000, 1).await);
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }
-    assert!(refused, "{}", gateway.log());
+    assert!((10..32).contains(&waiting.len()), "{}", waiting.len());
     assert_eq!(ask(&client, &gateway, messages(false)).await.status, 200);
-    drop(waiting);
+}
+
+/// A body of which the first piece comes, and no more.
+struct Unfinished(Option<Bytes>);
+
+impl hyper::body::Body for Unfinished {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
+        let piece = self.0.take().map(|piece| Ok(hyper::body::Frame::data(piece)));
+        piece.map_or(std::task::Poll::Pending, |piece| std::task::Poll::Ready(Some(piece)))
+    }
+}
+
+/// Sends a request without an end over a connection that is there already, or opens one.
+fn without_end(http2: bool) -> impl Fn(String, &str, usize) -> legacy::ResponseFuture {
+    let client = legacy::Client::builder(TokioExecutor::new())
+        .http2_only(http2)
+        .build::<_, Unfinished>(HttpConnector::new());
+    move |url, key, length| {
+        let body = Unfinished(Some(vec![b' '; length].into()));
+        let sent = hyper::Request::post(url).header("x-api-key", key).body(body);
+        client.request(sent.unwrap())
+    }
+}
+
+/// Has several connections send hundreds of small requests without an end, and others ask meanwhile.
+async fn served_beside(gateway: &Gateway, keys: [&'static str; 3], http2: bool) {
+    let url = || gateway.url("/v1/messages");
+    let mut waiting = Vec::new();
+    for key in &keys[..2] {
+        let send = without_end(http2);
+        waiting.extend((0..700).map(|_| tokio::spawn(send(url(), key, 7000))));
+    }
+    let honest = client(false);
+    for index in 0..150 {
+        let mut sent = request("POST", &url(), messages(false));
+        sent.headers_mut().insert("x-api-key", keys[2].parse().unwrap());
+        let got = send(&honest, sent).await;
+        assert_eq!(got.status, 200, "request {index}: {got:?}");
+        tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+    }
+    let mut refused = 0;
+    for waiting in waiting {
+        if waiting.is_finished() {
+            refused += usize::from(waiting.await.unwrap().unwrap().status() == OVERLOADED);
+        } else {
+            waiting.abort();
+        }
+    }
+    assert!(refused > 200, "{refused}");
+}
+
+const SMALL_BUDGET: &str = r#"{"buffered_bytes_max": 4000000}"#;
+
+#[tokio::test]
+async fn others_are_served_beside_hundreds_of_streams_without_an_end() {
+    let gateway = Gateway::start(&completing().await.url(), SMALL_BUDGET);
+    served_beside(&gateway, ["k", "k", "k"], true).await;
+}
+
+#[tokio::test]
+async fn a_client_key_is_served_beside_others_that_fill_the_memory() {
+    let config = r#"{"buffered_bytes_max": 4000000, "upstreams": {"default": {"key": "none"}}, "client_keys": [
+        {"secret": "A", "name": "a"}, {"secret": "B", "name": "b"}, {"secret": "C", "name": "c"}]}"#;
+    let env = [("A", "key-of-team-a"), ("B", "key-of-team-b"), ("C", "key-of-team-c")];
+    let upstream = completing().await;
+    let gateway = Gateway::start_with(&["--upstream", &upstream.url()], config, &env);
+    let keys = ["key-of-team-a", "key-of-team-b", "key-of-team-c"];
+    served_beside(&gateway, keys, true).await;
+    let lines = gateway.lines(r#""cause":"overloaded""#).len();
+    assert!((1..=200).contains(&lines), "{lines}");
+}
+
+#[tokio::test]
+async fn a_refusal_comes_before_the_body() {
+    let config = r#"{"request_bytes_max": 1000000, "upstreams": {"default": {"key": "none"}}, "client_keys": [{"secret": "A"}]}"#;
+    let env = [("A", "key-of-team-a")];
+    let upstream = completing().await;
+    let gateway = Gateway::start_with(&["--upstream", &upstream.url()], config, &env);
+    for http2 in [false, true] {
+        let send = without_end(http2);
+        for (key, length, status) in
+            [("wrong", 10, 401), ("wrong", 3_000_000, 401), ("key-of-team-a", 1_100_000, 413)]
+        {
+            let since = std::time::Instant::now();
+            let sent = send(gateway.url("/v1/messages"), key, length);
+            let response = rig::soon("an answer", sent).await.unwrap();
+            assert_eq!(response.status(), status, "{http2} {length}");
+            let got = rig::read(response).await;
+            assert!(got.complete && got.body.contains("error"), "{got:?}");
+            assert!(since.elapsed().as_millis() < 1500, "{:?}", since.elapsed());
+        }
+    }
 }
 
 /// What a stream's upstream sends: pieces that become no event, or no block, of the client.
