@@ -14,7 +14,9 @@ import threading
 import time
 
 from bombs import answer_bombs, long_requests, pauses, request_bombs
+from http2 import PREFACE, frame, literal
 from rig import HERE, MIB, Checks, Process, Upstream, Watch, answers, ask, connect, free, head, message, post, receive, until
+from shares import others_are_served, refused_before_the_body, streams, unfinished
 
 BINARY, FOLDER, SIZE = sys.argv[1:4]
 KEY = "sk-operator-0123456789abcdef"
@@ -191,23 +193,6 @@ def large_heads_of_requests_that_wait_stay_within_the_budget(start):
     return stays_below(gateway, most, lambda: at_once(gateway, [raw] * check.sized(200, 1000)))
 
 
-def frame(kind, flags, stream, payload=b""):
-    return len(payload).to_bytes(3, "big") + bytes([kind, flags]) + stream.to_bytes(4, "big") + payload
-
-
-def literal(name, value):
-    """A header field that the other side is to remember, as HPACK writes it."""
-    def length(of):
-        if of < 127:
-            return bytes([of])
-        of, data = of - 127, b"\x7f"
-        while of >= 128:
-            data, of = data + bytes([of % 128 + 128]), of // 128
-        return data + bytes([of])
-
-    return b"\x40" + length(len(name)) + name + length(len(value)) + value
-
-
 @check
 def heads_that_http2_compresses_to_nothing_stay_within_the_budget(start):
     upstream = start(Upstream(FOLDER))
@@ -223,7 +208,7 @@ def heads_that_http2_compresses_to_nothing_stay_within_the_budget(start):
         for _ in range(check.sized(3, 6)):
             client = connect(gateway.port)
             clients.append(client)
-            client.sendall(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + frame(4, 0, 0))
+            client.sendall(PREFACE + frame(4, 0, 0))
             client.sendall(frame(1, 4, 1, first) + frame(0, 0, 1, b"{"))
             client.settimeout(0.05)
             for number in range(3, 2 * check.sized(300, 1000), 2):
@@ -277,6 +262,52 @@ def trickled(clients):
         except OSError:
             pass
     return left
+
+
+def shared(start, keys=0):
+    """A gateway with little memory, and the keys of its clients."""
+    upstream = start(Upstream(FOLDER))
+    names = [f"key-of-client-{number:02}-0123456789" for number in range(keys)]
+    config = {"buffered_bytes_max": check.sized(4, 32) * MIB}
+    config["upstreams"] = {"u": {"url": upstream.url, "key": "none"}}
+    if names:
+        config["client_keys"] = [{"env": f"CLIENT_{number}"} for number in range(keys)]
+    environment = {f"CLIENT_{number}": name for number, name in enumerate(names)}
+    return start(Gateway(config=config, **environment)), names
+
+
+def endless(gateway, keys):
+    """Connections of HTTP/2 with as many small requests without an end as fill the memory twice."""
+    count, body = check.sized(250, 1000), b"{" + b" " * check.sized(2000, 4000)
+    return lambda: [streams(gateway.port, count, key, body) for key in keys]
+
+
+@check
+def streams_without_an_end_on_few_connections_keep_nobody_out(start):
+    gateway, _ = shared(start)
+    return others_are_served(gateway, endless(gateway, ["k"] * 17))
+
+
+@check
+def seventeen_client_keys_keep_the_eighteenth_in(start):
+    gateway, keys = shared(start, 18)
+    return others_are_served(gateway, endless(gateway, keys[:17]), keys[17])
+
+
+@check
+def bodies_without_an_end_on_many_connections_keep_nobody_out(start):
+    gateway, _ = shared(start)
+    count, body = check.sized(128, 512), b"{" + b" " * 100_000
+    attack = lambda: [unfinished(gateway.port, "k", body) for _ in range(count)]
+    return others_are_served(gateway, attack)
+
+
+@check
+def refusals_do_not_wait_for_the_body_and_are_read_behind_it(start):
+    gateway, keys = shared(start, 1)
+    wrong = refused_before_the_body(gateway.port, "wrong", 40 * MIB, 401)
+    large = refused_before_the_body(gateway.port, keys[0], 40 * MIB, 413)
+    return f"a wrong key {wrong:.2f} s, a large body {large:.2f} s"
 
 
 @check
