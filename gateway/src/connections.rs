@@ -1,5 +1,5 @@
-//! Limit of connections. Where there is no place for one more, the connection is closed that has been silent or idle
-//! for longest.
+//! Limit of connections. Where there is no place for one more, the connection is closed that has been silent for
+//! longest, or else idle. A connection whose requests have no whole body counts as idle since the last of them began.
 //!
 //! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
 //! upstream, so that clients get half of them.
@@ -71,6 +71,8 @@ struct State {
     begun: u64,
     /// Requests in flight, by number.
     requests: BTreeMap<u64, Arc<AtomicU32>>,
+    /// Number of requests in flight whose bodies are whole.
+    whole: usize,
     idle: Option<Idle>,
 }
 
@@ -81,6 +83,7 @@ pub(crate) struct Busy {
     number: u64,
     /// Looks since a piece of the answer was given to hyper, or [`TAKEN`].
     looks: Arc<AtomicU32>,
+    is_whole: AtomicBool,
 }
 
 /// A connection to an upstream; it counts until this is dropped.
@@ -170,16 +173,27 @@ impl Client {
         &self.close
     }
 
-    /// Begins a request.
+    /// Begins a request, whose body may still have to come.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
         state.begun = state.begun.saturating_add(1);
         let (number, looks) = (state.begun, Arc::new(AtomicU32::new(TAKEN)));
         state.requests.insert(number, Arc::clone(&looks));
-        if let Some(idle) = state.idle.take() {
-            locked(&self.all.clients).idle.remove(&idle);
+        if state.whole == 0 {
+            self.settle(&mut state);
         }
-        Busy { client: Arc::clone(self), number, looks }
+        Busy { client: Arc::clone(self), number, looks, is_whole: AtomicBool::new(false) }
+    }
+
+    /// Lets the connection be closed for others while no request has a whole body.
+    fn settle(&self, state: &mut State) {
+        let mut clients = locked(&self.all.clients);
+        if let Some(idle) = state.idle.take() {
+            clients.idle.remove(&idle);
+        }
+        if state.whole == 0 {
+            state.idle = Some(clients.note_idle(true, &self.close));
+        }
     }
 
     /// Returns the number of all requests until now, and true if there is one in flight.
@@ -204,8 +218,8 @@ impl Client {
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                // A request may have come meanwhile.
-                () = self.close.notified() => if locked(&self.state).requests.is_empty() {
+                // The rest of a request may have come meanwhile.
+                () = self.close.notified() => if locked(&self.state).whole == 0 {
                     return "others need its place";
                 },
                 _ = looks.tick() => {
@@ -231,6 +245,22 @@ fn is_unread(looks: &Arc<AtomicU32>) -> bool {
 }
 
 impl Busy {
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Notes that the body of the request is whole: the connection is not closed for others until the answer has left.
+    pub(crate) fn set_whole(&self) {
+        if self.is_whole.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut state = locked(&self.client.state);
+        state.whole = state.whole.saturating_add(1);
+        if state.whole == 1 {
+            self.client.settle(&mut state);
+        }
+    }
+
     /// Notes whether hyper was given a piece of the answer, or waits for one.
     pub(crate) fn set_given(&self, is_given: bool) {
         self.looks.store(if is_given { 0 } else { TAKEN }, Ordering::Relaxed);
@@ -239,11 +269,13 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
-        let client = &self.client;
-        let mut state = locked(&client.state);
+        let mut state = locked(&self.client.state);
         state.requests.remove(&self.number);
-        if state.requests.is_empty() && state.idle.is_none() {
-            state.idle = Some(locked(&client.all.clients).note_idle(true, &client.close));
+        if *self.is_whole.get_mut() {
+            state.whole = state.whole.saturating_sub(1);
+            if state.whole == 0 {
+                self.client.settle(&mut state);
+            }
         }
     }
 }

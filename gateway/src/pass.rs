@@ -10,6 +10,7 @@ use hyper::{Request, Response, Uri};
 
 use crate::answer::Body;
 use crate::budget::Held;
+use crate::connections::Busy;
 use crate::headers;
 use crate::live::Live;
 use crate::reach;
@@ -18,7 +19,7 @@ use crate::service::{Gateway, Refused};
 pub(crate) async fn pass(
     gateway: &Gateway,
     mut live: Live,
-    held: Held,
+    (held, busy): (Held, &Busy),
     head: Parts,
     body: Incoming,
 ) -> Result<Response<Body>, Refused> {
@@ -61,6 +62,7 @@ pub(crate) async fn pass(
         answered = answered => answered,
     };
     held.complete();
+    busy.set_whole();
     live.held = Some(held);
     match answered {
         Ok(response) => {

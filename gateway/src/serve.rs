@@ -308,6 +308,7 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
         let asking = Arc::clone(&client);
         let service = service_fn(move |request: Request<Incoming>| {
             let (head, busy) = (request.into_parts().0, asking.begin());
+            busy.set_whole();
             let bare = |status, text| {
                 let mut response = Response::new(Body::whole(text));
                 *response.status_mut() = status;

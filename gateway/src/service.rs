@@ -20,7 +20,7 @@ use crate::call::Caller;
 use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
-use crate::connections::Client;
+use crate::connections::Busy;
 use crate::documents::{Documents, Wanted};
 use crate::headers;
 use crate::inflate;
@@ -80,20 +80,19 @@ impl Seeds {
 }
 
 impl Gateway {
-    pub(crate) async fn answer(
-        &self,
-        request: Request<Incoming>,
-        client: &Client,
-    ) -> Response<Body> {
+    pub(crate) async fn answer(&self, request: Request<Incoming>, busy: &Busy) -> Response<Body> {
         let (head, body) = request.into_parts();
         let is_head = head.method == Method::HEAD;
         // A refusal does not wait for the body. HTTP/2 resets the stream behind it, HTTP/1 has to close.
         let closes = head.version < Version::HTTP_2 && !body.is_end_stream();
-        let answered = self.respond(head, body, client.owner()).await;
+        if body.is_end_stream() {
+            busy.set_whole();
+        }
+        let answered = self.respond(head, body, busy).await;
         let response = answered.unwrap_or_else(|Refused(mut response)| {
             if closes {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                client.set_lingering();
+                busy.client().set_lingering();
             }
             *response
         });
@@ -104,7 +103,7 @@ impl Gateway {
         &self,
         head: Parts,
         body: Incoming,
-        connection: Owner,
+        busy: &Busy,
     ) -> Result<Response<Body>, Refused> {
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
@@ -132,21 +131,22 @@ impl Gateway {
         if let RequestHead::Answered = decided {
             return Err(Refused::new(live.reply()));
         }
-        let owner = live.exchange.client_key().map_or(connection, Owner::of_client_key);
+        let owner = live.exchange.client_key().map(Owner::of_client_key);
+        let owner = owner.unwrap_or_else(|| busy.client().owner());
         let mut held = self.budget.begin(owner, Arc::default());
         let own = self.budget.exchange();
         if !held.set(own.saturating_add(headers::bytes(&head))) {
             return Err(Refused::new(live.fail(Failure::Overloaded)));
         }
         if let RequestHead::PassThrough = decided {
-            return pass::pass(self, live, held, head, body).await;
+            return pass::pass(self, live, (held, busy), head, body).await;
         }
         // The exchange has what it needs of the head.
         drop(head);
         let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
         let rest = held.part();
         live.held = Some(held);
-        self.translate(live, body, rest).await
+        self.translate(live, body, rest, busy).await
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
@@ -160,6 +160,7 @@ impl Gateway {
         mut live: Live,
         mut body: Incoming,
         mut held: Held,
+        busy: &Busy,
     ) -> Result<Response<Body>, Refused> {
         live.exchange.remember(Arc::clone(&self.refusals));
         let collected = match collect(&mut body, &self.config.settings, &mut held).await {
@@ -168,6 +169,7 @@ impl Gateway {
         };
         drop(body);
         held.complete();
+        busy.set_whole();
         let now = live.clock.now();
         live.exchange.handle_request_body(collected, now);
         loop {

@@ -162,9 +162,9 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     let socket = Socket::new(stream, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
     let service = service_fn(move |request| {
-        let (gateway, client, busy) = (Arc::clone(&gateway), Arc::clone(&asking), asking.begin());
+        let (gateway, busy) = (Arc::clone(&gateway), asking.begin());
         async move {
-            let response = gateway.answer(request, &client).await;
+            let response = gateway.answer(request, &busy).await;
             Ok::<_, Infallible>(response.map(|body| Served::new(body, busy)))
         }
     });

@@ -312,16 +312,25 @@ def refusals_do_not_wait_for_the_body_and_are_read_behind_it(start):
 
 @check
 def silent_connections_give_way_to_new_clients(start):
-    upstream = start(Upstream(FOLDER))
-    gateway = start(Gateway(upstream.url, descriptors=256))
+    return given_way(start(Gateway(start(Upstream(FOLDER)).url, descriptors=256)), b"")
+
+
+@check
+def connections_with_bodies_without_an_end_give_way_to_new_clients(start):
+    return given_way(start(Gateway(start(Upstream(FOLDER)).url, descriptors=256)), head(1000) + b"{")
+
+
+def given_way(gateway, sent):
+    """More clients than there are descriptors, which send this and no more."""
     clients = []
     for _ in range(check.sized(400, 600)):
         try:
             clients.append(connect(gateway.port, 1))
+            clients[-1].sendall(sent)
         except OSError:
             break
     time.sleep(0.5)
-    return f"{len(clients)} silent clients; a request took {answers(gateway.port, 4):.2f} s"
+    return f"{len(clients)} clients; a request took {answers(gateway.port, 4):.2f} s"
 
 
 @check

@@ -142,8 +142,8 @@ impl Inside {
         let gateway = Arc::clone(&self.gateway);
         let Some(client) = Connections::new(1, 1).client() else { return };
         let service = service_fn(move |request: Request<Incoming>| {
-            let (gateway, client) = (Arc::clone(&gateway), Arc::clone(&client));
-            async move { Ok::<_, Infallible>(gateway.answer(request, &client).await) }
+            let (gateway, busy) = (Arc::clone(&gateway), client.begin());
+            async move { Ok::<_, Infallible>(gateway.answer(request, &busy).await) }
         });
         let serving = workers::builder().serve_connection(TokioIo::new(far), service).into_owned();
         tokio::spawn(serving);

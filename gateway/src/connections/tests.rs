@@ -5,6 +5,13 @@ use std::future::Future as _;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
+/// Begins a request with a whole body.
+fn begin(client: &Arc<Client>) -> Busy {
+    let busy = client.begin();
+    busy.set_whole();
+    busy
+}
+
 fn is_closed(client: &Client) -> bool {
     pin!(client.ended()).poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
@@ -14,17 +21,31 @@ async fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() 
     let connections = Connections::new(4, 100);
     let open = || connections.client().unwrap();
     let [idle, silent, busy, later] = [open(), open(), open(), open()];
-    drop(idle.begin());
-    let _request = busy.begin();
-    drop(later.begin());
+    drop(begin(&idle));
+    let _request = begin(&busy);
+    drop(begin(&later));
     let mut requests = Vec::new();
     for gone in [&silent, &idle, &later] {
         let new = connections.client().unwrap();
-        requests.push(new.begin());
+        requests.push(begin(&new));
         assert!(is_closed(gone));
     }
     assert!(!is_closed(&busy));
     assert!(connections.client().is_none(), "all of them have requests");
+}
+
+#[tokio::test]
+async fn a_connection_whose_request_does_not_come_to_its_end_gives_way() {
+    let connections = Connections::new(3, 100);
+    let open = || connections.client().unwrap();
+    let [first, whole, second] = [open(), open(), open()];
+    let _requests = [first.begin(), whole.begin(), begin(&whole), second.begin(), second.begin()];
+    let mut new = Vec::new();
+    for gone in [&first, &second] {
+        new.push(begin(&open()));
+        assert!(is_closed(gone));
+    }
+    assert!(connections.client().is_none() && !is_closed(&whole));
 }
 
 #[tokio::test]
@@ -33,7 +54,7 @@ async fn a_connection_that_has_got_a_request_is_not_closed() {
     let first = connections.client().unwrap();
     let _second = connections.client().unwrap();
     // It was told to go, and its request was already there.
-    let request = first.begin();
+    let request = begin(&first);
     assert!(!is_closed(&first));
     drop(request);
     assert!(connections.client().is_some());
@@ -59,7 +80,7 @@ async fn a_connection_without_a_request_is_not_kept() {
     let since = Instant::now();
     let request = async {
         tokio::time::sleep(Duration::from_secs(29)).await;
-        late.begin()
+        begin(&late)
     };
     let (request, reason) = tokio::join!(request, silent.ended());
     assert_eq!((reason, since.elapsed()), ("no request came", LOOK_INTERVAL));

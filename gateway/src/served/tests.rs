@@ -26,7 +26,9 @@ async fn answer() -> (Response<hyper::body::Incoming>, Arc<Client>, Arc<Connecti
     let (client, server) = tokio::io::duplex(1 << 16);
     let asked = Arc::clone(&place);
     let service = service_fn(move |_| {
-        let body = Served::new(Body::whole("x".repeat(ANSWER_BYTES)), asked.begin());
+        let busy = asked.begin();
+        busy.set_whole();
+        let body = Served::new(Body::whole("x".repeat(ANSWER_BYTES)), busy);
         async { Ok::<_, Infallible>(Response::new(body)) }
     });
     let builder = auto::Builder::new(TokioExecutor::new());

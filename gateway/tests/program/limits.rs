@@ -4,8 +4,6 @@ use crate::rig::{
     self, COMPLETION, Client, Gateway, Got, Out, Upstream, chunk, client, messages, request, send,
 };
 use bytes::Bytes;
-use hyper_util::client::legacy::{self, connect::HttpConnector};
-use hyper_util::rt::TokioExecutor;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
@@ -125,40 +123,12 @@ async fn heads_of_requests_that_wait_count() {
     assert_eq!(ask(&client, &gateway, messages(false)).await.status, 200);
 }
 
-/// A body of which the first piece comes, and no more.
-struct Unfinished(Option<Bytes>);
-
-impl hyper::body::Body for Unfinished {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: std::pin::Pin<&mut Self>,
-        _: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Result<hyper::body::Frame<Bytes>, Self::Error>>> {
-        let piece = self.0.take().map(|piece| Ok(hyper::body::Frame::data(piece)));
-        piece.map_or(std::task::Poll::Pending, |piece| std::task::Poll::Ready(Some(piece)))
-    }
-}
-
-/// Sends a request without an end over a connection that is there already, or opens one.
-fn without_end(http2: bool) -> impl Fn(String, &str, usize) -> legacy::ResponseFuture {
-    let client = legacy::Client::builder(TokioExecutor::new())
-        .http2_only(http2)
-        .build::<_, Unfinished>(HttpConnector::new());
-    move |url, key, length| {
-        let body = Unfinished(Some(vec![b' '; length].into()));
-        let sent = hyper::Request::post(url).header("x-api-key", key).body(body);
-        client.request(sent.unwrap())
-    }
-}
-
 /// Has several connections send hundreds of small requests without an end, and others ask meanwhile.
 async fn served_beside(gateway: &Gateway, keys: [&'static str; 3], http2: bool) {
     let url = || gateway.url("/v1/messages");
     let mut waiting = Vec::new();
     for key in &keys[..2] {
-        let send = without_end(http2);
+        let send = rig::without_end(http2);
         waiting.extend((0..700).map(|_| tokio::spawn(send(url(), key, 7000))));
     }
     let honest = client(false);
@@ -208,7 +178,7 @@ async fn a_refusal_comes_before_the_body() {
     let upstream = completing().await;
     let gateway = Gateway::start_with(&["--upstream", &upstream.url()], config, &env);
     for http2 in [false, true] {
-        let send = without_end(http2);
+        let send = rig::without_end(http2);
         for (key, length, status) in
             [("wrong", 10, 401), ("wrong", 3_000_000, 401), ("key-of-team-a", 1_100_000, 413)]
         {

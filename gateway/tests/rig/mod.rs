@@ -1,11 +1,14 @@
 //! The real binary between a scripted upstream and a client, all on this machine.
 #![allow(dead_code, unreachable_pub, missing_docs)] // each test binary uses a part of it
 
+use std::convert::Infallible;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 pub mod pdf;
@@ -14,6 +17,7 @@ use bytes::Bytes;
 pub use creole_rig::*;
 use http_body_util::Full;
 use hyper::Request;
+use hyper::body::{Body, Frame};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
@@ -177,4 +181,32 @@ pub fn request(method: &str, url: &str, body: impl Into<Bytes>) -> Request<Full<
 pub async fn send(client: &Client, request: Request<Full<Bytes>>) -> Got {
     let response = soon("a response", client.request(request)).await.unwrap();
     read(response).await
+}
+
+/// A body of which the first piece comes, and no more.
+pub struct Unfinished(Option<Bytes>);
+
+impl Body for Unfinished {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let piece = self.0.take().map(|piece| Ok(Frame::data(piece)));
+        piece.map_or(Poll::Pending, |piece| Poll::Ready(Some(piece)))
+    }
+}
+
+/// Sends a request without an end over a connection that is there already, or opens one.
+pub fn without_end(http2: bool) -> impl Fn(String, &str, usize) -> legacy::ResponseFuture {
+    let client = legacy::Client::builder(TokioExecutor::new())
+        .http2_only(http2)
+        .build::<_, Unfinished>(HttpConnector::new());
+    move |url, key, length| {
+        let body = Unfinished(Some(vec![b' '; length].into()));
+        let sent = Request::post(url).header("x-api-key", key).body(body);
+        client.request(sent.unwrap())
+    }
 }
