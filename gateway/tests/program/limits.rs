@@ -129,7 +129,7 @@ async fn served_beside(gateway: &Gateway, keys: [&'static str; 3], http2: bool) 
     let mut waiting = Vec::new();
     for key in &keys[..2] {
         let send = rig::without_end(http2);
-        waiting.extend((0..700).map(|_| tokio::spawn(send(url(), key, 7000))));
+        waiting.extend((0..700).map(|_| tokio::spawn(send(url(), key, 500))));
     }
     let honest = client(false);
     for index in 0..150 {
@@ -150,7 +150,7 @@ async fn served_beside(gateway: &Gateway, keys: [&'static str; 3], http2: bool) 
     assert!(refused > 200, "{refused}");
 }
 
-const SMALL_BUDGET: &str = r#"{"buffered_bytes_max": 4000000}"#;
+const SMALL_BUDGET: &str = r#"{"buffered_bytes_max": 500000}"#;
 
 #[tokio::test]
 async fn others_are_served_beside_hundreds_of_streams_without_an_end() {
@@ -160,7 +160,7 @@ async fn others_are_served_beside_hundreds_of_streams_without_an_end() {
 
 #[tokio::test]
 async fn a_client_key_is_served_beside_others_that_fill_the_memory() {
-    let config = r#"{"buffered_bytes_max": 4000000, "upstreams": {"default": {"key": "none"}}, "client_keys": [
+    let config = r#"{"buffered_bytes_max": 500000, "upstreams": {"default": {"key": "none"}}, "client_keys": [
         {"secret": "A", "name": "a"}, {"secret": "B", "name": "b"}, {"secret": "C", "name": "c"}]}"#;
     let env = [("A", "key-of-team-a"), ("B", "key-of-team-b"), ("C", "key-of-team-c")];
     let upstream = completing().await;
