@@ -62,7 +62,6 @@ pub(crate) struct Client {
     owner: Owner,
     state: Mutex<State>,
     close: Arc<Notify>,
-    lingers: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -127,7 +126,6 @@ impl Connections {
             owner: Owner::of_connection(idle.1),
             state: Mutex::new(State { idle: Some(idle), ..State::default() }),
             close,
-            lingers: AtomicBool::new(false),
         }))
     }
 
@@ -200,15 +198,6 @@ impl Client {
     pub(crate) fn requests(&self) -> (u64, bool) {
         let state = locked(&self.state);
         (state.begun, !state.requests.is_empty())
-    }
-
-    /// Notes that the client may still write a body that is refused.
-    pub(crate) fn set_lingering(&self) {
-        self.lingers.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_lingering(&self) -> bool {
-        self.lingers.load(Ordering::Relaxed)
     }
 
     /// Waits until the connection is to be closed, and returns the reason.

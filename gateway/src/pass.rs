@@ -14,7 +14,7 @@ use crate::connections::Busy;
 use crate::headers;
 use crate::live::Live;
 use crate::reach;
-use crate::service::{Gateway, Refused};
+use crate::service::{Gateway, discard_sent};
 
 pub(crate) async fn pass(
     gateway: &Gateway,
@@ -22,7 +22,7 @@ pub(crate) async fn pass(
     (held, busy): (Held, &Busy),
     head: Parts,
     body: Incoming,
-) -> Result<Response<Body>, Refused> {
+) -> Response<Body> {
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = &*creole::with_version(path);
     let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
@@ -30,7 +30,8 @@ pub(crate) async fn pass(
         Some((upstream, uri))
     });
     let Some((upstream, uri)) = target else {
-        return Err(Refused::new(live.fail(Failure::NoRoute)));
+        discard_sent(&head, body);
+        return live.fail(Failure::NoRoute);
     };
     let name = upstream.name.clone();
     let mut sent = head.headers;
@@ -57,7 +58,7 @@ pub(crate) async fn pass(
     let answered = tokio::select! {
         biased;
         () = held.given_up() => {
-            return Err(Refused::new(live.fail(Failure::Overloaded)));
+            return live.fail(Failure::Overloaded);
         }
         answered = answered => answered,
     };
@@ -73,11 +74,9 @@ pub(crate) async fn pass(
             headers::change(&mut head.headers, change);
             head.version = hyper::Version::default();
             let body = Body::Passed { upstream, live: Box::new(live) };
-            Ok(Response::from_parts(head, body))
+            Response::from_parts(head, body)
         }
-        Err(error) if reach::is_of_client(&error) => {
-            Err(Refused::new(live.fail(Failure::RequestIncomplete)))
-        }
-        Err(error) => Err(Refused::new(live.fail(reach::unreachable(&name, &error)))),
+        Err(error) if reach::is_of_client(&error) => live.fail(Failure::RequestIncomplete),
+        Err(error) => live.fail(reach::unreachable(&name, &error)),
     }
 }

@@ -6,10 +6,12 @@
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use creole::{Call, Config, Failure, Owner, Refusals, RequestHead};
+use http_body_util::BodyExt as _;
 use hyper::body::{Body as _, Incoming};
-use hyper::header::{CONNECTION, HeaderValue};
+use hyper::header::EXPECT;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, Version};
 
@@ -31,6 +33,9 @@ use crate::page;
 use crate::pass;
 use crate::records::Records;
 
+/// Time for which a refused body is read.
+const DISCARD_TIME: Duration = Duration::from_secs(2);
+
 /// What all requests of a thread share: with those of the others, but for the way to the upstreams and the load.
 #[derive(Debug)]
 pub(crate) struct Gateway {
@@ -48,15 +53,6 @@ pub(crate) struct Gateway {
     /// Clients may read the metrics.
     pub(crate) shows_metrics: bool,
     pub(crate) load: Load,
-}
-
-/// An answer to a request whose body was not read to its end.
-pub(crate) struct Refused(Box<Response<Body>>);
-
-impl Refused {
-    pub(crate) fn new(response: Response<Body>) -> Self {
-        Self(Box::new(response))
-    }
 }
 
 /// A seed for each exchange.
@@ -81,30 +77,16 @@ impl Seeds {
 
 impl Gateway {
     pub(crate) async fn answer(&self, request: Request<Incoming>, busy: &Busy) -> Response<Body> {
-        let (head, body) = request.into_parts();
-        let is_head = head.method == Method::HEAD;
-        // A refusal does not wait for the body. HTTP/2 resets the stream behind it, HTTP/1 has to close.
-        let closes = head.version < Version::HTTP_2 && !body.is_end_stream();
-        if body.is_end_stream() {
+        let is_head = request.method() == Method::HEAD;
+        if request.body().is_end_stream() {
             busy.set_whole();
         }
-        let answered = self.respond(head, body, busy).await;
-        let response = answered.unwrap_or_else(|Refused(mut response)| {
-            if closes {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                busy.client().set_lingering();
-            }
-            *response
-        });
+        let response = self.respond(request, busy).await;
         if is_head { live::without_body(response) } else { response }
     }
 
-    async fn respond(
-        &self,
-        head: Parts,
-        body: Incoming,
-        busy: &Busy,
-    ) -> Result<Response<Body>, Refused> {
+    async fn respond(&self, request: Request<Incoming>, busy: &Busy) -> Response<Body> {
+        let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
         let refused = self.callers.refuse(&head);
@@ -115,38 +97,42 @@ impl Gateway {
             // Without one of the keys the exchange refuses it.
             && self.config.lets_in(&list)
         {
-            return Ok(self.records.metrics.response());
+            return self.records.metrics.response();
         }
         if refused.is_none()
             && let Some(response) = page::respond(self, &head, &list)
         {
-            return Ok(response);
+            return response;
         }
         let mut live = self.begin(method, path);
         if let Some(reason) = refused {
-            return Err(Refused::new(live.fail(Failure::Forbidden(reason))));
+            discard_sent(&head, body);
+            return live.fail(Failure::Forbidden(reason));
         }
         let decided = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
         drop(list);
         if let RequestHead::Answered = decided {
-            return Err(Refused::new(live.reply()));
+            discard_sent(&head, body);
+            return live.reply();
         }
         let owner = live.exchange.client_key().map(Owner::of_client_key);
         let owner = owner.unwrap_or_else(|| busy.client().owner());
         let mut held = self.budget.begin(owner, Arc::default());
         let own = self.budget.exchange();
         if !held.set(own.saturating_add(headers::bytes(&head))) {
-            return Err(Refused::new(live.fail(Failure::Overloaded)));
+            discard_sent(&head, body);
+            return live.fail(Failure::Overloaded);
         }
         if let RequestHead::PassThrough = decided {
             return pass::pass(self, live, (held, busy), head, body).await;
         }
         // The exchange has what it needs of the head.
+        let version = head.version;
         drop(head);
         let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
         let rest = held.part();
         live.held = Some(held);
-        self.translate(live, body, rest, busy).await
+        self.translate(live, (version, body), rest, busy).await
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
@@ -158,14 +144,17 @@ impl Gateway {
     async fn translate(
         &self,
         mut live: Live,
-        mut body: Incoming,
+        (version, mut body): (Version, Incoming),
         mut held: Held,
         busy: &Busy,
-    ) -> Result<Response<Body>, Refused> {
+    ) -> Response<Body> {
         live.exchange.remember(Arc::clone(&self.refusals));
         let collected = match collect(&mut body, &self.config.settings, &mut held).await {
             Ok(collected) => collected,
-            Err(failure) => return Err(Refused::new(live.fail(failure))),
+            Err(failure) => {
+                discard(version, body);
+                return live.fail(failure);
+            }
         };
         drop(body);
         held.complete();
@@ -190,19 +179,19 @@ impl Gateway {
             (live, held, call, wanted) = self.translations.run(bytes, translate).await;
             match (call, wanted) {
                 (Some(call), _) => match self.call(live, call, held).await {
-                    Answered::Response(response) => return Ok(response),
+                    Answered::Response(response) => return response,
                     Answered::Due(due, kept) => (live, held) = (*due, kept),
                 },
                 (None, Some(wanted)) => {
                     if !held.set(live.exchange.held_bytes().saturating_add(wanted.bytes())) {
-                        return Ok(live.fail(Failure::Overloaded));
+                        return live.fail(Failure::Overloaded);
                     }
                     let until = live.clock.instant(wanted.until());
                     let limits = &self.config.settings.read_documents;
                     let text = self.documents.read(wanted, limits, until).await;
                     live.exchange.handle_document(text);
                 }
-                (None, None) => return Ok(live.reply()),
+                (None, None) => return live.reply(),
             }
         }
     }
@@ -246,6 +235,22 @@ impl Gateway {
     }
 }
 
+/// Reads on in a refused body, unless its client waits for `100 Continue` and sends nothing.
+pub(crate) fn discard_sent(head: &Parts, body: Incoming) {
+    if !head.headers.contains_key(EXPECT) {
+        discard(head.version, body);
+    }
+}
+
+/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2 resets
+/// the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client writes.
+fn discard(version: Version, mut body: Incoming) {
+    if version < Version::HTTP_2 && !body.is_end_stream() {
+        let read = async move { while let Some(Ok(_)) = body.frame().await {} };
+        tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
+    }
+}
+
 /// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
 /// difference, or the exchange has ended.
 fn without_answer(mut live: Live, held: Held) -> Answered {
@@ -260,7 +265,7 @@ pub(crate) mod tests {
     use super::*;
     use std::net::SocketAddr;
     use std::num::NonZero;
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
+    use std::time::{SystemTime, UNIX_EPOCH};
 
     use crate::apart::Apart;
     use crate::connections::Connections;

@@ -1,23 +1,15 @@
-//! The socket of a client: counts what waits for the rest of a head, and reads on where a body was refused.
+//! The socket of a client: counts what waits for the rest of a head.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
-use tokio::time::{Instant, Sleep};
 
 use crate::budget::{Budget, Held};
 use crate::connections::Client;
-
-/// Time for which a refused body is read after its answer. A close meanwhile can destroy the answer that says why.
-const LINGER_TIME: Duration = Duration::from_secs(2);
-
-/// Number of bytes of a refused body that are read at one time.
-const LINGER_BYTES: usize = 16 << 10;
 
 /// A client's socket.
 #[derive(Debug)]
@@ -32,8 +24,6 @@ pub(crate) struct Socket<S = TcpStream> {
     head_max: usize,
     /// Memory of a head that is not complete, where it is more than that of an exchange.
     held: Option<Held>,
-    /// End of the time for which a refused body is read.
-    linger: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Socket<S> {
@@ -44,7 +34,7 @@ impl<S> Socket<S> {
         head_max: usize,
     ) -> Self {
         let (unanswered, requests) = (0, 0);
-        Self { stream, client, budget, unanswered, requests, head_max, held: None, linger: None }
+        Self { stream, client, budget, unanswered, requests, head_max, held: None }
     }
 
     /// Counts what came and belongs to no request. To be called before more is read: one read may bring a whole head.
@@ -71,27 +61,6 @@ impl<S> Socket<S> {
         if !self.client.requests().1 && !is_kept_nowhere(bytes) {
             self.unanswered = self.unanswered.saturating_add(bytes.len()).min(self.head_max);
         }
-    }
-}
-
-impl<S: AsyncRead + Unpin> Socket<S> {
-    /// Reads a refused body and keeps nothing of it, until its end or the end of the time.
-    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let end = || {
-            let now = Instant::now();
-            let end = now.checked_add(LINGER_TIME).unwrap_or(now);
-            Box::pin(tokio::time::sleep_until(end))
-        };
-        let end = self.linger.get_or_insert_with(end);
-        while end.as_mut().poll(context).is_pending() {
-            let mut bytes = [0; LINGER_BYTES];
-            let mut buffer = ReadBuf::new(&mut bytes);
-            match ready!(Pin::new(&mut self.stream).poll_read(context, &mut buffer)) {
-                Ok(()) if !buffer.filled().is_empty() => {}
-                Ok(()) | Err(_) => break,
-            }
-        }
-        Poll::Ready(())
     }
 }
 
@@ -127,7 +96,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -141,13 +110,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Socket<S> {
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.linger.is_none() {
-            ready!(Pin::new(&mut self.stream).poll_shutdown(context))?;
-        }
-        if self.client.is_lingering() {
-            ready!(self.poll_linger(context));
-        }
-        Poll::Ready(Ok(()))
+        Pin::new(&mut self.stream).poll_shutdown(context)
     }
 
     fn is_write_vectored(&self) -> bool {

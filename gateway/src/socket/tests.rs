@@ -61,32 +61,3 @@ async fn an_idle_client_that_answers_pings_holds_nothing() {
         assert_eq!(socket.unanswered, counted);
     }
 }
-
-#[tokio::test]
-async fn a_refused_body_is_read_for_a_short_time_and_kept_nowhere() {
-    let budget = Budget::new(1 << 20);
-    let (mut client, mut socket) = socket(&budget);
-    socket.client.set_lingering();
-    let sent = async {
-        let since = Instant::now();
-        while client.write_all(&[b'a'; 1 << 16]).await.is_ok() {
-            tokio::task::yield_now().await;
-        }
-        since.elapsed()
-    };
-    let end = async {
-        socket.shutdown().await.unwrap();
-        assert_eq!(socket.unanswered, 0);
-        drop(socket);
-    };
-    let (took, ()) = tokio::join!(sent, end);
-    assert!((LINGER_TIME..LINGER_TIME.saturating_mul(2)).contains(&took), "{took:?}");
-}
-
-#[tokio::test]
-async fn a_connection_with_nothing_refused_closes_at_once() {
-    let (_client, mut socket) = socket(&Budget::new(1 << 20));
-    let since = Instant::now();
-    socket.shutdown().await.unwrap();
-    assert!(since.elapsed() < LINGER_TIME);
-}
