@@ -5,7 +5,7 @@
 //! upstream, so that clients get half of them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -37,9 +37,6 @@ const TAKEN: u32 = u32::MAX;
 pub(crate) struct Connections {
     /// Maximum number of clients' connections.
     clients_max: usize,
-    /// Maximum number of connections to clients and upstreams together.
-    max: usize,
-    upstreams: AtomicUsize,
     clients: Mutex<Clients>,
 }
 
@@ -85,10 +82,6 @@ pub(crate) struct Busy {
     is_whole: AtomicBool,
 }
 
-/// A connection to an upstream; it counts until this is dropped.
-#[derive(Debug)]
-pub(crate) struct ToUpstream(Arc<Connections>);
-
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -98,12 +91,11 @@ impl Connections {
     pub(crate) fn of_system(threads: usize) -> Arc<Self> {
         let own = OWN_FILES.saturating_add(threads.saturating_mul(FILES_OF_THREAD));
         let max = files_max().saturating_sub(own).max(2);
-        Self::new(CLIENTS_MAX.min(max / 2), max)
+        Self::new(CLIENTS_MAX.min(max / 2))
     }
 
-    pub(crate) fn new(clients_max: usize, max: usize) -> Arc<Self> {
-        let (upstreams, clients) = (AtomicUsize::new(0), Mutex::default());
-        Arc::new(Self { clients_max, max, upstreams, clients })
+    pub(crate) fn new(clients_max: usize) -> Arc<Self> {
+        Arc::new(Self { clients_max, clients: Mutex::default() })
     }
 
     /// Returns the maximum number of clients' connections.
@@ -114,8 +106,7 @@ impl Connections {
     /// Lets a client in. If there are too many, an idle one goes; `None` where each of them waits for an answer.
     pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
         let mut clients = locked(&self.clients);
-        let upstreams = self.upstreams.load(Ordering::Relaxed);
-        if clients.open >= self.clients_max || clients.open.saturating_add(upstreams) >= self.max {
+        if clients.open >= self.clients_max {
             clients.close_one().then_some(())?;
         }
         clients.open = clients.open.saturating_add(1);
@@ -127,16 +118,6 @@ impl Connections {
             state: Mutex::new(State { idle: Some(idle), ..State::default() }),
             close,
         }))
-    }
-
-    /// Counts a connection to an upstream. An idle client goes where there is no place.
-    pub(crate) fn upstream(self: &Arc<Self>) -> ToUpstream {
-        let upstreams = self.upstreams.fetch_add(1, Ordering::Relaxed);
-        let mut clients = locked(&self.clients);
-        if clients.open.saturating_add(upstreams) >= self.max {
-            let _ = clients.close_one();
-        }
-        ToUpstream(Arc::clone(self))
     }
 
     /// Closes the connection that has been idle for longest. Returns false if there is none.
@@ -277,12 +258,6 @@ impl Drop for Client {
         if let Some(idle) = idle {
             clients.idle.remove(&idle);
         }
-    }
-}
-
-impl Drop for ToUpstream {
-    fn drop(&mut self) {
-        self.0.upstreams.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -25,7 +25,6 @@ use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{CertificateError, ClientConfig};
 
-use crate::connections::Connections;
 use crate::names::Names;
 use crate::roots;
 use crate::wire::{Connector, Given};
@@ -49,7 +48,7 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// # Errors
 /// TLS cannot be set up, or there are no more threads; the text is for the operator.
-pub(crate) fn connector(connections: &Arc<Connections>) -> Result<Connector, String> {
+pub(crate) fn connector() -> Result<Connector, String> {
     let no_thread = |error| format!("cannot start a thread: {error}");
     let names = Names::start().map_err(no_thread)?;
     let public_names = names.only_public().map_err(no_thread)?;
@@ -62,7 +61,7 @@ pub(crate) fn connector(connections: &Arc<Connections>) -> Result<Connector, Str
         let https = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
         https.enable_http1().wrap_connector(http)
     };
-    Ok(Connector::new(by(names), by(public_names), Arc::clone(connections)))
+    Ok(Connector::new(by(names), by(public_names)))
 }
 
 /// Sends requests to upstreams.

@@ -48,9 +48,6 @@ use crate::workers::{self, Workers};
 /// After `accept` failed. For want of file descriptors it fails at once, again and again, until some are free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections for the first look at an upstream: one, or one for each of its addresses.
-const CONNECTIONS_OF_LOOK: usize = 8;
-
 /// Connections for metrics at one time.
 const METRICS_CONNECTIONS_MAX: usize = 64;
 
@@ -73,8 +70,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
 /// The preset that an upstream's list of models tells.
 fn look_at(upstream: &Upstream) -> Option<&'static str> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let client =
-        reach::Client::new(&reach::connector(&Connections::new(0, CONNECTIONS_OF_LOOK)).ok()?);
+    let client = reach::Client::new(&reach::connector().ok()?);
     let preset = runtime.block_on(check::preset_by_list(&client, upstream));
     // A look-up of a name may still run.
     runtime.shutdown_background();
@@ -144,7 +140,7 @@ fn serve(
     };
     let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
     let connections = Connections::of_system(count.get());
-    let connector = reach::connector(&connections).map_err(Failed::Run)?;
+    let connector = reach::connector().map_err(Failed::Run)?;
     let budget = Budget::new(config.settings.buffered_bytes_max);
     let seeds = Arc::new(seeds(door.seed)?);
     let refusals = Arc::<Refusals>::default();
@@ -290,7 +286,7 @@ pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
 
 /// `/metrics` and nothing else, for as long as the gateway runs.
 async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Arc<Callers>) {
-    let clients = Connections::new(METRICS_CONNECTIONS_MAX, METRICS_CONNECTIONS_MAX);
+    let clients = Connections::new(METRICS_CONNECTIONS_MAX);
     let mut failed = Seldom::default();
     loop {
         let stream = match listener.accept().await {

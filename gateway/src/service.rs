@@ -268,17 +268,13 @@ pub(crate) mod tests {
     use std::time::{SystemTime, UNIX_EPOCH};
 
     use crate::apart::Apart;
-    use crate::connections::Connections;
     use crate::log::Format;
     use crate::reach;
 
     pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         Gateway {
             config: Arc::new(Config::default()),
-            caller: Arc::new(Caller::new(
-                &Arc::default(),
-                &reach::connector(&Connections::new(9, 9)).unwrap(),
-            )),
+            caller: Arc::new(Caller::new(&Arc::default(), &reach::connector().unwrap())),
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             documents: Arc::new(Documents::new(NonZero::<usize>::MIN)),

@@ -24,7 +24,6 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use crate::connections::{Connections, ToUpstream};
 use crate::names::Names;
 
 /// How long after a request was given to a connection its end can still be that race.
@@ -75,7 +74,6 @@ pub(crate) struct Connector {
     https: HttpsConnector<HttpConnector<Names>>,
     /// To public addresses of names alone.
     public: HttpsConnector<HttpConnector<Names>>,
-    connections: Arc<Connections>,
     tap: Option<Tap>,
 }
 
@@ -110,9 +108,8 @@ impl Connector {
     pub(crate) fn new(
         https: HttpsConnector<HttpConnector<Names>>,
         public: HttpsConnector<HttpConnector<Names>>,
-        connections: Arc<Connections>,
     ) -> Self {
-        Self { https, public, connections, tap: None }
+        Self { https, public, tap: None }
     }
 
     /// Opens connections to public addresses of names alone. An address that stands in the URL is nothing that it
@@ -136,11 +133,10 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Connecting {
-        let (connecting, counted) = (self.https.call(uri), self.connections.upstream());
-        let tap = self.tap.clone();
+        let (connecting, tap) = (self.https.call(uri), self.tap.clone());
         Box::pin(async move {
             let stream = TokioIo::new(connecting.await?);
-            let wire = Wire { stream, received: Received::default(), tap, _counted: counted };
+            let wire = Wire { stream, received: Received::default(), tap };
             Ok(TokioIo::new(wire))
         })
     }
@@ -152,7 +148,6 @@ pub(crate) struct Wire {
     stream: TokioIo<Stream>,
     received: Received,
     tap: Option<Tap>,
-    _counted: ToUpstream,
 }
 
 impl Connection for Wire {

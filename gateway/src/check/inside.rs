@@ -80,8 +80,7 @@ impl Inside {
         config.client_keys = creole::config::ClientKeys::default();
         config.settings.log = Log::Info;
         let tap = Tap::default();
-        let connections = Connections::of_system(1);
-        let connector = reach::connector(&connections)?.with_tap(tap.clone());
+        let connector = reach::connector()?.with_tap(tap.clone());
         let apart = Apart::start(NonZero::<usize>::MIN)
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut seed = [0; 16];
@@ -140,7 +139,7 @@ impl Inside {
     async fn send(&self, path: &str, body: String, began: Instant, received: &mut Received) {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let gateway = Arc::clone(&self.gateway);
-        let Some(client) = Connections::new(1, 1).client() else { return };
+        let Some(client) = Connections::new(1).client() else { return };
         let service = service_fn(move |request: Request<Incoming>| {
             let (gateway, busy) = (Arc::clone(&gateway), client.begin());
             async move { Ok::<_, Infallible>(gateway.answer(request, &busy).await) }

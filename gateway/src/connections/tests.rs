@@ -18,7 +18,7 @@ fn is_closed(client: &Client) -> bool {
 
 #[tokio::test]
 async fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
-    let connections = Connections::new(4, 100);
+    let connections = Connections::new(4);
     let open = || connections.client().unwrap();
     let [idle, silent, busy, later] = [open(), open(), open(), open()];
     drop(begin(&idle));
@@ -36,7 +36,7 @@ async fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() 
 
 #[tokio::test]
 async fn a_connection_whose_request_does_not_come_to_its_end_gives_way() {
-    let connections = Connections::new(3, 100);
+    let connections = Connections::new(3);
     let open = || connections.client().unwrap();
     let [first, whole, second] = [open(), open(), open()];
     let _requests = [first.begin(), whole.begin(), begin(&whole), second.begin(), second.begin()];
@@ -50,7 +50,7 @@ async fn a_connection_whose_request_does_not_come_to_its_end_gives_way() {
 
 #[tokio::test]
 async fn a_connection_that_has_got_a_request_is_not_closed() {
-    let connections = Connections::new(1, 100);
+    let connections = Connections::new(1);
     let first = connections.client().unwrap();
     let _second = connections.client().unwrap();
     // It was told to go, and its request was already there.
@@ -61,21 +61,18 @@ async fn a_connection_that_has_got_a_request_is_not_closed() {
 }
 
 #[tokio::test]
-async fn upstreams_take_the_room_of_idle_clients() {
-    let connections = Connections::new(10, 4);
+async fn a_connection_that_is_gone_leaves_its_place() {
+    let connections = Connections::new(3);
     let clients: Vec<_> = (0..3).map(|_| connections.client().unwrap()).collect();
-    let first = connections.upstream();
-    assert!(!is_closed(&clients[0]));
-    let _second = connections.upstream();
-    assert!(is_closed(&clients[0]) && !is_closed(&clients[1]));
-    drop(first);
-    drop(clients);
+    let requests: Vec<_> = clients.iter().map(begin).collect();
+    assert!(connections.client().is_none());
+    drop((clients, requests));
     assert!(connections.client().is_some() && locked(&connections.clients).idle.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_request_is_not_kept() {
-    let connections = Connections::new(9, 99);
+    let connections = Connections::new(9);
     let [silent, late] = [connections.client(), connections.client()].map(Option::unwrap);
     let since = Instant::now();
     let request = async {

@@ -11,14 +11,10 @@ use serde_json::Value;
 
 use crate::Failed;
 use crate::check::{self, Problem};
-use crate::connections::Connections;
 use crate::reach::{self, Client};
 
 /// Longer answers are no lists of models.
 const BYTES_MAX: usize = 16 << 20;
-
-/// How many connections the questions may open.
-const CONNECTIONS_MAX: usize = 32;
 
 /// A model that a server lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -45,8 +41,7 @@ pub(crate) struct Asker(Client);
 
 impl Asker {
     pub(crate) fn new() -> Result<Self, Failed> {
-        let connections = Connections::new(CONNECTIONS_MAX, CONNECTIONS_MAX);
-        Ok(Self(Client::new(&reach::connector(&connections).map_err(Failed::Run)?)))
+        Ok(Self(Client::new(&reach::connector().map_err(Failed::Run)?)))
     }
 
     /// # Errors

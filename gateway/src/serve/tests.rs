@@ -7,7 +7,7 @@ use super::*;
 #[tokio::test]
 async fn a_failed_accept_closes_one_idle_client_at_most_and_waits() {
     for (code, closed) in [(24, true), (23, true), (103, false), (1, false), (105, false)] {
-        let connections = Connections::new(10, 100);
+        let connections = Connections::new(10);
         let [first, second] = [connections.client(), connections.client()].map(Option::unwrap);
         let begun = Instant::now();
         make_room(&io::Error::from_raw_os_error(code), &connections).await;

@@ -21,7 +21,7 @@ const ANSWER_BYTES: usize = 200_000;
 
 /// Returns an answer over HTTP/2, of which the client lets one piece come at a time, and the connection's place.
 async fn answer() -> (Response<hyper::body::Incoming>, Arc<Client>, Arc<Connections>) {
-    let connections = Connections::new(1, 9);
+    let connections = Connections::new(1);
     let place = connections.client().unwrap();
     let (client, server) = tokio::io::duplex(1 << 16);
     let asked = Arc::clone(&place);

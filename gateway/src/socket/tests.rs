@@ -10,7 +10,7 @@ use crate::connections::Connections;
 type Pair = (tokio::io::DuplexStream, Socket<tokio::io::DuplexStream>);
 
 fn socket(budget: &Arc<Budget>) -> Pair {
-    socket_of(&Connections::new(9, 9), budget)
+    socket_of(&Connections::new(9), budget)
 }
 
 fn socket_of(connections: &Arc<Connections>, budget: &Arc<Budget>) -> Pair {
@@ -22,7 +22,7 @@ fn socket_of(connections: &Arc<Connections>, budget: &Arc<Budget>) -> Pair {
 #[tokio::test]
 async fn heads_that_are_not_complete_share_the_budget() {
     let budget = Budget::new(1 << 20);
-    let connections = Connections::new(99, 99);
+    let connections = Connections::new(99);
     let mut sockets: Vec<_> = (0..40).map(|_| socket_of(&connections, &budget)).collect();
     let mut refused = 0;
     for (client, socket) in &mut sockets {

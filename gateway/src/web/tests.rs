@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::*;
-use crate::connections::Connections;
 
 /// A server on loopback that counts who connects, and answers with a redirection.
 fn server() -> (u16, Arc<AtomicUsize>) {
@@ -34,7 +33,7 @@ fn call(url: String, may_be_private: bool) -> Call {
 }
 
 fn web() -> Web {
-    Web::new(&reach::connector(&Connections::new(9, 9)).unwrap())
+    Web::new(&reach::connector().unwrap())
 }
 
 #[tokio::test]

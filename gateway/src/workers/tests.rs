@@ -52,7 +52,7 @@ impl Door {
             Workers::start(NonZero::new(2).unwrap(), |load| gateway(address, load)).unwrap()
         };
         let workers = tokio::task::spawn_blocking(start).await.unwrap();
-        let clients = Connections::new(100, 100);
+        let clients = Connections::new(100);
         Self { listener, workers, connections: GracefulShutdown::new(), clients }
     }
 
