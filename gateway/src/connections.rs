@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use creole::Owner;
 use tokio::sync::Notify;
-use tokio::time::{Instant, MissedTickBehavior, interval_at};
+use tokio::time::sleep;
 
 /// Maximum number of clients' connections, however many descriptors there are: each has buffers.
 const CLIENTS_MAX: usize = 8192;
@@ -56,9 +56,11 @@ type Idle = (bool, u64);
 #[derive(Debug)]
 pub(crate) struct Client {
     all: Arc<Connections>,
-    owner: Owner,
+    /// Owner of requests without a client's key.
+    pub(crate) owner: Owner,
     state: Mutex<State>,
-    close: Arc<Notify>,
+    /// Signal that closes the connection while it is idle.
+    pub(crate) close: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
@@ -75,7 +77,7 @@ struct State {
 /// A request of a client, until the last piece of its answer has left.
 #[derive(Debug)]
 pub(crate) struct Busy {
-    client: Arc<Client>,
+    pub(crate) client: Arc<Client>,
     number: u64,
     /// Looks since a piece of the answer was given to hyper, or [`TAKEN`].
     looks: Arc<AtomicU32>,
@@ -142,16 +144,6 @@ impl Clients {
 }
 
 impl Client {
-    /// Returns the owner of requests whose client has no key.
-    pub(crate) fn owner(&self) -> Owner {
-        self.owner
-    }
-
-    /// Returns the signal that closes this connection while it is idle.
-    pub(crate) fn close(&self) -> &Arc<Notify> {
-        &self.close
-    }
-
     /// Begins a request, whose body may still have to come.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
@@ -183,16 +175,13 @@ impl Client {
 
     /// Waits until the connection is to be closed, and returns the reason.
     pub(crate) async fn ended(&self) -> &'static str {
-        let now = Instant::now();
-        let mut looks = interval_at(now.checked_add(LOOK_INTERVAL).unwrap_or(now), LOOK_INTERVAL);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 // The rest of a request may have come meanwhile.
                 () = self.close.notified() => if locked(&self.state).whole == 0 {
                     return "others need its place";
                 },
-                _ = looks.tick() => {
+                () = sleep(LOOK_INTERVAL) => {
                     let state = locked(&self.state);
                     if state.begun == 0 {
                         return "no request came";
@@ -215,10 +204,6 @@ fn is_unread(looks: &Arc<AtomicU32>) -> bool {
 }
 
 impl Busy {
-    pub(crate) fn client(&self) -> &Client {
-        &self.client
-    }
-
     /// Notes that the body of the request is whole: the connection is not closed for others until the answer has left.
     pub(crate) fn set_whole(&self) {
         if self.is_whole.swap(true, Ordering::Relaxed) {

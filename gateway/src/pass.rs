@@ -1,10 +1,8 @@
 //! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
 //! nothing else is served.
 
-use bytes::Bytes;
 use creole::{Failure, PassedHead};
-use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
 
@@ -37,30 +35,14 @@ pub(crate) async fn pass(
     let mut sent = head.headers;
     let change = PassedHead::of_request(headers::pairs(&sent), upstream);
     headers::change(&mut sent, change);
-    // A method that is safe to repeat, without a body that could not be read again.
-    let has_body = !body.is_end_stream();
-    let may_repeat = head.method.is_idempotent() && !has_body;
-    let mut request = Request::new(());
+    let mut request = Request::new(body);
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
-    let client = &gateway.caller.client;
-    if !has_body {
-        held.complete();
-    }
-    let answered = async {
-        if may_repeat {
-            client.send(request.map(|()| Full::<Bytes>::default())).await
-        } else {
-            client.pass(request.map(|()| body)).await
-        }
-    };
     let answered = tokio::select! {
         biased;
-        () = held.given_up() => {
-            return live.fail(Failure::Overloaded);
-        }
-        answered = answered => answered,
+        () = held.given_up() => return live.fail(Failure::Overloaded),
+        answered = gateway.caller.client.pass(request) => answered,
     };
     held.complete();
     busy.set_whole();

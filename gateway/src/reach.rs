@@ -17,7 +17,7 @@ use bytes::Bytes;
 use creole::config::Address;
 use creole::{Failure, Unreachable};
 use http_body_util::{Either, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response};
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy;
@@ -112,11 +112,15 @@ impl Client {
         }
     }
 
-    /// Sends a request that must not be sent twice, with its client's body.
+    /// Sends a client's request with its body, twice only where that is safe.
     pub(crate) async fn pass(
         &self,
         request: Request<Incoming>,
     ) -> Result<Response<Incoming>, legacy::Error> {
+        // A method that is safe to repeat, without a body that could not be read again.
+        if request.method().is_idempotent() && request.body().is_end_stream() {
+            return self.send(request.map(|_| Full::default())).await;
+        }
         self.kept.request(request.map(Either::Right)).await
     }
 }

@@ -116,9 +116,12 @@ impl Gateway {
             return live.reply();
         }
         let owner = live.exchange.client_key().map(Owner::of_client_key);
-        let owner = owner.unwrap_or_else(|| busy.client().owner());
+        let owner = owner.unwrap_or(busy.client.owner);
         let mut held = self.budget.begin(owner, Arc::default());
         let own = self.budget.exchange();
+        if body.is_end_stream() {
+            held.complete();
+        }
         if !held.set(own.saturating_add(headers::bytes(&head))) {
             discard_sent(&head, body);
             return live.fail(Failure::Overloaded);

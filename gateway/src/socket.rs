@@ -1,19 +1,18 @@
-//! The socket of a client: counts what waits for the rest of a head.
+//! What a client sends: counts what waits for the rest of a head.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::budget::{Budget, Held};
 use crate::connections::Client;
 
-/// A client's socket.
+/// The reading half of a client's socket.
 #[derive(Debug)]
-pub(crate) struct Socket<S = TcpStream> {
+pub(crate) struct Socket<S> {
     stream: S,
     client: Arc<Client>,
     budget: Arc<Budget>,
@@ -49,7 +48,7 @@ impl<S> Socket<S> {
             self.held = None;
             return Ok(());
         }
-        let begin = || self.budget.begin(self.client.owner(), Arc::clone(self.client.close()));
+        let begin = || self.budget.begin(self.client.owner, Arc::clone(&self.client.close));
         if self.held.get_or_insert_with(begin).set(bytes) {
             return Ok(());
         }
@@ -93,36 +92,6 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         self.note(buffer.filled().get(before..).unwrap_or_default());
         Poll::Ready(Ok(()))
-    }
-}
-
-impl<S: AsyncWrite + Unpin> AsyncWrite for Socket<S> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(context, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_shutdown(context)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_write_vectored(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        pieces: &[io::IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
     }
 }
 

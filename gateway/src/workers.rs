@@ -159,7 +159,9 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     // Events are small and must not wait for one another.
     let _ = stream.set_nodelay(true);
     let budget = Arc::clone(&gateway.budget);
-    let socket = Socket::new(stream, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
+    let (read, write) = stream.into_split();
+    let read = Socket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
+    let socket = tokio::io::join(read, write);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
     let service = service_fn(move |request| {
         let (gateway, busy) = (Arc::clone(&gateway), asking.begin());

@@ -74,9 +74,9 @@ async fn a_connection_that_is_gone_leaves_its_place() {
 async fn a_connection_without_a_request_is_not_kept() {
     let connections = Connections::new(9);
     let [silent, late] = [connections.client(), connections.client()].map(Option::unwrap);
-    let since = Instant::now();
+    let since = tokio::time::Instant::now();
     let request = async {
-        tokio::time::sleep(Duration::from_secs(29)).await;
+        sleep(Duration::from_secs(29)).await;
         begin(&late)
     };
     let (request, reason) = tokio::join!(request, silent.ended());
