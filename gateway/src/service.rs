@@ -245,8 +245,9 @@ pub(crate) fn discard_sent(head: &Parts, body: Incoming) {
     }
 }
 
-/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2 resets
-/// the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client writes.
+/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
+/// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
+/// writes.
 fn discard(version: Version, mut body: Incoming) {
     if version < Version::HTTP_2 && !body.is_end_stream() {
         let read = async move { while let Some(Ok(_)) = body.frame().await {} };
