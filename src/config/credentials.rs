@@ -282,7 +282,8 @@ pub(super) fn secret_of(
     secret: &impl Fn(&str) -> Option<String>,
 ) -> Result<String, String> {
     match secret(secret_name) {
-        Some(value) if !value.is_empty() => Ok(value),
+        // An empty one is checked as a credential, like one of spaces alone.
+        Some(value) => Ok(value),
         _ if is_variable(secret_name) => {
             let name = quoted(secret_name);
             Err(format!("expected an environment variable called {name}, but found none"))

@@ -22,7 +22,8 @@ const SMALL: [&str; 3] = ["claude-haiku-*", "claude-3-haiku-*", "claude-3-5-haik
 impl Config {
     /// The configuration of a host that has variables and secrets: `CREOLE_CONFIG` is the document,
     /// `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream, and `CLIENT_KEY` is a key
-    /// that clients may have. An empty variable counts as absent.
+    /// that clients may have. An empty variable counts as absent, but an empty key is an error: its host would let
+    /// everybody in.
     ///
     /// # Errors
     /// The place and the reason, for the operator.
@@ -46,7 +47,7 @@ impl Config {
             ));
         }
         let mut config = match text {
-            Some(text) => Self::from_json(&text, given).map_err(|error| error.to_string())?,
+            Some(text) => Self::from_json(&text, &variable).map_err(|error| error.to_string())?,
             None => Self::default(),
         };
         if let Some(name) = given(PROFILE) {
@@ -56,10 +57,10 @@ impl Config {
         if let Some(url) = url {
             config.set_url(&url, URL)?;
         }
-        if let Some(key) = given(KEY) {
+        if let Some(key) = variable(KEY) {
             config.only_upstream(KEY)?.key = Key::own(key).map_err(|reason| at(KEY, &reason))?;
         }
-        if let Some(key) = given(CLIENT_KEY) {
+        if let Some(key) = variable(CLIENT_KEY) {
             config.client_keys.add(CLIENT_KEY, &key).map_err(|reason| at(CLIENT_KEY, &reason))?;
         }
         config.check_urls()?;

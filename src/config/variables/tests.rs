@@ -28,10 +28,36 @@ fn the_short_variables_describe_one_upstream() {
     assert_eq!(upstream.profile, Profile::preset("openai").unwrap().for_responses("openai"));
     assert!(made.settings.strict);
 
-    let made = config(&[("UPSTREAM_URL", "http://[::1]:8080"), ("UPSTREAM_KEY", "")]).unwrap();
+    let made = config(&[("UPSTREAM_URL", "http://[::1]:8080"), ("CREOLE_PROFILE", "")]).unwrap();
     let upstream = made.upstreams.get("default").unwrap();
     assert_eq!((upstream.url.as_str(), &*upstream.base_path), ("http://[::1]:8080", "/v1"));
     assert_eq!(upstream.key, Key::Client);
+}
+
+#[test]
+fn an_empty_key_is_an_error_like_a_blank_one_and_opens_nothing() {
+    let url = ("UPSTREAM_URL", "https://a");
+    let document = |text| [("CREOLE_CONFIG", text), url, ("KEY", "k")];
+    for (name, variables) in [
+        ("CLIENT_KEY", [url, ("UPSTREAM_KEY", "sk"), ("UPSTREAM_KEY", "sk")]),
+        ("UPSTREAM_KEY", [url, url, url]),
+        (
+            "EMPTY",
+            document(r#"{"client_keys":[{"env":"EMPTY"}],"upstreams":{"a":{"key":"none"}}}"#),
+        ),
+        (
+            "EMPTY",
+            document(r#"{"client_keys":[{"secret":"EMPTY"}],"upstreams":{"a":{"key":"none"}}}"#),
+        ),
+        ("EMPTY", document(r#"{"upstreams":{"a":{"key":{"env":"EMPTY"}}}}"#)),
+        ("EMPTY", document(r#"{"upstreams":{"a":{"headers":{"x-a":{"env":"EMPTY"}}}}}"#)),
+    ] {
+        for key in ["", " ", "\t"] {
+            let variables = [&variables[..], &[(name, key)]].concat();
+            let error = config(&variables).unwrap_err();
+            assert!(error.contains("in one line of visible ASCII characters"), "{name}: {error}");
+        }
+    }
 }
 
 #[test]
