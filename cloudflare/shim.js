@@ -4,7 +4,7 @@
 // ever be called again. Requests without an answer get an error, streams are broken off, and the module
 // is started anew for the next request, in the same isolate.
 import * as creole from "./index.js";
-import { breakOff } from "./stream.js";
+import { breakOff, whileOpen } from "./stream.js";
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
@@ -18,16 +18,11 @@ function broken() {
   return Response.json(body, { status: 500, headers: { "request-id": id } });
 }
 
-// What ends the requests that have no answer yet.
-const waiting = new Set();
 let failed = false;
 
 function fail(error) {
   console.error(`the module failed: ${error}`);
   failed = true;
-  for (const giveUp of waiting) {
-    giveUp();
-  }
   breakOff(new Error("the module failed"));
 }
 
@@ -53,10 +48,9 @@ export default {
       creole.__wbg_reset_state();
       failed = false;
     }
-    let giveUp;
+    let answered;
     const failure = new Promise((_, reject) => {
-      giveUp = () => reject(new Error("the module failed"));
-      waiting.add(giveUp);
+      answered = whileOpen(reject);
     });
     try {
       return await Promise.race([creole.fetch(request, env), failure]);
@@ -64,7 +58,7 @@ export default {
       notice(error);
       return broken();
     } finally {
-      waiting.delete(giveUp);
+      answered();
     }
   },
 };

@@ -5,18 +5,22 @@
 //! sides, so a slow client slows its upstream, and dropping the answer aborts the upstream's request.
 //! Behind the answer of one upstream may come a call of another, the judge's.
 
+use std::future::Future as _;
 use std::mem;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use creole::{Cancel, End, Failure, Millis};
-use futures_util::Stream as _;
+use wasm_bindgen::prelude::*;
+use worker::js_sys::Uint8Array;
+use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{ReadableStream, Response};
-use worker::{AbortController, ByteStream};
 
-use crate::budget::Held;
-use crate::call::Sent;
+use crate::body::Incoming;
+use crate::call::{Aborting, Sent};
 use crate::environment::now;
+use crate::gone::Client;
 use crate::http;
 use crate::live::{self, Live};
 use crate::source;
@@ -27,15 +31,11 @@ use crate::timer::Timer;
 const ENDING_MS: Millis = 100;
 
 pub(crate) struct Answering {
-    live: Live,
+    live: Box<Live>,
     upstream: UpstreamBody,
     /// A call that follows, until its head has come.
     sent: Option<Sent>,
     timer: Timer,
-    /// What it holds while it collects.
-    held: Held,
-    /// The client has no head: what comes is kept, until it is known what the answer is.
-    collects: bool,
     /// Bytes for the client.
     out: Vec<u8>,
     /// Until when the upstream may end by itself, once the exchange is over.
@@ -46,35 +46,57 @@ pub(crate) struct Answering {
 pub(crate) enum Answered {
     /// The response for the client.
     Response(Response),
-    /// A call is due, with what is held for the exchange.
-    Due(Box<Live>, Held),
+    /// A call is due.
+    Due(Box<Live>),
 }
 
-/// The upstream's body, and what aborts its request; nothing once it is over. Dropped before its end, it
-/// aborts the request.
-pub(crate) struct UpstreamBody(Option<(ByteStream, AbortController)>);
+/// The upstream's body. Dropped before its end, it aborts the request.
+pub(crate) struct UpstreamBody(Option<Open>);
+
+/// A body that has not ended, the piece that is being read, and what aborts the request.
+struct Open {
+    body: Incoming,
+    read: Option<JsFuture>,
+    aborting: Aborting,
+}
 
 impl UpstreamBody {
-    pub(crate) fn new(body: Option<ReadableStream>, abort: AbortController) -> Self {
-        Self(body.map(|body| (ByteStream::from(body), abort)))
+    pub(crate) fn new(body: Option<ReadableStream>, aborting: Aborting) -> Self {
+        match body {
+            Some(body) => Self(Some(Open { body: Incoming::new(&body), read: None, aborting })),
+            None => {
+                aborting.over();
+                Self(None)
+            }
+        }
     }
 
     fn is_over(&self) -> bool {
         self.0.is_none()
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<worker::Result<Vec<u8>>>> {
-        let Some((body, _)) = &mut self.0 else { return Poll::Ready(None) };
-        let piece = ready!(Pin::new(body).poll_next(context));
-        if !matches!(piece, Some(Ok(_))) {
-            self.0 = None;
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, JsValue>>> {
+        let Some(open) = &mut self.0 else { return Poll::Ready(None) };
+        let read = open.read.get_or_insert_with(|| JsFuture::from(open.body.read()));
+        let piece = ready!(Pin::new(read).poll(context));
+        open.read = None;
+        match piece {
+            Ok(piece) if !piece.is_undefined() => {
+                let piece: Uint8Array = piece.unchecked_into();
+                Poll::Ready(Some(Ok(piece.to_vec())))
+            }
+            end => {
+                if let Some(open) = self.0.take() {
+                    open.aborting.over();
+                }
+                Poll::Ready(end.err().map(Err))
+            }
         }
-        Poll::Ready(piece)
     }
 
     fn cut(&mut self) {
-        if let Some((_, abort)) = self.0.take() {
-            abort.abort();
+        if let Some(open) = self.0.take() {
+            open.body.stop();
         }
     }
 }
@@ -86,17 +108,12 @@ impl Drop for UpstreamBody {
 }
 
 impl Answering {
-    pub(crate) fn new(live: Live, upstream: UpstreamBody, held: Held) -> Self {
-        Self {
-            live,
-            upstream,
-            sent: None,
-            timer: Timer::default(),
-            held,
-            collects: true,
-            out: Vec::new(),
-            ending: None,
-        }
+    pub(crate) fn new(live: Box<Live>, upstream: UpstreamBody) -> Self {
+        Self { live, upstream, sent: None, timer: Timer::default(), out: Vec::new(), ending: None }
+    }
+
+    pub(crate) fn client(&self) -> Rc<Client> {
+        Rc::clone(&self.live.client)
     }
 
     /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
@@ -107,11 +124,9 @@ impl Answering {
                 break head;
             }
             if self.live.exchange.is_call_due() {
-                return Answered::Due(Box::new(self.live), self.held);
+                return Answered::Due(self.live);
             }
         };
-        self.collects = false;
-        self.held.release();
         if self.live.exchange.is_ended() && self.upstream.is_over() {
             return Answered::Response(http::response(&head, &self.out));
         }
@@ -126,9 +141,13 @@ impl Answering {
         }
         self.upstream.cut();
         let Some(call) = exchange.poll_call(now()) else { return };
-        self.sent = Sent::new(exchange.config(), call);
-        if self.sent.is_none() {
-            exchange.handle_failure(Failure::NoRoute, now());
+        let sent = self
+            .live
+            .count_call(call.body.len())
+            .and_then(|()| Sent::new(self.live.exchange.config(), call).ok_or(Failure::NoRoute));
+        match sent {
+            Ok(sent) => self.sent = Some(sent),
+            Err(failure) => self.live.exchange.handle_failure(failure, now()),
         }
     }
 
@@ -161,18 +180,12 @@ impl Answering {
         let polled = if is_answering { self.upstream.poll(context) } else { Poll::Pending };
         match polled {
             Poll::Ready(Some(Ok(piece))) => {
-                let now = now();
-                let max = exchange.config().settings.buffered_bytes_max;
-                let collects = self.collects || exchange.is_collecting();
-                if collects && !self.held.grow(piece.len(), max, now) {
-                    self.upstream.cut();
-                    exchange.handle_failure(Failure::Overloaded, now);
-                } else {
-                    exchange.handle_call_body(&piece, now);
-                }
+                exchange.handle_call_body(&piece, now());
             }
             Poll::Ready(Some(Err(error))) => {
-                live::warn(exchange.config(), || format!("the upstream's body broke off: {error}"));
+                live::warn(exchange.config(), || {
+                    format!("the upstream's body broke off: {}", http::describe(&error))
+                });
                 exchange.handle_call_end(End::Aborted, now());
             }
             Poll::Ready(None) => exchange.handle_call_end(End::Complete, now()),
@@ -182,6 +195,14 @@ impl Answering {
             }
         }
         exchange.poll_body(&mut self.out);
+        // An answer that is complete is given away at once.
+        if !exchange.is_ended()
+            && let Err(failure) = self.live.count(self.out.len())
+        {
+            self.upstream.cut();
+            self.live.exchange.handle_failure(failure, now());
+            self.live.exchange.poll_body(&mut self.out);
+        }
         Poll::Ready(())
     }
 

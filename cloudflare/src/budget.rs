@@ -1,89 +1,102 @@
-//! How many bytes all requests of an isolate hold together: `buffered_bytes_max`.
+//! Memory that all requests of an isolate hold together: `buffered_bytes_max`, in [`creole::Budget`].
 //!
-//! Counted are the clients' bodies while they are read and translated, and answers while they are
-//! collected. A stream that flows holds one piece at a time.
+//! Counted are each exchange and its head, the client's body as it comes, the translated request until the upstream
+//! answers, and what is kept of an answer: a whole one, an event that is not complete, calls that wait, bytes that the
+//! client has not taken.
 //!
-//! The runtime may drop a request whose client has gone without telling anybody: what it held would
-//! count for ever. So whatever has not changed for [`FORGOTTEN_MS`] is no longer counted.
+//! A request that is given up for others belongs to another context of the runtime, and may not be polled in this one.
+//! So [`Held::collect`] takes a function that frees its memory and keeps the promise that it waits for.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use creole::Millis;
+use creole::{Holding, Millis, Owner};
 
-/// Longer than any silence that the core allows by default, which is 590 s before the head of an answer.
-const FORGOTTEN_MS: Millis = 600_000;
+/// Parts of the limit, of which each exchange takes one for itself: 8 KiB.
+const EXCHANGES: usize = 2048;
 
-/// What every request holds.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Budget(Rc<RefCell<Counts>>);
+/// Steps in which held bytes are counted, so that not every piece of a stream changes the budget.
+const STEP_BYTES: usize = 1024;
 
-#[derive(Debug, Default)]
-struct Counts {
-    last: u64,
-    held: Vec<Holding>,
+/// The memory that all requests of an isolate hold.
+#[derive(Clone)]
+pub(crate) struct Budget(Rc<Shared>);
+
+struct Shared {
+    budget: RefCell<creole::Budget>,
+    /// What gives up a request whose body is collected.
+    collecting: RefCell<BTreeMap<Holding, Box<dyn FnOnce()>>>,
+    exchange: usize,
 }
 
-/// What is counted for one request.
-#[derive(Debug)]
-struct Holding {
-    number: u64,
-    bytes: usize,
-    at: Millis,
-}
-
-/// What one request holds; given back when it is dropped.
-#[derive(Debug)]
+/// The memory of one request; free when it is dropped.
 pub(crate) struct Held {
     budget: Budget,
-    number: u64,
+    holding: Holding,
+    bytes: Cell<usize>,
 }
 
 impl Budget {
-    pub(crate) fn hold(&self) -> Held {
-        let mut counts = self.0.borrow_mut();
-        counts.last = counts.last.wrapping_add(1);
-        Held { budget: self.clone(), number: counts.last }
+    pub(crate) fn new(bytes_max: usize) -> Self {
+        Self(Rc::new(Shared {
+            budget: RefCell::new(creole::Budget::new(bytes_max)),
+            collecting: RefCell::default(),
+            exchange: bytes_max / EXCHANGES,
+        }))
     }
 
-    /// How much is held.
-    fn bytes(&self) -> usize {
-        self.0.borrow().held.iter().fold(0, |sum, holding| sum.saturating_add(holding.bytes))
+    /// Begins a request, which holds nothing yet.
+    pub(crate) fn begin(&self, owner: Owner, now: Millis) -> Held {
+        let holding = self.0.budget.borrow_mut().begin(owner, now);
+        Held { budget: self.clone(), holding, bytes: Cell::new(0) }
+    }
+
+    /// Frees the memory of requests that were given up.
+    fn give_up(&self) {
+        loop {
+            let Some(holding) = self.0.budget.borrow_mut().poll_given_up() else { return };
+            let give_up = self.0.collecting.borrow_mut().remove(&holding);
+            if let Some(give_up) = give_up {
+                give_up();
+            }
+        }
     }
 }
 
 impl Held {
-    /// Takes `bytes` more. `false`: all together would hold more than `max`.
+    /// Sets the bytes that the request holds beside its exchange. Returns false if there are not so many.
     #[must_use]
-    pub(crate) fn grow(&self, bytes: usize, max: usize, now: Millis) -> bool {
-        let fits = || self.budget.bytes().saturating_add(bytes) <= max;
-        if !fits() {
-            let mut counts = self.budget.0.borrow_mut();
-            counts.held.retain(|holding| now < holding.at.saturating_add(FORGOTTEN_MS));
+    pub(crate) fn set(&self, bytes: usize, now: Millis) -> bool {
+        let bytes = bytes.saturating_add(self.budget.0.exchange);
+        let bytes = bytes.div_ceil(STEP_BYTES).saturating_mul(STEP_BYTES);
+        if bytes == self.bytes.get() {
+            return true;
         }
-        if !fits() {
-            return false;
+        let set = self.budget.0.budget.borrow_mut().set(self.holding, bytes, now).is_ok();
+        if set {
+            self.bytes.set(bytes);
+            self.budget.give_up();
         }
-        let held = &mut self.budget.0.borrow_mut().held;
-        match held.iter_mut().find(|holding| holding.number == self.number) {
-            Some(holding) => {
-                holding.bytes = holding.bytes.saturating_add(bytes);
-                holding.at = now;
-            }
-            None => held.push(Holding { number: self.number, bytes, at: now }),
-        }
-        true
+        set
     }
 
-    /// Gives everything back.
-    pub(crate) fn release(&self) {
-        self.budget.0.borrow_mut().held.retain(|holding| holding.number != self.number);
+    /// Notes that the body is collected now; `give_up` is called if the request is given up for others.
+    pub(crate) fn collect(&self, give_up: impl FnOnce() + 'static) {
+        self.budget.0.collecting.borrow_mut().insert(self.holding, Box::new(give_up));
+    }
+
+    /// Notes that the body is whole, or passes: the request is not given up any more.
+    pub(crate) fn complete(&self) {
+        self.budget.0.budget.borrow_mut().complete(self.holding);
+        self.budget.0.collecting.borrow_mut().remove(&self.holding);
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        self.release();
+        self.budget.0.budget.borrow_mut().end(self.holding);
+        self.budget.0.collecting.borrow_mut().remove(&self.holding);
     }
 }
 

@@ -6,10 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use creole::{Call, Config, Exchange, Failure};
 use wasm_bindgen::prelude::*;
-use worker::AbortController;
 use worker::js_sys::Uint8Array;
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::Response;
+use worker::{AbortController, AbortSignal};
 
 use crate::answer::UpstreamBody;
 use crate::environment::now;
@@ -21,15 +21,37 @@ pub(crate) struct Sent {
     /// Its name; empty for what is read of the web.
     upstream: String,
     fetch: JsFuture<Response>,
-    abort: Option<AbortController>,
+    aborting: Aborting,
+}
+
+/// Aborts a request when it is dropped, unless the request is over.
+pub(crate) struct Aborting(Option<AbortController>);
+
+impl Aborting {
+    pub(crate) fn new() -> (Self, AbortSignal) {
+        let controller = AbortController::default();
+        let signal = controller.signal();
+        (Self(Some(controller)), signal)
+    }
+
+    pub(crate) fn over(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Aborting {
+    fn drop(&mut self) {
+        if let Some(controller) = self.0.take() {
+            controller.abort();
+        }
+    }
 }
 
 impl Sent {
     /// Nothing where there is no such upstream, or the runtime takes no such URL.
     pub(crate) fn new(config: &Config, call: Call) -> Option<Self> {
         let headers = http::headers(&call.headers);
-        let abort = AbortController::default();
-        let signal = abort.signal();
+        let (aborting, signal) = Aborting::new();
         let fetch = match &call.fetch {
             // A Worker sees no addresses: the platform keeps what it fetches out of private networks.
             Some(fetch) => http::read(&fetch.url, &headers, &signal),
@@ -42,7 +64,7 @@ impl Sent {
                 http::send(call.method(), &url, &headers, &body, &signal)
             }
         };
-        Some(Self { upstream: call.upstream, fetch: fetch.ok()?, abort: Some(abort) })
+        Some(Self { upstream: call.upstream, fetch: fetch.ok()?, aborting })
     }
 
     pub(crate) fn poll(
@@ -63,21 +85,13 @@ impl Sent {
     }
 
     /// Tells the exchange of the head, and gives the body.
-    pub(crate) fn answered(mut self, response: &Response, exchange: &mut Exchange) -> UpstreamBody {
+    pub(crate) fn answered(self, response: &Response, exchange: &mut Exchange) -> UpstreamBody {
         let mut headers = http::list(response.headers());
         // The runtime gives the body as it was before it was compressed, and leaves this header.
         headers.retain(|(name, value)| {
             name != "content-encoding" || !matches!(value.as_str(), "gzip" | "br")
         });
         exchange.handle_call_head(response.status(), &headers, now());
-        UpstreamBody::new(response.body(), self.abort.take().unwrap_or_default())
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        if let Some(abort) = self.abort.take() {
-            abort.abort();
-        }
+        UpstreamBody::new(response.body(), self.aborting)
     }
 }

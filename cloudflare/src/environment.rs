@@ -4,11 +4,15 @@ use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use creole::callers::{Callers, is_loopback};
 use creole::config::{Log, Upstream};
+use creole::observe::log::RefusedLines;
 use creole::observe::metrics::Counters;
-use creole::{Config, Millis, Refusals};
+use creole::text::words;
+use creole::{Config, Header, Millis, Refusals};
 use wasm_bindgen::prelude::*;
-use worker::js_sys::{Date, JSON, Reflect};
+use worker::js_sys::{Date, JSON, Object, Reflect};
+use worker::web_sys::Request;
 
 use crate::analytics::Dataset;
 use crate::budget::Budget;
@@ -22,6 +26,9 @@ pub(crate) struct Isolate {
     pub(crate) dataset: Option<Dataset>,
     pub(crate) counters: Rc<RefCell<Counters>>,
     pub(crate) refusals: Arc<Refusals>,
+    pub(crate) refused_lines: Rc<RefCell<RefusedLines>>,
+    /// Callers of a Worker on one's own machine; `None` where clients have keys.
+    callers: Option<Rc<Callers>>,
 }
 
 thread_local! {
@@ -45,16 +52,51 @@ impl Isolate {
                         Err(error) => worker::console_error!("{error}"),
                     }
                     config.ok().map(|config| Self {
+                        callers: config.client_keys.is_empty().then(|| callers(env).into()),
+                        budget: Budget::new(config.settings.buffered_bytes_max),
                         config: config.into(),
-                        budget: Budget::default(),
                         dataset: Dataset::of(env),
                         counters: Rc::default(),
                         refusals: Arc::default(),
+                        refused_lines: Rc::default(),
                     })
                 })
                 .clone()
         })
     }
+
+    /// Returns why a request is not answered: a web page of another host may have sent it. A Worker at Cloudflare,
+    /// whose requests have `cf.colo` or come by HTTPS, is called by any name.
+    pub(crate) fn refuse(
+        &self,
+        request: &Request,
+        url: &str,
+        headers: &[Header],
+    ) -> Option<&'static str> {
+        let callers = self.callers.as_ref()?;
+        let (scheme, rest) = words::split_once(url, "://")?;
+        let authority = words::before(rest, b"/?#");
+        let is_public = || scheme != "http" || has_colo(request);
+        if !is_loopback(authority) && is_public() {
+            return None;
+        }
+        let headers = headers.iter().map(|(name, value)| (name.as_str(), Some(value.as_str())));
+        callers.refuse(Some(authority), headers)
+    }
+}
+
+fn callers(env: &JsValue) -> Callers {
+    match variable(env, "ALLOWED_HOSTS") {
+        Some(Variable::Text(hosts)) => Callers::of_variable(Some(&hosts)),
+        _ => Callers::of_variable(None),
+    }
+}
+
+/// Returns true if Cloudflare says in which of its places a request came in.
+fn has_colo(request: &Request) -> bool {
+    let cf = Reflect::get(request, &"cf".into()).ok().filter(JsValue::is_object);
+    let colo = cf.and_then(|cf| Reflect::get(&cf, &"colo".into()).ok());
+    colo.is_some_and(|colo| colo.is_string())
 }
 
 /// Whether everybody uses a key of the operator's.
@@ -64,6 +106,10 @@ fn is_open(config: &Config) -> bool {
 }
 
 fn variable(env: &JsValue, name: &str) -> Option<Variable> {
+    // `toString` and others, which every object inherits, are no variables.
+    if !Object::has_own(env.unchecked_ref::<Object>(), &name.into()) {
+        return None;
+    }
     let value = Reflect::get(env, &name.into()).ok()?;
     if value.is_undefined() || value.is_null() {
         return None;

@@ -3,12 +3,18 @@
 use std::cell::Cell;
 
 use creole::Head;
-use wasm_bindgen::JsCast as _;
+use wasm_bindgen::prelude::*;
 use worker::js_sys::WebAssembly::Memory;
 use worker::js_sys::{ArrayBuffer, Uint8Array};
 use worker::web_sys::{Request, Response};
 
 use crate::http;
+
+#[wasm_bindgen(raw_module = "./stream.js")]
+extern "C" {
+    /// Requests and streams that wait for the module, in `stream.js`.
+    fn waiting() -> usize;
+}
 
 thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
@@ -28,7 +34,10 @@ pub(crate) fn answer(request: &Request) -> Option<Response> {
             let memory: Memory = wasm_bindgen::memory().unchecked_into();
             let memory: ArrayBuffer = memory.buffer().unchecked_into();
             let bytes = Uint8Array::new(&memory).length();
-            let body = format!("{{\"live\":{},\"bytes\":{bytes}}}", LIVE.get());
+            // The one that asks waits, too.
+            let waiting = waiting().saturating_sub(1);
+            let live = LIVE.get();
+            let body = format!("{{\"live\":{live},\"waiting\":{waiting},\"bytes\":{bytes}}}");
             Some(http::response(&Head { status: 200, headers: Vec::new() }, body.as_bytes()))
         }
         _ => None,

@@ -7,9 +7,11 @@ use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{
     AbortSignal, ReadableStream, Request, RequestCache, RequestInit, RequestRedirect, Response,
-    ResponseInit, WorkerGlobalScope,
+    ResponseInit,
 };
 use worker::{Headers, js_sys};
+
+use crate::body::Incoming;
 
 /// With names in lower case: the runtime sees to that.
 pub(crate) fn list(headers: worker::web_sys::Headers) -> Vec<Header> {
@@ -42,7 +44,7 @@ pub(crate) fn send(
 ) -> Result<JsFuture<Response>, JsValue> {
     let init = request_init(method, headers, signal);
     init.set_body(body);
-    start(url, &init)
+    start(url, &init, signal)
 }
 
 /// A request for what is read of the web, on its way. Cloudflare's cache, which fills itself for most images, neither
@@ -54,7 +56,7 @@ pub(crate) fn read(
 ) -> Result<JsFuture<Response>, JsValue> {
     let init = request_init("GET", headers, signal);
     init.set_cache(RequestCache::NoStore);
-    start(url, &init)
+    start(url, &init, signal)
 }
 
 fn request_init(method: &str, headers: &Headers, signal: &AbortSignal) -> RequestInit {
@@ -66,11 +68,20 @@ fn request_init(method: &str, headers: &Headers, signal: &AbortSignal) -> Reques
     init
 }
 
-fn start(url: &str, init: &RequestInit) -> Result<JsFuture<Response>, JsValue> {
+fn start(
+    url: &str,
+    init: &RequestInit,
+    signal: &AbortSignal,
+) -> Result<JsFuture<Response>, JsValue> {
     let request = Request::new_with_str_and_init(url, init)?;
-    let global: WorkerGlobalScope = js_sys::global().unchecked_into();
-    let sent: Promise<Response> = global.fetch_with_request(&request).unchecked_into();
+    let sent: Promise<Response> = call(&request, signal).unchecked_into();
     Ok(JsFuture::from(sent))
+}
+
+#[wasm_bindgen(raw_module = "./stream.js")]
+extern "C" {
+    /// Sends a request, as `fetch` does.
+    fn call(request: &Request, signal: &AbortSignal) -> Promise;
 }
 
 /// The answer to the client.
@@ -82,6 +93,19 @@ pub(crate) fn response(head: &Head, body: &[u8]) -> Response {
         None => Response::new_with_opt_str_and_init(None, &init),
     };
     made.unwrap_or_else(|_| Response::error())
+}
+
+/// The answer to a client whose body is not read, or not to its end.
+pub(crate) fn refusal(
+    head: &Head,
+    body: &[u8],
+    unread: Option<&Incoming>,
+    most: usize,
+) -> Response {
+    match unread {
+        Some(unread) => stream(head, &unread.refuse(&Uint8Array::from(body), most as f64)),
+        None => response(head, body),
+    }
 }
 
 /// The answer to the client, as a stream.

@@ -23,9 +23,13 @@ mod analytics;
 #[cfg(target_arch = "wasm32")]
 mod answer;
 #[cfg(target_arch = "wasm32")]
+mod body;
+#[cfg(target_arch = "wasm32")]
 mod call;
 #[cfg(target_arch = "wasm32")]
 mod environment;
+#[cfg(target_arch = "wasm32")]
+mod gone;
 #[cfg(all(target_arch = "wasm32", feature = "test-hooks"))]
 mod hooks;
 #[cfg(target_arch = "wasm32")]

@@ -1,26 +1,33 @@
 //! An exchange while it lives; it is counted, and written to the log, when it ends.
 //!
-//! That happens when the value is dropped, whoever drops it: the handler when it has answered,
-//! or the stream when the client has gone.
+//! That happens when the value is dropped, whoever drops it: the handler when it has answered or its client has gone,
+//! or the stream.
+
+use std::rc::Rc;
 
 use creole::config::Log;
 use creole::observe::log::{self, Level, Request};
 use creole::observe::report::Outcome;
-use creole::{Config, Exchange, Failure, HostCan, Pings};
+use creole::{Config, Exchange, Failure, Header, HostCan, Owner, Pings};
 use worker::web_sys::Response;
 
+use crate::body::Incoming;
 use crate::budget::Held;
 use crate::environment::{Isolate, now, seed};
+use crate::gone::Client;
 use crate::http;
 
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,
     pub(crate) request: Request,
+    pub(crate) client: Rc<Client>,
     isolate: Isolate,
+    /// The memory of the request, once it is known whose it is.
+    held: Option<Held>,
 }
 
 impl Live {
-    pub(crate) fn new(isolate: &Isolate, method: &str, path: &str) -> Self {
+    pub(crate) fn new(isolate: &Isolate, client: &Rc<Client>, method: &str, path: &str) -> Self {
         #[cfg(feature = "test-hooks")]
         crate::hooks::count(true);
         let can = HostCan {
@@ -35,28 +42,87 @@ impl Live {
         exchange.remember(isolate.refusals.clone());
         let (method, path) = (method.to_owned(), path.to_owned());
         let request = Request { method, path, began: now(), ..Request::default() };
-        Self { exchange, request, isolate: isolate.clone() }
+        Self { exchange, request, client: Rc::clone(client), isolate: isolate.clone(), held: None }
     }
 
-    /// Counts what the exchange keeps of the request, which it forgets where that is too much.
-    pub(crate) fn hold(&mut self, held: &Held) {
-        held.release();
-        let max = self.exchange.config().settings.buffered_bytes_max;
-        if !held.grow(self.exchange.held_bytes(), max, now()) {
+    /// Begins to count what the request holds, for its owner.
+    pub(crate) fn hold(&mut self, headers: &[Header]) -> Result<(), Failure> {
+        let owner = owner(&self.exchange, headers);
+        self.held = Some(self.isolate.budget.begin(owner, now()));
+        self.count(0)
+    }
+
+    /// Counts what the exchange holds now, and `beside` it.
+    pub(crate) fn count(&self, beside: usize) -> Result<(), Failure> {
+        let exchange = self.exchange.head_bytes().saturating_add(self.exchange.held_bytes());
+        match &self.held {
+            Some(held) if !held.set(exchange.saturating_add(beside), now()) => {
+                Err(Failure::Overloaded)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts what the exchange holds beside a call. Where both are too much, it forgets the client's body.
+    pub(crate) fn count_call(&mut self, bytes: usize) -> Result<(), Failure> {
+        self.count(bytes).or_else(|_| {
             self.exchange.forget_request_body();
+            self.count(bytes)
+        })
+    }
+
+    /// Notes that the client's body is collected now; see [`Held::collect`].
+    pub(crate) fn collect(&self, give_up: impl FnOnce() + 'static) {
+        if let Some(held) = &self.held {
+            held.collect(give_up);
+        }
+    }
+
+    /// Notes that the client's body is whole, or passes.
+    pub(crate) fn complete(&self) {
+        if let Some(held) = &self.held {
+            held.complete();
         }
     }
 
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
+        self.refuse(failure, None)
+    }
+
+    /// The answer to a failure before the client's body was read to its end.
+    pub(crate) fn refuse(&mut self, failure: Failure, unread: Option<&Incoming>) -> Response {
         self.exchange.handle_failure(failure, now());
-        self.reply()
+        self.reply(unread)
     }
 
     /// The answer of an exchange that has ended.
-    pub(crate) fn reply(&mut self) -> Response {
+    pub(crate) fn reply(&mut self, unread: Option<&Incoming>) -> Response {
         let reply = self.exchange.poll_reply().unwrap_or_default();
-        http::response(&reply.head, &reply.body)
+        let most = self.exchange.config().settings.discarded_bytes_max();
+        http::refusal(&reply.head, &reply.body, unread, most)
+    }
+}
+
+/// Whose request it is: of a client key, or of the address that Cloudflare saw. A runtime of one's own sees none; there
+/// the client's own credential, which its upstream checks, tells it from others.
+fn owner(exchange: &Exchange, headers: &[Header]) -> Owner {
+    if let Some(name) = exchange.client_key() {
+        return Owner::of_client_key(name);
+    }
+    let sent = |name: &str| headers.iter().find(|(known, _)| known == name);
+    let (name, value) = ["cf-connecting-ip", "x-api-key", "authorization"]
+        .into_iter()
+        .find_map(sent)
+        .map_or(("", ""), |(name, value)| (name.as_str(), value.as_str()));
+    Owner::of_address(if name == "cf-connecting-ip" { network(value) } else { value })
+}
+
+/// The network of an address of IPv6, of which a client has all addresses.
+fn network(address: &str) -> &str {
+    match address.match_indices(':').nth(3) {
+        Some((at, _)) => address.get(..at).unwrap_or(address),
+        None => address,
     }
 }
 
@@ -85,6 +151,11 @@ impl Drop for Live {
         let Some(line) = log::line(&self.request, &report, config.settings.log, now) else {
             return;
         };
+        let Ok(mut refused) = self.isolate.refused_lines.try_borrow_mut() else { return };
+        let Some(left_out) = refused.admit(&report, now) else { return };
+        if left_out > 0 {
+            worker::console_warn!("{left_out} lines of refused requests were left out");
+        }
         match log::level(&report) {
             Level::Error => worker::console_error!("{line}"),
             Level::Warn => worker::console_warn!("{line}"),

@@ -3,27 +3,25 @@
 //!
 //! Both bodies stay with the runtime and never enter WebAssembly.
 
-use creole::{Failure, PassedHead};
-use worker::AbortController;
+use creole::{Failure, Header, PassedHead};
 use worker::web_sys::{Request, Response};
 
-use crate::environment::Isolate;
+use crate::body::Incoming;
+use crate::call::Aborting;
 use crate::http;
 use crate::live::{self, Live};
-use crate::serve;
 
-pub(crate) async fn pass(isolate: &Isolate, mut live: Live, request: &Request) -> Response {
+pub(crate) async fn pass(mut live: Box<Live>, request: &Request, head: Vec<Header>) -> Response {
     let url = request.url();
     let path = &*creole::with_version(http::path_and_query(&url));
     let Some((upstream, path)) = creole::passed(live.exchange.config(), path) else {
-        serve::discard(isolate, request).await;
-        return live.fail(Failure::NoRoute);
+        return live.refuse(Failure::NoRoute, Incoming::of(request).as_ref());
     };
+    live.complete();
     let target = format!("{}{path}", upstream.url);
     let name = upstream.name.clone();
-    let sent = http::list(request.headers());
-    let headers = http::headers(&sent);
-    let pairs = sent.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let headers = http::headers(&head);
+    let pairs = head.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let change = PassedHead::of_request(pairs, upstream);
     for name in change.remove {
         let _ = headers.delete(&name);
@@ -31,8 +29,8 @@ pub(crate) async fn pass(isolate: &Isolate, mut live: Live, request: &Request) -
     for (name, value) in change.set {
         let _ = headers.set(&name, &value);
     }
-    // Nothing is cut by hand: the runtime ends both sides together.
-    let signal = AbortController::default().signal();
+    // A client that goes before the head ends the request. Behind it the runtime ends both sides together.
+    let (aborting, signal) = Aborting::new();
     let body = request.body().map_or(wasm_bindgen::JsValue::NULL, Into::into);
     let sent = match http::send(&request.method(), &target, &headers, &body, &signal) {
         Ok(sent) => sent.await,
@@ -40,6 +38,7 @@ pub(crate) async fn pass(isolate: &Isolate, mut live: Live, request: &Request) -
     };
     match sent {
         Ok(response) => {
+            aborting.over();
             live.request.passed = Some((response.status(), name));
             response
         }

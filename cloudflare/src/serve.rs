@@ -1,27 +1,22 @@
 //! One request: collected, translated, sent on, and its answer translated on the way back.
 
 use std::future::poll_fn;
+use std::rc::Rc;
 use std::task::Poll;
 
 use creole::{Call, Failure, Reply, RequestHead};
-use futures_util::StreamExt as _;
 use wasm_bindgen::prelude::*;
-use worker::ByteStream;
-use worker::js_sys::{ArrayBuffer, Promise, Uint8Array};
-use worker::wasm_bindgen_futures::JsFuture;
 use worker::web_sys::{Request, Response};
 
 use crate::answer::{Answered, Answering};
-use crate::budget::Held;
+use crate::body::{self, Incoming};
 use crate::call::Sent;
 use crate::environment::{Isolate, now, seed};
+use crate::gone::Client;
 use crate::http;
 use crate::live::Live;
 use crate::pass;
 use crate::timer::Timer;
-
-/// A body that says to be this long or shorter is read in one go.
-const AT_ONCE_BYTES: usize = 256 << 10;
 
 /// Called by `shim.js` for every request.
 #[wasm_bindgen(
@@ -34,7 +29,12 @@ pub async fn fetch(request: Request, env: JsValue) -> Response {
         return response;
     }
     match Isolate::of(&env) {
-        Some(isolate) => answer(&isolate, request).await,
+        Some(isolate) => {
+            let client = Rc::new(Client::of(&request));
+            let answered = client.wait(answer(&isolate, &client, &request)).await;
+            // Nobody gets the answer to a client that has gone.
+            answered.unwrap_or_else(Response::error)
+        }
         // A Worker cannot refuse to start, so it refuses every request.
         None => {
             let reply = Reply::not_configured(seed());
@@ -43,46 +43,53 @@ pub async fn fetch(request: Request, env: JsValue) -> Response {
     }
 }
 
-async fn answer(isolate: &Isolate, request: Request) -> Response {
+async fn answer(isolate: &Isolate, client: &Rc<Client>, request: &Request) -> Response {
     let (method, url) = (request.method(), request.url());
     let path = http::path_and_query(&url);
-    let mut live = Live::new(isolate, &method, path);
+    let mut live = Box::new(Live::new(isolate, client, &method, path));
     let (head, path) = (http::list(request.headers()), creole::with_version(path));
-    match live.exchange.handle_request_head(&method, &path, &head) {
-        RequestHead::PassThrough => pass::pass(isolate, live, &request).await,
-        RequestHead::Answered => {
-            discard(isolate, &request).await;
-            live.reply()
-        }
-        RequestHead::Translate => translate(isolate, live, &request).await,
+    if let Some(reason) = isolate.refuse(request, &url, &head) {
+        return live.refuse(Failure::Forbidden(reason), Incoming::of(request).as_ref());
     }
+    let decided = live.exchange.handle_request_head(&method, &path, &head);
+    if decided == RequestHead::Answered {
+        return live.reply(Incoming::of(request).as_ref());
+    }
+    if let Err(failure) = live.hold(&head) {
+        return live.refuse(failure, Incoming::of(request).as_ref());
+    }
+    if decided == RequestHead::PassThrough {
+        return pass::pass(live, request, head).await;
+    }
+    drop(head);
+    translate(live, request).await
 }
 
-async fn translate(isolate: &Isolate, mut live: Live, request: &Request) -> Response {
-    let mut held = isolate.budget.hold();
-    let body = match collect(isolate, request, &held).await {
-        Ok(body) => body,
-        Err(failure) => return live.fail(failure),
-    };
-    live.exchange.handle_request_body(body, now());
+async fn translate(mut live: Box<Live>, request: &Request) -> Response {
+    match body::collect(&live, Incoming::of(request)).await {
+        Ok(collected) => live.exchange.handle_request_body(collected, now()),
+        Err((failure, unread)) => return live.refuse(failure, unread.as_ref()),
+    }
     loop {
-        let Some(call) = live.exchange.poll_call(now()) else { return live.reply() };
-        live.hold(&held);
-        match answer_of(isolate, live, call, held).await {
+        let Some(call) = live.exchange.poll_call(now()) else { return live.reply(None) };
+        match answer_of(live, call).await {
             Answered::Response(response) => return response,
-            Answered::Due(due, kept) => (live, held) = (*due, kept),
+            Answered::Due(due) => live = due,
         }
     }
 }
 
 /// One call of an upstream, up to the head for the client.
-async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) -> Answered {
-    let Some(mut sent) = Sent::new(&isolate.config, call) else {
-        return failed(live, Failure::NoRoute, held);
+async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
+    if let Err(failure) = live.count_call(call.body.len()) {
+        return failed(live, failure);
+    }
+    let Some(mut sent) = Sent::new(live.exchange.config(), call) else {
+        return failed(live, Failure::NoRoute);
     };
     let mut timer = Timer::default();
     let answered = loop {
-        let next = poll_fn(|context| match sent.poll(&isolate.config, context) {
+        let next = poll_fn(|context| match sent.poll(live.exchange.config(), context) {
             Poll::Ready(answered) => Poll::Ready(Some(answered)),
             Poll::Pending => timer.poll(live.exchange.poll_timeout(), context).map(|()| None),
         });
@@ -91,88 +98,28 @@ async fn answer_of(isolate: &Isolate, mut live: Live, call: Call, held: Held) ->
         }
         live.exchange.handle_timeout(now());
         if live.exchange.is_ended() || live.exchange.is_call_due() {
-            return without_answer(live, held);
+            return without_answer(live);
         }
     };
     let response = match answered {
         Ok(response) => response,
-        Err(failure) => return failed(live, failure, held),
+        Err(failure) => return failed(live, failure),
     };
     let upstream = sent.answered(&response, &mut live.exchange);
-    // The request is sent; what may be needed again is held on.
-    live.hold(&held);
-    Answering::new(live, upstream, held).respond().await
+    Answering::new(live, upstream).respond().await
 }
 
 /// A call failed.
-fn failed(mut live: Live, failure: Failure, held: Held) -> Answered {
+fn failed(mut live: Box<Live>, failure: Failure) -> Answered {
     live.exchange.handle_failure(failure, now());
-    without_answer(live, held)
+    without_answer(live)
 }
 
 /// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
 /// difference, or the exchange has ended.
-fn without_answer(mut live: Live, held: Held) -> Answered {
+fn without_answer(mut live: Box<Live>) -> Answered {
     if live.exchange.is_call_due() {
-        return Answered::Due(Box::new(live), held);
+        return Answered::Due(live);
     }
-    Answered::Response(live.reply())
-}
-
-async fn collect(isolate: &Isolate, request: &Request, held: &Held) -> Result<Vec<u8>, Failure> {
-    let settings = &isolate.config.settings;
-    let max = settings.buffered_bytes_max;
-    let length = request.headers().get("content-length").ok().flatten();
-    let length = length.and_then(|length| length.parse::<usize>().ok());
-    // A longer one counts as it comes: others need not wait for what a client only claims to send.
-    if let Some(length) = length.filter(|length| *length <= AT_ONCE_BYTES) {
-        // The runtime sees that it is true.
-        if !held.grow(length, max, now()) {
-            discard(isolate, request).await;
-            return Err(Failure::Overloaded);
-        }
-        let whole = request.array_buffer().map_err(|_| Failure::RequestIncomplete)?;
-        let whole: Promise<ArrayBuffer> = whole.unchecked_into();
-        let whole = JsFuture::from(whole).await.map_err(|_| Failure::RequestIncomplete)?;
-        return Ok(Uint8Array::new(&whole).to_vec());
-    }
-    let mut collected = Vec::new();
-    let Some(body) = request.body() else { return Ok(collected) };
-    let mut body = ByteStream::from(body);
-    while let Some(piece) = body.next().await {
-        let Ok(piece) = piece else { return Err(Failure::RequestIncomplete) };
-        let refused = if collected.len().saturating_add(piece.len()) > settings.request_bytes_max {
-            Failure::RequestTooLarge
-        } else if held.grow(piece.len(), max, now()) {
-            collected.extend_from_slice(&piece);
-            continue;
-        } else {
-            Failure::Overloaded
-        };
-        // What came is gone; what still comes is not kept.
-        drop(collected);
-        held.release();
-        read_out(isolate, body).await;
-        return Err(refused);
-    }
-    Ok(collected)
-}
-
-/// Reads a refused body, up to a limit. A server that closes while the client writes can destroy the
-/// very answer that says why.
-pub(crate) async fn discard(isolate: &Isolate, request: &Request) {
-    if let Some(body) = request.body() {
-        read_out(isolate, ByteStream::from(body)).await;
-    }
-}
-
-async fn read_out(isolate: &Isolate, mut body: ByteStream) {
-    let most = isolate.config.settings.discarded_bytes_max();
-    let mut read = 0_usize;
-    while let Some(Ok(piece)) = body.next().await {
-        read = read.saturating_add(piece.len());
-        if read > most {
-            break;
-        }
-    }
+    Answered::Response(live.reply(None))
 }

@@ -20,7 +20,27 @@ extern "C" {
 
 /// The stream for the client.
 pub(crate) fn stream(answer: Answering) -> ReadableStream {
-    stream_of(Source(Rc::new(RefCell::new(Pulled { answer: Some(answer), pulling: None }))))
+    let client = answer.client();
+    let pulled = Rc::new(RefCell::new(Pulled { answer: Some(answer), pulling: None }));
+    let read = Rc::downgrade(&pulled);
+    client.on_leaving(move || {
+        if let Some(read) = read.upgrade() {
+            cancel(&read);
+        }
+    });
+    stream_of(Source(pulled))
+}
+
+/// Ends the answer of a client that has gone.
+fn cancel(pulled: &RefCell<Pulled>) {
+    let Ok(mut state) = pulled.try_borrow_mut() else { return };
+    let (answer, pulling) = (state.answer.take(), state.pulling.take());
+    drop(state);
+    drop(answer);
+    // A pull that nobody wakes would be kept for ever.
+    if let Some(pulling) = pulling {
+        pulling.wake();
+    }
 }
 
 /// What `stream.js` pulls.
@@ -64,13 +84,6 @@ impl Source {
 
     /// The client has gone.
     pub fn cancel(&self) {
-        let Ok(mut state) = self.0.try_borrow_mut() else { return };
-        let (answer, pulling) = (state.answer.take(), state.pulling.take());
-        drop(state);
-        drop(answer);
-        // A pull that nobody wakes would be kept for ever.
-        if let Some(pulling) = pulling {
-            pulling.wake();
-        }
+        cancel(&self.0);
     }
 }

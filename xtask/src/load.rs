@@ -210,11 +210,11 @@ const config :Workerd.Config = (
 
 const pass :Workerd.Worker = (
   modules = [(name = "pass.js", esModule = embed "pass.js")],
-  compatibilityDate = "{date}",
+  {compatibility}
   bindings = [(name = "UPSTREAM", text = "http://{host}:{port}")],
 );
 "#,
-            date = worker::date()?,
+            compatibility = worker::compatibility()?,
         ),
     )?;
     let mut command = Command::new(setup::workerd()?);

@@ -32,7 +32,7 @@ impl Prepared for Worker {
             None => String::new(),
         };
         let rendered = plan.folder.join("workerd.capnp");
-        fs::write(&rendered, configuration(plan, &date()?, &authorities)?)?;
+        fs::write(&rendered, configuration(plan, &compatibility()?, &authorities)?)?;
         let log = plan.folder.join("workerd.log");
         let mut command = Command::new(&self.binary);
         command.args(["serve", "--import-path"]).arg(&self.modules).arg(&rendered);
@@ -42,15 +42,20 @@ impl Prepared for Worker {
     }
 }
 
-/// The date whose behaviour of the runtime is asked for: the same as when it is deployed.
-pub(crate) fn date() -> Result<String> {
+/// Returns the date and the flags that choose the runtime's behaviour, as workerd's configuration has them: the same as
+/// when the Worker is deployed.
+pub(crate) fn compatibility() -> Result<String> {
     let wrangler = workspace::root().join("cloudflare/wrangler.toml");
     let wrangler = fs::read_to_string(&wrangler).with_context(|| wrangler.display().to_string())?;
-    let line = wrangler.lines().find_map(|line| line.strip_prefix("compatibility_date = "));
-    Ok(line.context("cloudflare/wrangler.toml has no compatibility_date")?.trim_matches('"').into())
+    let value = |key: &str| {
+        let line = wrangler.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+        line.with_context(|| format!("cloudflare/wrangler.toml has no {key}"))
+    };
+    let (date, flags) = (value("compatibility_date")?, value("compatibility_flags")?);
+    Ok(format!("compatibilityDate = {date},\n  compatibilityFlags = {flags},"))
 }
 
-fn configuration(plan: &Plan, date: &str, authorities: &str) -> Result<String> {
+fn configuration(plan: &Plan, compatibility: &str, authorities: &str) -> Result<String> {
     let mut bindings = format!("(name = \"CREOLE_CONFIG\", text = {})", quote(&plan.config));
     for name in &plan.secrets {
         let name = quote(name);
@@ -80,7 +85,7 @@ const config :Workerd.Config = (
 
 const creole :Workerd.Worker = (
   modules = Modules.modules,
-  compatibilityDate = "{date}",
+  {compatibility}
   bindings = [
     {bindings},
   ],

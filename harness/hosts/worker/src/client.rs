@@ -31,7 +31,7 @@ pub fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Full
     Request::builder()
         .method(method)
         .uri(path)
-        .header("host", "creole.test")
+        .header("host", "localhost")
         .header("content-type", "application/json")
         .header("x-api-key", "sk-client")
         .body(Full::new(body.into()))
@@ -59,6 +59,25 @@ pub async fn send(worker: &Worker, request: Request<Full<Bytes>>) -> Got {
 
 pub async fn get(worker: &Worker, path: &str) -> Got {
     send(worker, request("GET", path, "")).await
+}
+
+/// What lives in the isolate of a Worker with hooks.
+#[derive(Debug)]
+pub struct Figures {
+    /// Exchanges.
+    pub live: u64,
+    /// Requests and streams that wait for the module.
+    pub waiting: u64,
+    /// Bytes of WebAssembly.
+    pub bytes: u64,
+}
+
+pub async fn figures(worker: &Worker) -> Figures {
+    let mut asked = request("GET", "/", "");
+    asked.headers_mut().insert("x-test-hook", "figures".parse().unwrap());
+    let got = send(worker, asked).await.json();
+    let figure = |name: &str| got[name].as_u64().unwrap();
+    Figures { live: figure("live"), waiting: figure("waiting"), bytes: figure("bytes") }
 }
 
 pub async fn post(worker: &Worker, path: &str, body: impl Into<Bytes>) -> Got {

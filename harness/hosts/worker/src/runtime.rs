@@ -11,12 +11,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// The date whose behaviour of the runtime is asked for: that of `cloudflare/wrangler.toml`.
-fn compatibility_date() -> String {
+/// The date and the flags that choose the runtime's behaviour: those of `cloudflare/wrangler.toml`.
+fn compatibility() -> String {
     let wrangler = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../cloudflare/wrangler.toml");
     let text = std::fs::read_to_string(wrangler).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix("compatibility_date = "));
-    line.expect("a compatibility date").trim_matches('"').to_owned()
+    let value = |key: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "));
+        value.unwrap_or_else(|| panic!("no {key}")).to_owned()
+    };
+    let (date, flags) = (value("compatibility_date"), value("compatibility_flags"));
+    format!("compatibilityDate = {date},\n  compatibilityFlags = {flags},")
 }
 
 /// A running Worker. It is killed when this is dropped.
@@ -54,8 +58,18 @@ impl Worker {
     /// The Worker that can be asked to panic, and for its figures.
     #[must_use]
     pub fn start_with_hooks(upstream: &str, config: &str) -> Self {
+        Self::start_with_hooks_and(upstream, config, &[])
+    }
+
+    /// Starts the Worker that can be asked for its figures, with more variables.
+    #[must_use]
+    pub fn start_with_hooks_and(upstream: &str, config: &str, more: &[(&str, &str)]) -> Self {
         let variables = [("UPSTREAM_URL", upstream), ("CREOLE_CONFIG", config)];
-        let variables = variables.map(|(name, value)| (name, format!("text = {}", quote(value))));
+        let variables: Vec<_> = variables
+            .iter()
+            .chain(more)
+            .map(|(name, value)| (*name, format!("text = {}", quote(value))))
+            .collect();
         Self::run("CREOLE_WORKER_HOOKS_DIR", &variables)
     }
 
@@ -159,7 +173,7 @@ fn configuration(variables: &[(&str, String)]) -> String {
     for (name, value) in variables {
         writeln!(bindings, "    (name = {}, {value}),", quote(name)).unwrap();
     }
-    let date = compatibility_date();
+    let compatibility = compatibility();
     format!(
         r#"using Workerd = import "/workerd/workerd.capnp";
 using Modules = import "/modules.capnp";
@@ -172,7 +186,7 @@ const config :Workerd.Config = (
 );
 const creole :Workerd.Worker = (
   modules = Modules.modules,
-  compatibilityDate = "{date}",
+  {compatibility}
   bindings = [
 {bindings}  ],
 );

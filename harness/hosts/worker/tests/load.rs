@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use creole_worker_tests::client::{request, send};
+use creole_worker_tests::client::{figures, request};
 use creole_worker_tests::load::{self, Ends, STREAMS};
 use creole_worker_tests::{Upstream, Worker, get, messages, open, until};
 
@@ -22,10 +22,8 @@ async fn stream(worker: Arc<Worker>, index: usize, ends: Arc<Ends>) {
 
 /// How many exchanges the module believes to be alive, and its memory.
 async fn alive(worker: &Worker) -> (u64, u64) {
-    let mut asked = request("GET", "/", "");
-    asked.headers_mut().insert("x-test-hook", "figures".parse().unwrap());
-    let got = send(worker, asked).await.json();
-    (got["live"].as_u64().unwrap(), got["bytes"].as_u64().unwrap())
+    let figures = figures(worker).await;
+    (figures.live, figures.bytes)
 }
 
 async fn wave(worker: &Arc<Worker>, upstream: &Upstream) {

@@ -14,7 +14,8 @@ fn texts_are_quoted_and_secrets_stay_in_the_environment() {
         folder: PathBuf::new(),
     };
     let pem = "-----BEGIN CERTIFICATE-----\nA\n-----END CERTIFICATE-----\n";
-    let made = configuration(&plan, "2026-01-01", &pem.repeat(2)).unwrap();
+    let made =
+        configuration(&plan, r#"compatibilityDate = "2026-01-01","#, &pem.repeat(2)).unwrap();
     for part in [
         r#"text = "{\"a\":\"\\n\"}""#,
         r#"(name = "KEY", fromEnvironment = "KEY")"#,
@@ -27,7 +28,9 @@ fn texts_are_quoted_and_secrets_stay_in_the_environment() {
 }
 
 #[test]
-fn the_date_is_that_of_the_deployment() {
-    let date = date().unwrap();
-    assert_eq!(date.len(), "2026-01-01".len(), "{date}");
+fn the_runtime_behaves_as_in_the_deployment() {
+    let made = compatibility().unwrap();
+    for part in ["compatibilityDate = \"20", "compatibilityFlags = [\"enable_request_signal\"],"] {
+        assert!(made.contains(part), "{part}: {made}");
+    }
 }
