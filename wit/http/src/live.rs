@@ -3,9 +3,10 @@
 use std::mem;
 
 use creole::observe::log::Request;
-use creole::{Exchange, Failure};
+use creole::{Exchange, Failure, Pace};
 use wasip2::http::types::ResponseOutparam;
 use wasip2::io::poll::{self, Pollable};
+use wasip2::io::streams::InputStream;
 
 use crate::answer::{self, Answer};
 use crate::clock::Clock;
@@ -63,6 +64,13 @@ impl Live {
         // What is waited for goes first: after a long wait for a slow client its bytes are there, and
         // the timer would call the upstream stalled.
         if poll::poll(&[what, &timer]).contains(&0) { Woken::Ready } else { Woken::Timeout }
+    }
+
+    /// Waits for more of the client's body. Returns true if the client pauses for too long.
+    pub(crate) fn client_pauses(&self, body: &InputStream) -> bool {
+        let now = self.clock.now();
+        let end = self.clock.timer(Pace::start(&self.exchange.config().settings, now).end(0));
+        !poll::poll(&[&body.subscribe(), &end]).contains(&0)
     }
 
     /// Tells the exchange the time. It may have ended then.

@@ -8,15 +8,21 @@ use wasip2::io::streams::InputStream;
 use crate::answer::Answer;
 use crate::headers;
 use crate::live::Live;
+use crate::service::Rest;
+use crate::streams;
 use crate::upstream::{self, Asked, Body, Piece};
-use crate::{service, streams};
 
-pub(crate) fn pass(live: &mut Live, method: &Method, mut list: Vec<Header>, stream: &InputStream) {
+pub(crate) fn pass(
+    live: &mut Live,
+    method: &Method,
+    mut list: Vec<Header>,
+    stream: &InputStream,
+) -> Rest {
     let Some((target, path)) =
         creole::passed(live.exchange.config(), &creole::with_version(&live.request.path))
     else {
-        service::discard_sent(live, &list, stream);
-        return live.fail(Failure::NoRoute);
+        live.fail(Failure::NoRoute);
+        return Rest::Unread;
     };
     let target = target.clone();
     let change = PassedHead::of_request(headers::pairs(&list), &target);
@@ -25,7 +31,11 @@ pub(crate) fn pass(live: &mut Live, method: &Method, mut list: Vec<Header>, stre
     let first = loop {
         match upstream::read(stream) {
             Piece::Bytes(piece) => break Some(piece),
-            Piece::NotYet => stream.subscribe().block(),
+            Piece::NotYet if live.client_pauses(stream) => {
+                live.fail(Failure::RequestTooSlow);
+                return Rest::Unread;
+            }
+            Piece::NotYet => {}
             Piece::End(_) => break None,
         }
     };
@@ -43,6 +53,7 @@ pub(crate) fn pass(live: &mut Live, method: &Method, mut list: Vec<Header>, stre
         Asked::Failed(failure) => live.fail(failure),
         Asked::GivenUp => {}
     }
+    Rest::Nothing
 }
 
 /// Gives the client the upstream's answer. One that breaks off breaks off there too.

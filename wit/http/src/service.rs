@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use creole::callers::Callers;
 use creole::json::Writer;
 use creole::observe::log::Request;
 use creole::{
-    Call, Config, Exchange, Failure, Header, HostCan, Pings, Reply, RequestHead, Unreachable,
+    Call, Config, Exchange, Failure, Header, HostCan, Pace, Pings, Reply, RequestHead, Unreachable,
 };
 use wasip2::http::types::{IncomingRequest, IncomingResponse, Method, ResponseOutparam};
+use wasip2::io::poll;
 use wasip2::io::streams::InputStream;
 use wasip2::random::random;
 
@@ -40,14 +42,42 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     let Ok(body) = request.consume() else { return };
     let Ok(stream) = body.stream() else { return };
     let path = creole::with_version(&live.request.path);
-    match live.exchange.handle_request_head(&live.request.method, &path, &head) {
-        RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream),
-        RequestHead::Translate => translate(&mut live, &stream),
-        RequestHead::Answered => discard_sent(&live, &head, &stream),
-    }
+    // A client that waits for `100 Continue` sends nothing once it is refused.
+    let waits = head.iter().any(|(name, _)| name == "expect");
+    let rest = if let Some(reason) = foreign(&live, request, &head) {
+        live.fail(Failure::Forbidden(reason));
+        Rest::Unread
+    } else {
+        match live.exchange.handle_request_head(&live.request.method, &path, &head) {
+            RequestHead::PassThrough => pass::pass(&mut live, &request.method(), head, &stream),
+            RequestHead::Translate => translate(&mut live, &stream),
+            RequestHead::Answered => Rest::Unread,
+        }
+    };
     live.finish();
     live.exchange.handle_client_gone(live.clock.now());
     live.log();
+    if rest == Rest::Unread && !waits {
+        discard(&live, &stream);
+    }
+}
+
+/// Returns why a request is not answered: a web page of another host may have sent it. Where clients have no keys, the
+/// host may be one of this machine, whose address the component does not know.
+fn foreign(live: &Live, request: &IncomingRequest, head: &[Header]) -> Option<&'static str> {
+    if !live.exchange.config().client_keys.is_empty() {
+        return None;
+    }
+    let callers = Callers::of_variable(std::env::var("ALLOWED_HOSTS").ok().as_deref());
+    let head = headers::pairs(head).map(|(name, value)| (name, Some(value)));
+    callers.refuse(request.authority().as_deref(), head)
+}
+
+/// What is left of the client's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    Unread,
 }
 
 /// The operator reads the reason in the log; a client only that there is one.
@@ -62,12 +92,12 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
 
 /// Calls upstreams until the exchange wants none any more. The first call goes to the model; another one to a model
 /// that refused something, without that, or to the judge of the answer's tool calls.
-fn translate(live: &mut Live, body: &InputStream) {
+fn translate(live: &mut Live, body: &InputStream) -> Rest {
     let collected = match collect(live, body) {
         Ok(collected) => collected,
         Err(failure) => {
-            discard(live, body);
-            return live.fail(failure);
+            live.fail(failure);
+            return Rest::Unread;
         }
     };
     live.exchange.handle_request_body(collected, live.clock.now());
@@ -79,6 +109,7 @@ fn translate(live: &mut Live, body: &InputStream) {
     {
         send(live, call);
     }
+    Rest::Nothing
 }
 
 /// Sends a call, and translates its answer.
@@ -107,6 +138,7 @@ fn send(live: &mut Live, call: Call) {
 fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
     let settings = &live.exchange.config().settings;
     let mut collected = Vec::new();
+    let mut pace = Pace::start(settings, live.clock.now());
     loop {
         match upstream::read(stream) {
             Piece::Bytes(piece) => {
@@ -118,21 +150,23 @@ fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
                     return Err(Failure::Overloaded);
                 }
                 collected.extend_from_slice(&piece);
+                if !pace.goes_on(piece.len(), collected.len(), live.clock.now()) {
+                    return Err(Failure::RequestTooSlow);
+                }
             }
-            Piece::NotYet => stream.subscribe().block(),
+            Piece::NotYet => {
+                let end = live.clock.timer(pace.end(collected.len()));
+                if !poll::poll(&[&stream.subscribe(), &end]).contains(&0) {
+                    return Err(Failure::RequestTooSlow);
+                }
+            }
             Piece::End(creole::End::Complete) => return Ok(collected),
             Piece::End(creole::End::Aborted) => return Err(Failure::RequestIncomplete),
         }
     }
 }
 
-/// A client that waits for `100 Continue` sends nothing once it is refused.
-pub(crate) fn discard_sent(live: &Live, head: &[Header], stream: &InputStream) {
-    if !head.iter().any(|(name, _)| name == "expect") {
-        discard(live, stream);
-    }
-}
-
+/// Reads the rest of a body whose client has its answer, which a server that closes meanwhile can destroy.
 fn discard(live: &Live, stream: &InputStream) {
     let mut left = live.exchange.config().settings.discarded_bytes_max();
     let until = live.clock.timer(live.clock.now().saturating_add(DISCARD_MS));
@@ -140,7 +174,7 @@ fn discard(live: &Live, stream: &InputStream) {
         match upstream::read(stream) {
             Piece::Bytes(piece) => left = left.saturating_sub(piece.len()),
             Piece::NotYet => {
-                if !wasip2::io::poll::poll(&[&stream.subscribe(), &until]).contains(&0) {
+                if !poll::poll(&[&stream.subscribe(), &until]).contains(&0) {
                     return;
                 }
             }

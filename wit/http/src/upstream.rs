@@ -73,6 +73,7 @@ pub(crate) fn ask(
             Ok(()) => drop(OutgoingBody::finish(sent, None)),
             Err(Unsent::GivenUp) => return Asked::GivenUp,
             Err(Unsent::Incomplete) => return Asked::Failed(Failure::RequestIncomplete),
+            Err(Unsent::TooSlow) => return Asked::Failed(Failure::RequestTooSlow),
             // An upstream may refuse a body that it has not read, and its answer says why.
             Err(Unsent::Broken) => drop(sent),
         }
@@ -100,6 +101,8 @@ fn options(live: &Live) -> RequestOptions {
 enum Unsent {
     /// The client broke off its own.
     Incomplete,
+    /// The client pauses in its own.
+    TooSlow,
     /// The upstream takes no more.
     Broken,
     /// The exchange gave up.
@@ -123,11 +126,16 @@ fn send(live: &mut Live, stream: &OutputStream, body: &Body<'_>) -> Result<(), U
         }
         bytes = later;
     }
-    if let Some(rest) = rest {
-        streams::splice(rest, stream).map_err(|broken| match broken {
-            streams::Broken::From => Unsent::Incomplete,
-            streams::Broken::To => Unsent::Broken,
-        })?;
+    while let Some(rest) = rest {
+        match read(rest) {
+            Piece::Bytes(piece) => {
+                streams::write_all(stream, &piece).map_err(|_| Unsent::Broken)?;
+            }
+            Piece::NotYet if live.client_pauses(rest) => return Err(Unsent::TooSlow),
+            Piece::NotYet => {}
+            Piece::End(creole::End::Complete) => break,
+            Piece::End(creole::End::Aborted) => return Err(Unsent::Incomplete),
+        }
     }
     stream.flush().map_err(|_| Unsent::Broken)
 }

@@ -323,3 +323,102 @@ fn a_client_that_breaks_off_its_upload_is_not_the_upstreams_fault() {
     let log = server.log_with(r#""path":"/v1/files""#);
     assert!(log.contains(r#""status":400,"outcome":"failed_client""#), "{log}");
 }
+
+/// Sends a head, and as much of its body.
+fn raw(server: &Server, head: &str, length: usize, body: &str) -> std::net::TcpStream {
+    use std::io::Write as _;
+    let mut client = std::net::TcpStream::connect(server.address).unwrap();
+    client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    write!(client, "POST {head}\r\ncontent-length: {length}\r\n\r\n{body}").unwrap();
+    client
+}
+
+/// Reads the status of an answer, and when it came.
+fn status(client: &mut std::net::TcpStream, since: Instant) -> (String, Duration) {
+    use std::io::Read as _;
+    let mut answer = [0; 12];
+    client.read_exact(&mut answer).unwrap();
+    (String::from_utf8_lossy(&answer[9..]).into_owned(), since.elapsed())
+}
+
+#[test]
+fn hundreds_of_unfinished_bodies_keep_nobody_out_and_are_refused_when_they_pause() {
+    let demo = demo();
+    let upstream = format!("{}/v1", demo.url());
+    let config = r#"{"stall_timeout_ms": 4000}"#;
+    let server = Server::start(&[("UPSTREAM_URL", &upstream), ("CREOLE_CONFIG", config)]);
+    let since = Instant::now();
+    let head = "/v1/messages HTTP/1.1\r\nhost: x\r\nx-api-key: k";
+    let mut clients: Vec<_> = (0..400).map(|_| raw(&server, head, 9, "{")).collect();
+    for _ in 0..3 {
+        assert_eq!(ask(&server, false, "demo:say Hi").status, 200);
+    }
+    let passed = "/v1/files HTTP/1.1\r\nhost: x\r\nx-api-key: k";
+    clients.extend([raw(&server, passed, 9, ""), raw(&server, passed, 9, "{")]);
+    for client in &mut clients {
+        let (status, after) = status(client, since);
+        assert_eq!(status, "408");
+        assert!(after > Duration::from_millis(3900), "{after:?}");
+    }
+}
+
+#[test]
+fn a_refusal_comes_before_the_body() {
+    let demo = demo();
+    let upstream = format!("{}/v1", demo.url());
+    let keys = [("UPSTREAM_KEY", "gateway-key"), ("CLIENT_KEY", "key-of-the-team")];
+    let open = [("CREOLE_CONFIG", QUICK), ("CREOLE_PROFILE", "")];
+    for (variables, path, expected) in
+        [(keys, "/v1/messages", "401"), (keys, "/v1/files", "401"), (open, "/v1/messages", "413")]
+    {
+        let server = Server::start(&[&[("UPSTREAM_URL", &*upstream)], &variables[..]].concat());
+        assert_eq!(send(&server, "GET", "/", "").status, 200);
+        let since = Instant::now();
+        let head = format!("{path} HTTP/1.1\r\nhost: x");
+        let mut client = raw(&server, &head, 9_000_000, "");
+        let (status, after) = status(&mut client, since);
+        assert_eq!(status, expected);
+        assert!(after < Duration::from_millis(1500), "{after:?}");
+    }
+}
+
+#[test]
+fn an_empty_key_is_no_open_door() {
+    for (name, other) in [("CLIENT_KEY", "UPSTREAM_KEY"), ("UPSTREAM_KEY", "CLIENT_KEY")] {
+        let url = ("UPSTREAM_URL", "http://127.0.0.1:1/v1");
+        let server = Server::start(&[url, (name, ""), (other, "sk-other")]);
+        ask(&server, true, "Hi").assert_error(500, "api_error", "its log says why");
+        server.log_with(&format!("{name}: expected a key"));
+    }
+}
+
+#[test]
+fn web_pages_of_others_cannot_use_a_component_without_keys_of_clients() {
+    let demo = demo();
+    let upstream = format!("{}/v1", demo.url());
+    let variables = [("UPSTREAM_URL", &*upstream), ("UPSTREAM_KEY", "gateway-key")];
+    let body = messages(false, "demo:say Hi");
+    let asked = |server: &Server, path: &str, headers: &str| {
+        let head = format!("{path} HTTP/1.1\r\n{headers}\r\nx-api-key: key-of-the-team");
+        status(&mut raw(server, &head, body.len(), &body), Instant::now()).0
+    };
+    let server = Server::start(&variables);
+    for path in ["/v1/messages", "/v1/files"] {
+        for headers in [
+            "host: localhost:1\r\norigin: http://evil.example",
+            "host: 127.0.0.1\r\norigin: null",
+            "host: localhost\r\nsec-fetch-site: cross-site",
+            "host: evil.example",
+            "host: evil.example\r\norigin: http://evil.example",
+        ] {
+            assert_eq!(asked(&server, path, headers), "403", "{path} {headers}");
+        }
+    }
+    assert!(demo.requests().is_empty(), "{:?}", demo.requests());
+    assert_eq!(asked(&server, "/v1/messages", "host: 127.0.0.1:1"), "200");
+    // Those that a proxy in front is called by, and those whose clients have keys.
+    for more in [("ALLOWED_HOSTS", "a.example,creole.example"), ("CLIENT_KEY", "key-of-the-team")] {
+        let server = Server::start(&[&variables[..], &[more]].concat());
+        assert_eq!(asked(&server, "/v1/messages", "host: creole.example"), "200");
+    }
+}

@@ -25,7 +25,9 @@ impl Prepared for Component {
     fn start(&self, plan: &Plan, children: &mut Children) -> Result<Started> {
         let log = plan.folder.join("wasmtime.log");
         let mut command = Command::new(&self.wasmtime);
-        command.args(["serve", "-Scli", "--addr"]).arg(plan.listen.to_string());
+        // The pool of instances holds 333 requests, and then each gets 500.
+        command.args(["serve", "-Scli", "-Opooling-allocator=n", "--addr"]);
+        command.arg(plan.listen.to_string());
         // Without a value, Wasmtime takes the variable from its own environment: a secret must not
         // stand in a list of processes.
         command.args(["--env", "CREOLE_CONFIG"]).env("CREOLE_CONFIG", &plan.config);

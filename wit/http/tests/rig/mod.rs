@@ -41,7 +41,7 @@ impl Server {
     pub fn start(variables: &[(&str, &str)]) -> Self {
         let (wasmtime, component) = (file_of("CREOLE_WASMTIME"), file_of("CREOLE_WASI_HTTP"));
         let mut command = Command::new(wasmtime);
-        command.args(["serve", "-Scli", "--addr", "127.0.0.1:0"]);
+        command.args(["serve", "-Scli", "-Opooling-allocator=n", "--addr", "127.0.0.1:0"]);
         for (name, value) in variables {
             command.args(["--env", name]).env(name, value);
         }
