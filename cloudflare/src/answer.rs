@@ -143,7 +143,7 @@ impl Answering {
         let Some(call) = exchange.poll_call(now()) else { return };
         let sent = self
             .live
-            .count_call(call.body.len())
+            .count_call(&call)
             .and_then(|()| Sent::new(self.live.exchange.config(), call).ok_or(Failure::NoRoute));
         match sent {
             Ok(sent) => self.sent = Some(sent),

@@ -18,6 +18,9 @@ use crate::analytics::Dataset;
 use crate::budget::Budget;
 use crate::configure::{self, Variable};
 
+/// Calls that the free plan allows for one request.
+const CALLS_MAX: u32 = 50;
+
 /// What all requests of the isolate share.
 #[derive(Clone)]
 pub(crate) struct Isolate {
@@ -27,6 +30,8 @@ pub(crate) struct Isolate {
     pub(crate) counters: Rc<RefCell<Counters>>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) refused_lines: Rc<RefCell<RefusedLines>>,
+    /// Calls that one request may make.
+    pub(crate) calls_max: u32,
     /// Callers of a Worker on one's own machine; `None` where clients have keys.
     callers: Option<Rc<Callers>>,
 }
@@ -52,6 +57,7 @@ impl Isolate {
                         Err(error) => worker::console_error!("{error}"),
                     }
                     config.ok().map(|config| Self {
+                        calls_max: calls_max(env),
                         callers: config.client_keys.is_empty().then(|| callers(env).into()),
                         budget: Budget::new(config.settings.buffered_bytes_max),
                         config: config.into(),
@@ -83,6 +89,15 @@ impl Isolate {
         let headers = headers.iter().map(|(name, value)| (name.as_str(), Some(value.as_str())));
         callers.refuse(Some(authority), headers)
     }
+}
+
+/// Cloudflare's limit of subrequests, which differs between plans.
+fn calls_max(env: &JsValue) -> u32 {
+    match variable(env, "SUBREQUESTS_MAX") {
+        Some(Variable::Text(text) | Variable::Json(text)) => text.trim().parse().ok(),
+        None => None,
+    }
+    .unwrap_or(CALLS_MAX)
 }
 
 fn callers(env: &JsValue) -> Callers {

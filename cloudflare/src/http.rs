@@ -126,7 +126,8 @@ fn init(head: &Head) -> ResponseInit {
 pub(crate) fn reason(error: &JsValue) -> Unreachable {
     let text = describe(error).to_ascii_lowercase();
     for (any, reason) in [
-        (&["dns", "resolve"][..], Unreachable::NoName),
+        (&["subrequest"][..], Unreachable::TooManyCalls),
+        (&["dns", "resolve"], Unreachable::NoName),
         (&["certificate", "tls", "ssl", "handshake"], Unreachable::NotTrusted),
         (&["refused"], Unreachable::Refused),
         (&["timed out", "timeout"], Unreachable::TimedOut),

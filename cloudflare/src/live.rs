@@ -8,7 +8,7 @@ use std::rc::Rc;
 use creole::config::Log;
 use creole::observe::log::{self, Level, Request};
 use creole::observe::report::Outcome;
-use creole::{Config, Exchange, Failure, Header, HostCan, Owner, Pings};
+use creole::{Call, Config, Exchange, Failure, Header, HostCan, Owner, Pings, Unreachable};
 use worker::web_sys::Response;
 
 use crate::body::Incoming;
@@ -24,7 +24,12 @@ pub(crate) struct Live {
     isolate: Isolate,
     /// The memory of the request, once it is known whose it is.
     held: Option<Held>,
+    /// Calls so far.
+    calls: u32,
 }
+
+/// Calls that are kept for models: an answer, retries, descriptions, a judge.
+const CALLS_OF_MODELS: u32 = 10;
 
 impl Live {
     pub(crate) fn new(isolate: &Isolate, client: &Rc<Client>, method: &str, path: &str) -> Self {
@@ -42,7 +47,14 @@ impl Live {
         exchange.remember(isolate.refusals.clone());
         let (method, path) = (method.to_owned(), path.to_owned());
         let request = Request { method, path, began: now(), ..Request::default() };
-        Self { exchange, request, client: Rc::clone(client), isolate: isolate.clone(), held: None }
+        Self {
+            exchange,
+            request,
+            client: Rc::clone(client),
+            isolate: isolate.clone(),
+            held: None,
+            calls: 0,
+        }
     }
 
     /// Begins to count what the request holds, for its owner.
@@ -63,8 +75,16 @@ impl Live {
         }
     }
 
-    /// Counts what the exchange holds beside a call. Where both are too much, it forgets the client's body.
-    pub(crate) fn count_call(&mut self, bytes: usize) -> Result<(), Failure> {
+    /// Counts a call and what the exchange holds beside it. Where both are too much, it forgets the client's body.
+    pub(crate) fn count_call(&mut self, call: &Call) -> Result<(), Failure> {
+        let kept = if call.fetch.is_some() { CALLS_OF_MODELS } else { 0 };
+        if self.calls.saturating_add(kept) >= self.isolate.calls_max {
+            let reason = Unreachable::TooManyCalls;
+            warn(self.exchange.config(), || reason.words().to_owned());
+            return Err(Failure::Unreachable(reason));
+        }
+        self.calls = self.calls.saturating_add(1);
+        let bytes = call.body.len();
         self.count(bytes).or_else(|_| {
             self.exchange.forget_request_body();
             self.count(bytes)

@@ -81,7 +81,7 @@ async fn translate(mut live: Box<Live>, request: &Request) -> Response {
 
 /// One call of an upstream, up to the head for the client.
 async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
-    if let Err(failure) = live.count_call(call.body.len()) {
+    if let Err(failure) = live.count_call(&call) {
         return failed(live, failure);
     }
     let Some(mut sent) = Sent::new(live.exchange.config(), call) else {

@@ -48,6 +48,8 @@ pub enum Unreachable {
     NotAllowed,
     /// The host has no more file descriptors.
     NoFiles,
+    /// The platform allows no more calls for one request: a Worker's subrequests.
+    TooManyCalls,
     /// Nothing more is known.
     NotConnected,
     /// In an embedder's own words.
@@ -64,6 +66,7 @@ impl Unreachable {
                     | Self::Expired
                     | Self::AuthorityAsServer
                     | Self::BadCertificate
+                    | Self::TooManyCalls
             ))
     }
 
@@ -100,6 +103,9 @@ impl Unreachable {
             Self::NotTrusted => "TLS: the connection is not trusted",
             Self::NotAllowed => "the component's host does not allow it",
             Self::NoFiles => "this host has no more file descriptors",
+            Self::TooManyCalls => {
+                "this request needs more calls than the platform allows for one (subrequests)"
+            }
             Self::NotConnected => "no connection",
             Self::Other(words) => words,
         }

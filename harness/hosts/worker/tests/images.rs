@@ -60,6 +60,20 @@ async fn a_server_that_is_down_is_not_the_end() {
 }
 
 #[tokio::test]
+async fn calls_are_counted_before_the_platform_refuses_them() {
+    let upstream = Upstream::with_images().await;
+    let config = images_config(&upstream);
+    let worker = Worker::start_with(&[("CREOLE_CONFIG", &config), ("SUBREQUESTS_MAX", "13")]);
+    let urls: Vec<_> = (0..5).map(|nth| upstream.image(&format!("/image.png?{nth}"))).collect();
+    let got = post(&worker, "/v1/messages", image_messages(&urls, true)).await;
+    assert_eq!(got.status.as_u16(), 200, "{}", got.body);
+    assert_eq!(upstream.last().body.matches("its server could not be reached").count(), 2);
+    assert!(worker.log().contains("needs more calls than the platform allows"), "{}", worker.log());
+    let asked = upstream.asked.lock().unwrap();
+    assert_eq!(asked.iter().filter(|asked| asked.method == "GET").count(), 3);
+}
+
+#[tokio::test]
 async fn a_client_that_breaks_its_connection_ends_the_fetch() {
     let upstream = Upstream::with_images().await;
     let config = images_config(&upstream).replace("1500", "60000");
