@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use serde_json::{Value, json};
 
 use crate::children::{Children, Stop};
@@ -11,7 +11,7 @@ use crate::clients::install;
 use crate::hosts::{Host, envoy, gateway};
 use crate::http::{self, Url};
 use crate::run::{self, Serving};
-use crate::{build, setup, workspace};
+use crate::{build, setup, worker, workspace};
 
 /// Logs and metrics of one host. `each` runs a command and counts its tests.
 pub(crate) fn observe(host: Host, each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
@@ -71,7 +71,17 @@ pub(crate) fn attacks(
             command.arg(script("envoy.py")).arg(setup::envoy()?).arg(build::ready(&build::FILTER)?);
             command.arg(workspace::root().join("envoy/envoy.yaml"))
         }
-        Host::Component | Host::Worker => bail!("there are attacks on envoy and gateway only"),
+        Host::Component => {
+            let wasi_http = build::ready(&build::WASI_HTTP)?;
+            command.arg(script("component.py")).arg(setup::wasmtime()?).arg(wasi_http)
+        }
+        Host::Worker => {
+            command
+                .arg(script("worker.py"))
+                .arg(setup::workerd()?)
+                .arg(worker::ready_with_hooks()?);
+            command.arg(workspace::root().join("cloudflare/wrangler.toml"))
+        }
     };
     let size = match size {
         Size::Small => "small",

@@ -23,15 +23,24 @@ pub(crate) fn folder() -> PathBuf {
 
 /// Builds what is deployed, and gives its folder.
 pub(crate) fn shipped() -> Result<PathBuf> {
-    let module = module()?;
+    package(&module()?, &packager()?, folder())
+}
+
+fn packager() -> Result<PathBuf> {
     // Without optimizing: it runs for a second, and compiles for minutes otherwise.
-    let packager = step("building what packs it", || workspace::build("xtask-worker", &[], ""))?;
-    package(&module, &packager, folder())
+    step("building what packs it", || workspace::build("xtask-worker", &[], ""))
 }
 
 /// The folder with what is deployed: `CREOLE_WORKER_DIR` if that is set, else a new one.
 pub(crate) fn ready() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKER_DIR", shipped)
+}
+
+/// Returns the folder of the Worker with hooks: `CREOLE_WORKER_HOOKS_DIR` if that is set, else a new one.
+pub(crate) fn ready_with_hooks() -> Result<PathBuf> {
+    workspace::ready("CREOLE_WORKER_HOOKS_DIR", || {
+        package_with_hooks(&module_with_hooks()?, &packager()?)
+    })
 }
 
 /// Packages the Worker with the hooks that its tests need. Never in `dist`.

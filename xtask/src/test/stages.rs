@@ -144,6 +144,11 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "attacks, gateway",
             Work::Own(|_, each| operate::attacks(Host::Gateway, Size::Small, each)),
         ),
+        ("attacks, worker", Work::Own(|_, each| operate::attacks(Host::Worker, Size::Small, each))),
+        (
+            "attacks, component",
+            Work::Own(|_, each| operate::attacks(Host::Component, Size::Small, each)),
+        ),
         ("page", Work::Own(|_, each| operate::page(each))),
         ("attacks, envoy", Work::Own(|_, each| operate::attacks(Host::Envoy, Size::Small, each))),
     ];
