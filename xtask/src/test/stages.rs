@@ -140,17 +140,7 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("operation, worker", Work::Own(|_, each| operate::observe(Host::Worker, each))),
         ("operation, component", Work::Own(|_, each| operate::observe(Host::Component, each))),
         ("faults, envoy", Work::Own(|_, each| operate::faults(each))),
-        (
-            "attacks, gateway",
-            Work::Own(|_, each| operate::attacks(Host::Gateway, Size::Small, each)),
-        ),
-        ("attacks, worker", Work::Own(|_, each| operate::attacks(Host::Worker, Size::Small, each))),
-        (
-            "attacks, component",
-            Work::Own(|_, each| operate::attacks(Host::Component, Size::Small, each)),
-        ),
         ("page", Work::Own(|_, each| operate::page(each))),
-        ("attacks, envoy", Work::Own(|_, each| operate::attacks(Host::Envoy, Size::Small, each))),
     ];
     let others = [
         ("dist", Work::Own(|_, each| dist::test(each))),
@@ -181,8 +171,24 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             ),
         ),
     ];
-    let rows = rows.into_iter().chain(real_servers()).chain(others);
+    let rows = rows.into_iter().chain(attacks()).chain(real_servers()).chain(others);
     rows.map(|(name, work)| Stage { name, work }).collect()
+}
+
+/// The rows of attacks on each host.
+fn attacks() -> [(&'static str, Work); 4] {
+    [
+        (
+            "attacks, gateway",
+            Work::Own(|_, each| operate::attacks(Host::Gateway, Size::Small, each)),
+        ),
+        ("attacks, worker", Work::Own(|_, each| operate::attacks(Host::Worker, Size::Small, each))),
+        (
+            "attacks, component",
+            Work::Own(|_, each| operate::attacks(Host::Component, Size::Small, each)),
+        ),
+        ("attacks, envoy", Work::Own(|_, each| operate::attacks(Host::Envoy, Size::Small, each))),
+    ]
 }
 
 /// The rows of real model servers.
