@@ -152,7 +152,8 @@ impl Gateway {
         busy: &Busy,
     ) -> Response<Body> {
         live.exchange.remember(Arc::clone(&self.refusals));
-        let collected = match collect(&mut body, &self.config.settings, &mut held).await {
+        let settings = &self.config.settings;
+        let collected = match collect(&mut body, settings, &mut held, live.clock).await {
             Ok(collected) => collected,
             Err(failure) => {
                 discard(version, body);

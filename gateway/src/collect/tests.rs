@@ -8,9 +8,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use http_body::Frame;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use creole::Owner;
 
@@ -50,7 +51,7 @@ async fn read_all(
     let mut held = Budget::new(1 << 30).begin(Owner::of_connection(1), Arc::default());
     let mut body = Sent { pieces, next: None };
     let since = Instant::now();
-    let collected = collect(&mut body, &Settings::default(), &mut held).await;
+    let collected = collect(&mut body, &Settings::default(), &mut held, Clock::start()).await;
     (since.elapsed().as_secs(), collected.map(|body| body.len()))
 }
 
@@ -113,7 +114,7 @@ async fn a_body_whose_memory_others_get_ends_at_once() {
     let (mut held, mut other) = (begin(1), begin(2));
     let mut body = Sent { pieces: [(0, 1000), (20, 9 << 20), (20, 1000)].into_iter(), next: None };
     let settings = Settings::default();
-    let collected = collect(&mut body, &settings, &mut held);
+    let collected = collect(&mut body, &settings, &mut held, Clock::start());
     let take = async {
         tokio::time::sleep(Duration::from_secs(25)).await;
         assert!(other.grow(8 << 20));
