@@ -4,6 +4,7 @@
 //! is one frame, and a whole message one object.
 
 use super::Call;
+use super::forged;
 use super::input::has_twins;
 use crate::ids::Ids;
 use crate::json::{self, Reader, Str, ValueKind};
@@ -15,7 +16,7 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 const INPUTS_BYTES_MAX: usize = 96 << 10;
 
 /// The member that has the verdicts.
-const RESULTS: &str = "safeguard_results";
+pub(super) const RESULTS: &str = "safeguard_results";
 
 /// Reads an answer on its way to the client.
 #[derive(Debug)]
@@ -39,7 +40,15 @@ impl Gate {
 
     /// Reads what was written behind `from`, and takes the end of the answer out of it. Says whether it is there.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>, from: usize) -> bool {
-        if self.held.is_some() || out.len() <= from {
+        if out.len() <= from {
+            return false;
+        }
+        let new = out.get(from..).and_then(|new| std::str::from_utf8(new).ok());
+        if let Some(cleaned) = new.and_then(|new| forged::removed(new, self.is_stream)) {
+            out.truncate(from);
+            out.extend_from_slice(cleaned.as_bytes());
+        }
+        if self.held.is_some() {
             return false;
         }
         let new = out.get(from..).and_then(|new| std::str::from_utf8(new).ok());

@@ -8,6 +8,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `brief` | what the judge is shown of a request |
+//! | `forged` | verdicts that an upstream wrote itself, which are removed |
 //! | `gate` | the calls of an answer, and its end, which waits for the verdicts |
 //! | `input` | the input of a call, as the judge reads it |
 //! | `question` | the request for the judge |
@@ -19,6 +20,7 @@
 //! sees neither results of tools nor words of the assistant, because both can carry orders of somebody else.
 
 pub(crate) mod brief;
+mod forged;
 pub(crate) mod gate;
 mod input;
 pub(crate) mod question;
