@@ -36,13 +36,16 @@ const OWN_WORDS_BYTES_MAX: usize = 512;
 const MODEL_BYTES_MAX: usize = 200;
 
 impl ErrorBody {
-    /// Whether a server that reports a fault of its own says that the conversation is too long: llama.cpp finds it
-    /// out while it answers, and routers have a status of their own for what another server says.
+    /// Returns true if a server that reports a fault of its own says that the conversation is too long: llama.cpp finds
+    /// it out while it answers, and routers have a status of their own for the words of another server. A server that
+    /// loads, or has no memory, may name a window too.
     pub(super) fn is_too_long(&self) -> bool {
         let text = window::lowered(&self.message);
         self.has_code(&WINDOW_CODES)
             || self.prompt_tokens > self.context_tokens && self.context_tokens.is_some()
             || CERTAINLY_TOO_LONG.says(&text)
+            || window::names_a_long_conversation(&text)
+                && !CERTAINLY_TOO_LONG.has(Part::Other, &text)
     }
 
     /// Whether the provider's filter refused the prompt.

@@ -46,6 +46,14 @@ pub(super) fn lowered(message: &str) -> String {
     numbers_without_commas(&own.to_ascii_lowercase())
 }
 
+/// Returns true if a text says that a conversation is too long, and not only that a window is too small: a server's own
+/// memory has a size, too.
+pub(super) fn names_a_long_conversation(text: &str) -> bool {
+    let is_long = TOO_LONG.any(text) && !words::has(text, COHERE)
+        || WINDOW.has(Part::Refusal, text) && CONVERSATION.says(text);
+    is_long && !RATES.any(text) && !OTHERS_OF_A_WINDOW.any(text) && !is_of_the_answer(text)
+}
+
 fn is_window(error_body: &ErrorBody, text: &str) -> bool {
     let is_window = WINDOW.has(Part::Subject, text);
     let is_too_much = WINDOW.has(Part::Refusal, text);

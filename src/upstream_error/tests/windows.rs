@@ -173,3 +173,38 @@ fn a_total_without_parts_has_the_answer_in_it_where_the_rest_looks_like_the_prom
         assert_eq!(left(message, &context).map(|space| space.answer), expected, "{estimate}");
     }
 }
+
+#[test]
+fn a_full_window_is_known_by_its_words_with_any_status() {
+    for status in [400, 413, 424, 500, 502, 503] {
+        for text in [
+            "internal error: 输入内容超长，请缩短后重试",
+            "Input is too long for this model.",
+            "请求的token数超过限制",
+        ] {
+            let body = serde_json::json!({"error": {"message": text}}).to_string();
+            let error = refused(status, &body);
+            assert_eq!(error.status, 400, "{status} {text}");
+            assert!(error.message.starts_with("prompt is too long"), "{status} {text}");
+        }
+    }
+}
+
+#[test]
+fn one_text_or_id_or_name_that_is_too_long_is_no_full_window() {
+    let litellm = "litellm.ContextWindowExceededError: litellm.BadRequestError: ContextWindowExceededError: \
+        OpenAIException - ";
+    for own in [
+        "Invalid 'messages[1].tool_calls[0].id': string too long. Expected a string with maximum length 40, but got a \
+         string with length 46 instead.",
+        "Invalid 'tools[0].function.description': string too long. Expected a string with maximum length 1024, but got \
+         a string with length 1200 instead.",
+        "tools.0.name: String should have at most 64 characters",
+    ] {
+        for text in [own.to_owned(), [litellm, own].concat()] {
+            let body = serde_json::json!({"error": {"message": text}}).to_string();
+            let error = refused(400, &body);
+            assert!(!error.message.contains("prompt is too long"), "{}", error.message);
+        }
+    }
+}

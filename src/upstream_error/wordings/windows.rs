@@ -47,6 +47,8 @@ wordings! {
     /// What is wrong where a window is named and the conversation is not too long for it.
     OTHERS_OF_A_WINDOW {
         Alone: "thinking budget exceeds" | "length of the tool" | "tool name";
+        // One text, id, name or description, which a shorter conversation does not mend.
+        Alone: "string should have at most" | "expected a string with maximum length" | "must be at most & characters";
     }
 
     /// A limit, if the error speaks of the conversation: names, ids and accounts have limits too.
