@@ -17,7 +17,9 @@ import urllib.request
 import yaml
 
 from bombs import answer_bombs, long_requests, pauses, request_bombs
+from http2 import PREFACE, frame, literal, literal_once
 from rig import MIB, Checks, Process, Upstream, Watch, answers, ask, connect, free, head, message, post, until
+from shares import silent
 
 ENVOY, FILTER, TEMPLATE, FOLDER, SIZE = sys.argv[1:6]
 FILTERS = "type.googleapis.com/envoy.extensions.filters.http"
@@ -30,9 +32,10 @@ check = Checks(FOLDER, SIZE)
 
 
 class Envoy(Process):
-    """Of the template; `change` edits the document: it gets the list of filters, the routes and the clusters."""
+    """Of the template; `change` edits the document: it gets the list of filters, the routes and the clusters. `streams`:
+    so many of them on one connection."""
 
-    def __init__(self, upstream, config=None, change=None, workers=1, **secrets):
+    def __init__(self, upstream, config=None, change=None, workers=1, streams=None, **secrets):
         self.port, self.admin = free(), free()
         with open(TEMPLATE, encoding="utf-8") as file:
             text = file.read()
@@ -43,6 +46,10 @@ class Envoy(Process):
             "WASM_PATH": FILTER, "SECRET_NAMES": json.dumps(list(secrets)), "CREOLE_CONFIG": json.dumps({"log": "warn", **(config or {})}),
         }.items():
             text = text.replace("{{" + name + "}}", str(value))
+        if streams:
+            allowed = text.replace("max_concurrent_streams: 100", f"max_concurrent_streams: {streams}")
+            assert allowed != text, "the template limits no streams"
+            text = allowed
         document = yaml.safe_load(text)
         resources = document["static_resources"]
         manager = resources["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
@@ -157,6 +164,71 @@ def events_that_do_not_end_trap_no_vm(start):
             client.close()
         return f"{envoy.peak() / MIB:.0f} MiB"
     return under_attack(envoy, upstream, attack)
+
+
+def unfinished(port, count):
+    """A connection of HTTP/2 with so many requests without an end, with heads of 30 kB for a few bytes each."""
+    client = connect(port, 5)
+    client.sendall(PREFACE + frame(4, 0, 0))
+    fields = literal(b"x-a", b"b" * 3700) + b"\xbe" * 7
+    for number in range(1, 2 * count, 2):
+        # Pseudo-headers go first.
+        head = b"\x83\x86" + literal_once(b":path", b"/v1/messages") + literal_once(b":authority", b"localhost") + fields
+        fields = b"\xbe" * 8
+        try:
+            client.sendall(frame(1, 4, number, head) + frame(0, 0, number, b"{"))
+        except OSError:
+            break
+        if number % 61 == 0:
+            silent(client)
+    return client
+
+
+def refused(envoy, status):
+    """Requests that the filter has answered with this status, by Envoy's statistics."""
+    lines = envoy.read("/stats?filter=creole_requests_total").splitlines()
+    return sum(int(line.rsplit(":", 1)[1]) for line in lines if f"status={status};" in line)
+
+
+@check
+def requests_without_an_end_trap_no_vm_and_keep_nobody_out(start):
+    upstream = start(Upstream(FOLDER))
+    said = []
+    for streams in (None, 1000):
+        envoy = start(Envoy(upstream, {"buffered_bytes_max": check.sized(16, 256) * MIB}, streams=streams))
+
+        def attack():
+            clients = [unfinished(envoy.port, 1000) for _ in range(check.sized(6, 64))]
+            statuses = [got.status if (got := ask(envoy.port, post(message()))) else "closed" for _ in range(30)]
+            time.sleep(3)
+            for client in clients:
+                client.close()
+            assert statuses == [200] * 30, statuses
+            return f"{envoy.peak() / MIB:.0f} MiB"
+        said.append(under_attack(envoy, upstream, attack))
+        if streams:
+            count = refused(envoy, 529)
+            assert count > 1000, f"only {count} requests were refused and counted"
+            said.append(f"{count} refused")
+            lines = envoy.log().count('"overloaded"')
+            assert lines <= 300, f"{lines} lines of refused requests"
+    return "; ".join(said)
+
+
+@check
+def hundreds_of_streams_that_end_in_one_moment_trap_no_vm(start):
+    upstream = start(Upstream(FOLDER))
+    envoy = start(Envoy(upstream, {"stall_timeout_ms": 4000, "first_byte_timeout_ms": 4000}))
+
+    def attack():
+        clients = [connect(envoy.port) for _ in range(check.sized(400, 1500))]
+        for client in clients:
+            client.sendall(post(message("do:hold", True)))
+        time.sleep(7)
+        answers = [client.recv(12) for client in clients]
+        assert answers == [b"HTTP/1.1 504"] * len(clients), {answer: answers.count(answer) for answer in answers}
+        return f"{len(clients)} streams"
+    return under_attack(envoy, upstream, attack, 10)
 
 
 @check

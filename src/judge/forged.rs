@@ -1,7 +1,9 @@
 //! Verdicts that an upstream wrote itself: the client gets those of the judge alone.
 
-use super::gate::RESULTS;
 use crate::json;
+
+/// Member of an answer that has the verdicts.
+pub(super) const RESULTS: &str = "safeguard_results";
 
 /// Depth to which objects of an answer are read: a block of a message in an event is at the fourth.
 const DEPTH_MAX: u32 = 6;

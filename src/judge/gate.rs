@@ -4,7 +4,7 @@
 //! is one frame, and a whole message one object.
 
 use super::Call;
-use super::forged;
+use super::forged::{self, RESULTS};
 use super::input::has_twins;
 use crate::ids::Ids;
 use crate::json::{self, Reader, Str, ValueKind};
@@ -14,9 +14,6 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 
 /// Most bytes of all calls that are judged.
 const INPUTS_BYTES_MAX: usize = 96 << 10;
-
-/// The member that has the verdicts.
-pub(super) const RESULTS: &str = "safeguard_results";
 
 /// Reads an answer on its way to the client.
 #[derive(Debug)]
