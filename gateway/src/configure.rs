@@ -13,6 +13,7 @@ use crate::cli::Chosen;
 use crate::cli::check::Check;
 use crate::cli::serve::Serve;
 use crate::guess::{self, Guess};
+use crate::whose::{self, Whose, whose};
 
 /// What `serve` runs with.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ pub(crate) fn for_serving(
     list: impl FnOnce(&Upstream) -> Option<&'static str>,
 ) -> Result<Serving, Failed> {
     let (upstream, chosen) = (options.upstream.as_deref(), &options.chosen);
-    let (mut config, mut guess) = of(chosen, upstream)?;
+    let Described { mut config, mut guess, notes } = of(chosen, upstream)?;
     let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
     if model.or(small).is_some() {
         let source = if model.is_some() { "--model" } else { "--small-model" };
@@ -47,7 +48,7 @@ pub(crate) fn for_serving(
     }
     check_addresses(&config)?;
     config.check_client_keys().map_err(Failed::Usage)?;
-    let mut taken = Vec::new();
+    let mut taken = notes;
     if chosen.is_open() {
         if let (None, Some(first)) = (guess, config.first_upstream()) {
             guess = guess::by_list_or_port(&first.url, list(first));
@@ -77,19 +78,26 @@ fn told(guess: Option<Guess>) -> String {
 /// For `check`: every upstream has an address and its key. Clients do not matter.
 pub(crate) fn for_checking(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
     let chosen = &options.chosen;
-    let (mut config, guess) = of(chosen, options.upstream.as_deref())?;
+    let Described { mut config, guess, notes } = of(chosen, options.upstream.as_deref())?;
+    notes.iter().try_for_each(|note| say(io::stderr(), note))?;
     let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
     set_key(&mut config, profile, options.key_env.as_deref())?;
     check_addresses(&config)?;
     Ok((config, guess))
 }
 
+/// The configuration of the document and the flags.
+#[derive(Debug)]
+pub(crate) struct Described {
+    pub(crate) config: Config,
+    pub(crate) guess: Option<Guess>,
+    /// Lines about usual addresses whose server's owner cannot be known.
+    pub(crate) notes: Vec<String>,
+}
+
 /// The document, with the profile and the address of its one upstream. Where nothing says what kind of server it is,
 /// the address of a vendor does.
-pub(crate) fn of(
-    chosen: &Chosen,
-    upstream: Option<&str>,
-) -> Result<(Config, Option<Guess>), Failed> {
+pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, Failed> {
     let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
     if let Some(name) = &chosen.profile {
         config.set_profile(name, "--profile").map_err(Failed::Usage)?;
@@ -102,8 +110,33 @@ pub(crate) fn of(
     if let Some(guess) = guess {
         take(&mut config, guess, upstream)?;
     }
+    let notes = fill_urls(&mut config)?;
+    Ok(Described { config, guess, notes })
+}
+
+/// Sets the usual addresses of upstreams that have none. Returns a line for each whose server's owner this system does
+/// not tell. On Linux the server may start later, and no line says that it is not there.
+///
+/// # Errors
+/// Another user of this machine listens at one.
+fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
+    let is_open = |upstream: &&Upstream| upstream.url.is_empty();
+    let open: Vec<String> =
+        config.upstreams.values().filter(is_open).map(|upstream| upstream.name.clone()).collect();
     config.fill_urls();
-    Ok((config, guess))
+    let mut notes = Vec::new();
+    for upstream in open.iter().filter_map(|name| config.upstreams.get(name)) {
+        let (preset, url) = (upstream.preset, &upstream.url);
+        match whose(url) {
+            Whose::AnotherPersons => {
+                let reason = whose::ANOTHER_PERSONS;
+                return Err(Failed::Usage(format!("{preset} at {url}: {reason}")));
+            }
+            Whose::Unknown if !cfg!(target_os = "linux") => notes.push(whose::unknown(url)),
+            Whose::Unknown | Whose::Usable => {}
+        }
+    }
+    Ok(notes)
 }
 
 /// Sets a profile that was guessed. A path that stands in the address stays.

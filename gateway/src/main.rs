@@ -52,6 +52,7 @@ mod shown;
 mod signals;
 mod socket;
 mod web;
+mod whose;
 mod wire;
 mod workers;
 

@@ -90,12 +90,23 @@ impl Names {
         waiting.insert(name.to_owned(), found.clone());
         let (name, lookup, waiting) = (name.to_owned(), self.lookup, Arc::clone(&self.waiting));
         self.pool.give(move || {
-            let result = lookup(&name).map(Iterator::collect).map_err(|error| error.to_string());
+            let result = lookup(&name).map(|found| in_order(&name, found.collect()));
+            let result = result.map_err(|error| error.to_string());
             waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
             done.send_replace(Some(result));
         });
         found
     }
+}
+
+/// Puts the IPv4 addresses of `localhost` first: a server of this machine usually listens at 127.0.0.1, and another
+/// user may then listen at `::1`.
+fn in_order(name: &str, mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    if name == "localhost" || name.ends_with(".localhost") {
+        found.sort_by_key(SocketAddr::is_ipv6);
+    }
+    found
 }
 
 async fn found(mut waiting: Waiting, only_public: bool) -> io::Result<vec::IntoIter<SocketAddr>> {

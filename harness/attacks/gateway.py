@@ -468,5 +468,14 @@ def gateways_that_lead_to_each_other_end_it(start):
     return "; ".join(said)
 
 
+@check
+def servers_of_another_user_at_usual_ports_are_not_used(_start):
+    if os.geteuid() != 0:
+        return "not tried: only the superuser gives a socket to another user"
+    command = ["unshare", "-n", sys.executable, "-B", f"{HERE}/strangers.py", BINARY]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert done.returncode == 0 and not done.stdout, f"{done.stdout}{done.stderr}"
+
+
 if __name__ == "__main__":
     sys.exit(check.run())

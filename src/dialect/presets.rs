@@ -160,7 +160,8 @@ presets! {
 pub struct Server {
     /// Its name in [`PRESETS`].
     pub preset: &'static str,
-    /// Scheme, host and port. Empty where everyone has an address of their own.
+    /// Scheme, host and port. Empty where everyone has an address of their own. For a server of this machine it is no
+    /// name: `localhost` may also be `::1`, where another user may listen.
     pub url: &'static str,
     /// What stands before `/chat/completions` or `/responses`.
     pub base_path: &'static str,
@@ -170,11 +171,11 @@ pub struct Server {
 
 /// The known servers: those of this machine first, each part in the order in which `creole launch` looks for them.
 pub const SERVERS: &[Server] = &[
-    local("ollama", "http://localhost:11434"),
-    local("llama.cpp", "http://localhost:8080"),
-    local("lmstudio", "http://localhost:1234"),
-    local("vllm", "http://localhost:8000"),
-    local("sglang", "http://localhost:30000"),
+    local("ollama", "http://127.0.0.1:11434"),
+    local("llama.cpp", "http://127.0.0.1:8080"),
+    local("lmstudio", "http://127.0.0.1:1234"),
+    local("vllm", "http://127.0.0.1:8000"),
+    local("sglang", "http://127.0.0.1:30000"),
     hosted("openai", "https://api.openai.com", "/v1", "OPENAI_API_KEY"),
     hosted("openrouter", "https://openrouter.ai", "/api/v1", "OPENROUTER_API_KEY"),
     hosted("groq", "https://api.groq.com", "/openai/v1", "GROQ_API_KEY"),

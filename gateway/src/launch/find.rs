@@ -1,7 +1,7 @@
 //! Where the model is: the upstream that was named, else a gateway that runs, else a server of this machine, else a
 //! vendor whose key is in the environment.
 
-use std::net::{Ipv4Addr, SocketAddrV4};
+use std::iter;
 use std::time::Duration;
 
 use creole::Config;
@@ -10,18 +10,16 @@ use futures_util::future::join_all;
 
 use super::ask::{Asker, List, Model};
 use super::choose;
-use super::owner;
 use super::places::Places;
 use crate::Failed;
 use crate::cli::Chosen;
 use crate::cli::launch::Launch;
-use crate::configure;
+use crate::configure::{self, Described};
 use crate::guess;
 use crate::metrics;
+use crate::whose::{self, Whose, whose};
 
-/// Where `creole serve` listens unless it is told otherwise.
-const LISTEN: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::LOCALHOST, 8787);
-
+/// Address where `creole serve` listens by default.
 const GATEWAY: &str = "http://127.0.0.1:8787";
 
 /// A server of this machine that is there answers at once.
@@ -82,7 +80,8 @@ impl Upstream {
             };
         }
         let chosen = Chosen { profile: flags.profile.clone(), config: None };
-        let (config, _) = configure::of(&chosen, flags.upstream.as_deref())?;
+        let Described { config, notes, .. } = configure::of(&chosen, flags.upstream.as_deref())?;
+        notes.iter().for_each(|note| super::say(note));
         config.check_urls().map_err(Failed::Usage)?;
         let Some(upstream) = config.first_upstream() else { return Ok(None) };
         let own = Server::of_vendor(&upstream.url).map(|server| server.key.to_owned());
@@ -253,11 +252,9 @@ async fn running(
     if !told.contains(metrics::NAME) {
         return Err("another program answers there".to_owned());
     }
-    // It would read every prompt.
-    if owner::is_of_another_person(LISTEN) {
-        return Err(
-            "another user of this machine runs it; --upstream takes it all the same".to_owned()
-        );
+    let whose = whose(GATEWAY);
+    if whose == Whose::AnotherPersons {
+        return Err(whose::ANOTHER_PERSONS.to_owned());
     }
     let list = asker.models(&format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
     let models = list.map(|list| list.models).unwrap_or_default();
@@ -286,7 +283,8 @@ async fn running(
     let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
     let small = flags.small_model.as_ref().map(unlisted);
     let place = Place::Gateway(GATEWAY.to_owned());
-    Ok(Some(Found { place, model, small, models, said: vec![said] }))
+    let said = iter::once(said).chain(note_on(GATEWAY, whose)).collect();
+    Ok(Some(Found { place, model, small, models, said }))
 }
 
 /// The first server of this machine that lists models, in the order of [`SERVERS`].
@@ -344,6 +342,9 @@ async fn answering(
         let place = format!("{} at {base}", upstream.preset);
         match list {
             Ok(list) if list.models.is_empty() => looked.note(&place, "it lists no model"),
+            Ok(_) if whose(&upstream.address) == Whose::AnotherPersons => {
+                looked.note(&place, whose::ANOTHER_PERSONS);
+            }
             Ok(list) => {
                 upstream.learn(&list.owner);
                 match model {
@@ -359,7 +360,16 @@ async fn answering(
             Err(reason) => looked.note(&place, &reason),
         }
     }
+    if let Some((upstream, _)) = &taken {
+        let base = upstream.base();
+        others.extend(note_on(&base, whose(&upstream.address)));
+    }
     (taken, others)
+}
+
+/// Returns a line about a server whose owner is unknown.
+fn note_on(url: &str, whose: Whose) -> Option<String> {
+    (whose == Whose::Unknown).then(|| whose::unknown(url))
 }
 
 /// The first vendor whose key is in the environment, in the order of [`SERVERS`].

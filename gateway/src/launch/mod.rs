@@ -9,7 +9,6 @@ mod child;
 mod choose;
 mod clients;
 mod find;
-mod owner;
 mod places;
 mod program;
 mod settings;

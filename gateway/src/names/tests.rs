@@ -73,3 +73,12 @@ async fn names_that_clients_choose_keep_no_upstreams_name_waiting() {
     let given = tokio::time::timeout(Duration::from_secs(60), given).await.unwrap();
     assert_eq!(given.unwrap().len(), 1);
 }
+
+#[test]
+fn localhost_is_the_address_of_ipv4_first_and_other_names_keep_their_order() {
+    let both: Vec<SocketAddr> = ["[::1]:0", "127.0.0.1:0"].map(|one| one.parse().unwrap()).into();
+    for name in ["localhost", "LOCALHOST.", "model.localhost"] {
+        assert!(in_order(name, both.clone())[0].is_ipv4(), "{name}");
+    }
+    assert_eq!(in_order("models.example", both.clone()), both);
+}

@@ -281,14 +281,16 @@ fn in_a_network_of_its_own(test: &str, body: impl FnOnce()) {
     let own = std::env::current_exe().unwrap();
     let test = format!("launch::{test}");
     let inner = ["--exact", &test, "--nocapture"];
-    let has_networks = Command::new("unshare")
-        .args(["-rn", "ip", "link", "set", "lo", "up"])
-        .output()
-        .is_ok_and(|made| made.status.success());
-    let mut command = Command::new(if has_networks { Path::new("unshare") } else { &own });
-    if has_networks {
+    // The superuser keeps its rights over other users, which a namespace of users has not.
+    let flags = ["-n", "-rn"].into_iter().find(|flags| {
+        let mut made = Command::new("unshare");
+        let made = made.args([flags, "ip", "link", "set", "lo", "up"]).output();
+        made.is_ok_and(|made| made.status.success())
+    });
+    let mut command = Command::new(flags.map_or(&*own, |_| Path::new("unshare")));
+    if let Some(flags) = flags {
         let shell = "ip link set lo up && exec \"$0\" \"$@\"";
-        command.args(["-rn", "sh", "-c", shell]).arg(&own);
+        command.args([flags, "sh", "-c", shell]).arg(&own);
     } else {
         println!("no network of its own: on the machine's");
     }
@@ -321,7 +323,7 @@ fn inner_ollama() {
     let ran = launch("ollama", &["claude"], &[("OPENAI_API_KEY", "sk-canary")]);
     assert_eq!(ran.code, Some(7), "{}", ran.err);
     for said in [
-        "ollama at http://localhost:11434/v1: it answers",
+        "ollama at http://127.0.0.1:11434/v1: it answers",
         "model qwen3-coder:30b: the only one",
         "not used: openai (OPENAI_API_KEY)",
     ] {
@@ -349,8 +351,8 @@ fn inner_check() {
     let Some(ollama) = at(11434, &["qwen3-coder:30b"]) else { return };
     let ran = check();
     assert_eq!(ran.code, Some(0), "{}{}", ran.out, ran.err);
-    assert!(ran.err.contains("ollama at http://localhost:11434/v1: it answers"), "{}", ran.err);
-    assert!(ran.out.contains("--upstream http://localhost:11434/v1"), "{}", ran.out);
+    assert!(ran.err.contains("ollama at http://127.0.0.1:11434/v1: it answers"), "{}", ran.err);
+    assert!(ran.out.contains("--upstream http://127.0.0.1:11434/v1"), "{}", ran.out);
     for asked in ollama.requests() {
         // What stands for a client's key, and not the vendor's.
         let key = asked.header("authorization");
@@ -362,7 +364,7 @@ fn inner_check() {
     if ran.out.is_empty() {
         assert_eq!(ran.code, Some(1), "{}", ran.err);
         assert!(ran.err.contains("no server of this machine was found. Start one"), "{}", ran.err);
-        for looked in ["ollama at http://localhost:11434/v1: the conn", "8080", "1234", "8000"] {
+        for looked in ["ollama at http://127.0.0.1:11434/v1: the conn", "8080", "1234", "8000"] {
             assert!(ran.err.contains(looked), "{looked}: {}", ran.err);
         }
         assert!(!ran.err.contains("no upstream"), "that is for serve: {}", ran.err);
@@ -383,10 +385,10 @@ fn inner_several() {
     };
     let ran = launch("several", &["claude"], &[]);
     assert!(ran.has("ANTHROPIC_MODEL=first"), "{}", ran.err);
-    assert!(ran.err.contains("not used: lmstudio at http://localhost:1234/v1"), "{}", ran.err);
+    assert!(ran.err.contains("not used: lmstudio at http://127.0.0.1:1234/v1"), "{}", ran.err);
     let ran = launch("several", &["claude", "--model", "second"], &[]);
     assert!(ran.has("ANTHROPIC_MODEL=second"), "{}", ran.err);
-    assert!(ran.err.contains("lmstudio at http://localhost:1234/v1: it answers"), "{}", ran.err);
+    assert!(ran.err.contains("lmstudio at http://127.0.0.1:1234/v1: it answers"), "{}", ran.err);
 }
 
 #[test]
@@ -405,7 +407,7 @@ fn inner_nearest() {
     assert_eq!(ran.err.lines().next(), Some(&*format!("creole: ollama {says}")), "{}", ran.err);
     assert!(ran.err.contains("OPENAI_API_KEY is not set"), "{}", ran.err);
     assert!(!ran.err.contains("no model found"), "{}", ran.err);
-    let url = "http://localhost:11434/v1";
+    let url = "http://127.0.0.1:11434/v1";
     let ran = launch("nearest", &["claude", "--upstream", url, "--model", "qwen3-coder"], &[]);
     assert_eq!(ran.code, Some(2), "{}", ran.err);
     assert_eq!(ran.err, format!("creole: {url} {says}\n"));
@@ -465,7 +467,56 @@ fn inner_gateway() {
     // A model that it does not list is looked for elsewhere.
     let Some(_ollama) = at(11434, &["elsewhere"]) else { return };
     let ran = launch("gateway", &["claude", "--model", "elsewhere"], &[]);
-    assert!(ran.err.contains("ollama at http://localhost:11434/v1: it answers"), "{}", ran.err);
+    assert!(ran.err.contains("ollama at http://127.0.0.1:11434/v1: it answers"), "{}", ran.err);
     let ran = launch("gateway", &["claude", "--model", "behind"], &[]);
     assert!(ran.has("ANTHROPIC_BASE_URL=http://127.0.0.1:8787"), "{}", ran.err);
+}
+
+#[test]
+fn a_server_of_another_user_is_taken_only_where_it_is_named() {
+    in_a_network_of_its_own(
+        "a_server_of_another_user_is_taken_only_where_it_is_named",
+        inner_other_user,
+    );
+}
+
+fn inner_other_user() {
+    for (port, profile) in [
+        (11434, "ollama"),
+        (8080, "llama.cpp"),
+        (1234, "lmstudio"),
+        (8000, "vllm"),
+        (30000, "sglang"),
+    ] {
+        let Ok(listener) = TcpListener::bind(("127.0.0.1", port)) else { continue };
+        // The kernel's table names the owner of the socket's file.
+        if std::os::unix::fs::fchown(&listener, Some(1001), None).is_err() {
+            println!("not tested: this user cannot give a socket away");
+            return;
+        }
+        let models = vec!["canary".to_owned()];
+        let options = Options { models, ..Options::default() };
+        let demo = Demo::start_on(listener, options).unwrap();
+        let words = "another user of this machine runs it; --upstream takes it all the same";
+        let ran = launch("other", &["claude"], &[]);
+        assert_eq!(ran.code, Some(1), "{profile}: {}", ran.err);
+        assert!(ran.err.contains(words), "{}", ran.err);
+        let ran = launch("other", &["claude", "--profile", profile], &[]);
+        assert_eq!(ran.code, Some(2), "{profile}: {}", ran.err);
+        for command in ["check", "serve"] {
+            let mut creole = Command::new("timeout");
+            creole.args(["5", env!("CARGO_BIN_EXE_creole"), command, "--profile", profile]);
+            let ran = Ran::from(creole.stdin(Stdio::null()).output().unwrap());
+            assert_eq!(ran.code, Some(2), "{command} {profile}: {}", ran.err);
+            assert!(ran.err.contains(words), "{}", ran.err);
+        }
+        let ran =
+            Ran::from(Command::new(env!("CARGO_BIN_EXE_creole")).arg("check").output().unwrap());
+        assert_eq!(ran.code, Some(1), "{}", ran.err);
+        let asked = demo.requests().into_iter().any(|asked| asked.method == "POST");
+        assert!(!asked, "{profile}: it got a prompt");
+        let url = format!("http://127.0.0.1:{port}/v1");
+        let ran = launch("other", &["claude", "--upstream", &url], &[]);
+        assert_eq!(ran.code, Some(7), "{profile}: {}", ran.err);
+    }
 }
