@@ -146,7 +146,7 @@ fn serve(
     let refusals = Arc::<Refusals>::default();
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
-    let documents = Arc::new(Documents::new(count));
+    let documents = Arc::new(Documents::new());
     let has_keys = !config.client_keys.is_empty();
     let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
     let gateway = |load| Gateway {

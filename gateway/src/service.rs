@@ -135,7 +135,7 @@ impl Gateway {
         let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
         let rest = held.part();
         live.held = Some(held);
-        self.translate(live, (version, body), rest, busy).await
+        self.translate(live, (version, body), (rest, owner), busy).await
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
@@ -148,7 +148,7 @@ impl Gateway {
         &self,
         mut live: Live,
         (version, mut body): (Version, Incoming),
-        mut held: Held,
+        (mut held, owner): (Held, Owner),
         busy: &Busy,
     ) -> Response<Body> {
         live.exchange.remember(Arc::clone(&self.refusals));
@@ -165,6 +165,7 @@ impl Gateway {
         busy.set_whole();
         let now = live.clock.now();
         live.exchange.handle_request_body(collected, now);
+        let mut reading = Duration::ZERO;
         loop {
             // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
             let bytes = live.exchange.held_bytes();
@@ -192,7 +193,8 @@ impl Gateway {
                     }
                     let until = live.clock.instant(wanted.until());
                     let limits = &self.config.settings.read_documents;
-                    let text = self.documents.read(wanted, limits, until).await;
+                    let reader = (owner, &mut reading);
+                    let text = self.documents.read(wanted, limits, until, reader).await;
                     live.exchange.handle_document(text);
                 }
                 (None, None) => return live.reply(),
@@ -282,7 +284,7 @@ pub(crate) mod tests {
             caller: Arc::new(Caller::new(&Arc::default(), &reach::connector().unwrap())),
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
-            documents: Arc::new(Documents::new(NonZero::<usize>::MIN)),
+            documents: Arc::new(Documents::new()),
             seeds: Arc::new(Seeds::Fixed(1)),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

@@ -94,7 +94,7 @@ impl Inside {
             caller,
             config,
             translations: Translations::new(apart),
-            documents: Arc::new(Documents::new(NonZero::<usize>::MIN)),
+            documents: Arc::new(Documents::new()),
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

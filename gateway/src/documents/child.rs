@@ -151,8 +151,14 @@ fn text_of<'a>(
     let bounds = Rect::new(0.0, 0.0, 1.0, 1.0);
     let settings = InterpreterSettings::default();
     let mut context = Context::new(Affine::IDENTITY, bounds, cache, pdf.xref(), settings);
-    interpret_page(page, &mut context, &mut read);
-    read
+    let drawn = panic::catch_unwind(AssertUnwindSafe(|| {
+        interpret_page(page, &mut context, &mut read);
+    }));
+    match drawn {
+        // The page stops the parser, which knows no other way, once its text is full.
+        Err(reason) if !read.is_full() => panic::resume_unwind(reason),
+        _ => read,
+    }
 }
 
 impl Found {

@@ -8,6 +8,8 @@
     reason = "of points and vectors, whose numbers saturate"
 )]
 
+use std::panic;
+
 use hayro_interpret::font::{Glyph, GlyphRun, PositionedGlyph};
 use hayro_interpret::hayro_cmap::{BfString, WritingMode};
 use hayro_interpret::kurbo::{BezPath, Point, Vec2};
@@ -106,10 +108,12 @@ impl Page {
         let (gap, letters) = (gap.text(), letters.as_deref().unwrap_or("\u{fffd}"));
         let length = self.text.len().saturating_add(gap.len()).saturating_add(letters.len());
         self.is_full |= length > self.bytes_max;
-        if !self.is_full {
-            self.text.push_str(gap);
-            self.text.push_str(letters);
+        if self.is_full {
+            // Nobody reads the rest, and a small file may draw for minutes.
+            panic::resume_unwind(Box::new("the text is full"));
         }
+        self.text.push_str(gap);
+        self.text.push_str(letters);
     }
 }
 

@@ -199,6 +199,34 @@ async fn one_that_had_little_time_is_read_the_next_time() {
 }
 
 #[tokio::test]
+async fn a_usual_document_is_read_at_once_beside_clients_whose_documents_take_long() {
+    let (upstream, gateway) = start(r#"{"read_documents": {"timeout_ms": 20000}}"#).await;
+    let slow = |client: usize| {
+        let slow = |at: usize| document(&pdf::slow(&[&format!("{client} {at}")]));
+        body(&(0..4).map(slow).collect::<Vec<_>>())
+    };
+    let attack = async {
+        futures_util::future::join_all((0..8).map(|client| ask(&gateway, slow(client)))).await
+    };
+    let honest = async {
+        tokio::time::sleep(std::time::Duration::from_millis(1500)).await;
+        for number in 0..5 {
+            let began = Instant::now();
+            let text = format!("honest {number}");
+            let got = ask(&gateway, body(&[document(&pdf::pages(&[&text]))])).await;
+            assert_eq!((got.status, got.header("x-creole-warnings")), (200, "document_read"));
+            assert!(upstream.asked.lock().unwrap().iter().any(|one| one.body.contains(&text)));
+            // Without turns it waits for all that came before it.
+            assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+        }
+    };
+    tokio::select! {
+        _ = attack => panic!("the attack has ended"),
+        () = honest => {}
+    }
+}
+
+#[tokio::test]
 async fn whoever_waited_for_the_same_document_has_it_at_once() {
     let config = r#"{"read_documents": {"timeout_ms": 4000}}"#;
     let (upstream, gateway) = start(config).await;
