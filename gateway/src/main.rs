@@ -24,6 +24,7 @@ mod configure;
 mod connections;
 mod demo;
 mod documents;
+mod fetches;
 mod guess;
 mod headers;
 mod inflate;

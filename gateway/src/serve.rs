@@ -32,6 +32,7 @@ use crate::cli::serve::{Door, Serve, View};
 use crate::configure::{self, Serving};
 use crate::connections::Connections;
 use crate::documents::Documents;
+use crate::fetches::Fetches;
 use crate::live;
 use crate::log;
 use crate::metrics;
@@ -147,6 +148,7 @@ fn serve(
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let documents = Arc::new(Documents::new());
+    let fetches = Arc::new(Fetches::new());
     let has_keys = !config.client_keys.is_empty();
     let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
     let gateway = |load| Gateway {
@@ -155,6 +157,7 @@ fn serve(
         budget: Arc::clone(&budget),
         translations: Translations::new(translations.clone()),
         documents: Arc::clone(&documents),
+        fetches: Arc::clone(&fetches),
         seeds: Arc::clone(&seeds),
         records: Arc::clone(&records),
         refusals: Arc::clone(&refusals),

@@ -24,6 +24,7 @@ use crate::clock::Clock;
 use crate::collect::collect;
 use crate::connections::Busy;
 use crate::documents::{Documents, Wanted};
+use crate::fetches::Fetches;
 use crate::headers;
 use crate::inflate;
 use crate::live::{self, Live};
@@ -44,6 +45,7 @@ pub(crate) struct Gateway {
     pub(crate) budget: Arc<Budget>,
     pub(crate) translations: Translations,
     pub(crate) documents: Arc<Documents>,
+    pub(crate) fetches: Arc<Fetches>,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
@@ -207,8 +209,16 @@ impl Gateway {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
-        let mut sent = pin!(self.caller.send(call));
-        let answered = loop {
+        let url = call.fetch.as_ref().map(|fetch| fetch.url.clone());
+        let mut sent = pin!(async {
+            let fetching = match url {
+                Some(url) => self.fetches.begin(&url).await,
+                None => None,
+            };
+            (self.caller.send(call).await, fetching)
+        });
+        // An image is read to its end in here.
+        let (answered, _fetching) = loop {
             tokio::select! {
                 biased;
                 answered = &mut sent => break answered,
@@ -285,6 +295,7 @@ pub(crate) mod tests {
             budget: Budget::new(1 << 20),
             translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
             documents: Arc::new(Documents::new()),
+            fetches: Arc::new(Fetches::new()),
             seeds: Arc::new(Seeds::Fixed(1)),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

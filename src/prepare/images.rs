@@ -124,6 +124,10 @@ impl Images {
             }
         });
         images.want(urls);
+        if images.found.iter().any(|found| found.must_come && found.wanted.is_err()) {
+            // The request is refused whatever comes.
+            images.at = images.wanted.len();
+        }
         (!images.found.is_empty()).then_some(images)
     }
 
@@ -178,10 +182,23 @@ impl Images {
             }
         });
         self.held = self.held.saturating_add(source.as_ref().map_or(0, String::len));
-        if let Some(wanted) = self.wanted.get_mut(self.at) {
-            wanted.source = Some(source);
-            self.at = self.at.saturating_add(1);
+        let missing = source.as_ref().err().copied();
+        let Some(wanted) = self.wanted.get_mut(self.at) else { return };
+        wanted.source = Some(source);
+        let is_refused = missing.is_some() && self.must_have(self.at);
+        self.at = self.at.saturating_add(1);
+        if is_refused || missing == Some(Missing::NoRoom) {
+            // The request is refused, or full: nothing more is fetched for it.
+            for wanted in self.wanted.iter_mut().skip(self.at) {
+                wanted.source = Some(Err(Missing::NoRoom));
+            }
+            self.at = self.wanted.len();
         }
+    }
+
+    /// Returns true if the request is refused without this image.
+    fn must_have(&self, at: usize) -> bool {
+        self.found.iter().any(|found| found.must_come && found.wanted == Ok(at))
     }
 
     /// The server of the image that was asked for says that it is elsewhere.

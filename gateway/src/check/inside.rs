@@ -29,6 +29,7 @@ use crate::call::Caller;
 use crate::callers::Callers;
 use crate::connections::Connections;
 use crate::documents::Documents;
+use crate::fetches::Fetches;
 use crate::load::Load;
 use crate::log::{EXCHANGE, Format, Message};
 use crate::reach;
@@ -95,6 +96,7 @@ impl Inside {
             config,
             translations: Translations::new(apart),
             documents: Arc::new(Documents::new()),
+            fetches: Arc::new(Fetches::new()),
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

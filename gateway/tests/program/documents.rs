@@ -214,7 +214,10 @@ async fn a_usual_document_is_read_at_once_beside_clients_whose_documents_take_lo
             let began = Instant::now();
             let text = format!("honest {number}");
             let got = ask(&gateway, body(&[document(&pdf::pages(&[&text]))])).await;
-            assert_eq!((got.status, got.header("x-creole-warnings")), (200, "document_read"));
+            assert_eq!(
+                (got.status.as_u16(), got.header("x-creole-warnings")),
+                (200, "document_read")
+            );
             assert!(upstream.asked.lock().unwrap().iter().any(|one| one.body.contains(&text)));
             // Without turns it waits for all that came before it.
             assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());

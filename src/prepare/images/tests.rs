@@ -249,3 +249,22 @@ fn only_an_image_that_models_take_is_an_image() {
         assert_eq!(found.as_deref(), expected);
     }
 }
+
+#[test]
+fn fetching_ends_where_the_next_image_cannot_fit_or_the_request_is_refused() {
+    let urls: Vec<String> = (1..=5).map(|at| image(&format!("https://i.a.example/{at}"))).collect();
+    let new = body(&[&urls]);
+    let old = body(&[&urls, &[r#"{"type":"text","text":"x"}"#.to_owned()]]);
+    let fetched = |body: &str, space: usize, must_come: bool, came: Result<&[u8], Missing>| {
+        let mut settings = settings("");
+        settings.request_bytes_max = body.len() + space;
+        let mut images = Images::of(body, &settings, must_come).unwrap();
+        run(&mut images, came).len()
+    };
+    assert_eq!(fetched(&old, 10_000, false, Ok(PNG)), 5);
+    assert_eq!(fetched(&old, 2 * PNG_SOURCE.len(), false, Ok(PNG)), 3, "two fit");
+    assert_eq!(fetched(&old, 10_000, false, Err(Missing::Status(404))), 5);
+    assert_eq!(fetched(&new, 10_000, true, Err(Missing::Status(404))), 1, "it is refused");
+    let foreign = [urls.as_slice(), &[image("https://elsewhere.example/1")]].concat();
+    assert_eq!(fetched(&body(&[&foreign]), 10_000, true, Ok(PNG)), 0, "it is refused anyway");
+}
