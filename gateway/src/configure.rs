@@ -7,6 +7,7 @@ use std::path::Path;
 use creole::Config;
 use creole::config::{Key, Upstream, is_variable};
 use creole::dialect::presets::Server;
+use creole::text::harmless;
 
 use crate::Failed;
 use crate::cli::Chosen;
@@ -234,9 +235,9 @@ pub(crate) fn print_schema() -> Result<bool, Failed> {
     Ok(true)
 }
 
-/// Writes a line. The macros of the standard library would panic where it cannot be written.
-fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
-    let written = writeln!(out, "{line}");
+/// Writes a [harmless] text and ends its line. The macros of the standard library would panic where nobody reads.
+pub(crate) fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
+    let written = writeln!(out, "{}", harmless::lines(line));
     written.map_err(|error| Failed::Run(format!("cannot write: {error}")))
 }
 

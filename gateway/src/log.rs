@@ -18,6 +18,7 @@ use std::time::{Duration, Instant};
 use clap::ValueEnum;
 use creole::config::Log;
 use creole::json::Writer as Json;
+use creole::text::harmless;
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Subscriber};
@@ -142,14 +143,17 @@ impl Write for Queue {
 }
 
 fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &mut dyn Write) {
+    let mut is_cut = false;
     for entry in entries {
         let missing = lost.swap(0, Ordering::Relaxed);
-        if missing > 0 && out.write_all(lost_lines(missing, format).as_bytes()).is_err() {
+        if missing > 0
+            && write_line(lost_lines(missing, format).as_bytes(), &mut is_cut, out).is_err()
+        {
             lost.fetch_add(missing, Ordering::Relaxed);
         }
         match entry {
             Entry::Line(line) => {
-                if out.write_all(&line).is_err() {
+                if write_line(&line, &mut is_cut, out).is_err() {
                     lost.fetch_add(1, Ordering::Relaxed);
                 }
             }
@@ -158,6 +162,26 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &
             }
         }
     }
+}
+
+/// Writes a line. `is_cut`: only the beginning of the line before was written, so a new line begins first.
+fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Result<()> {
+    if *is_cut {
+        out.write_all(b"\n")?;
+        *is_cut = false;
+    }
+    while !line.is_empty() {
+        match out.write(line) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                line = line.get(written..).unwrap_or_default();
+                *is_cut = !line.is_empty();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// The line that stands for lost ones.
@@ -216,7 +240,7 @@ fn write_own(writer: &mut Writer<'_>, format: Format, level: Level, said: &str) 
     write_time(writer)?;
     let level = level.as_str().to_ascii_lowercase();
     let mut out = Vec::new();
-    Json::new(&mut out).text(said);
+    Json::new(&mut out).text(&harmless::line(said));
     writeln!(writer, "\"level\":\"{level}\",\"message\":{}}}", String::from_utf8_lossy(&out))
 }
 

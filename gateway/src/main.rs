@@ -57,7 +57,7 @@ mod whose;
 mod wire;
 mod workers;
 
-use std::io::{self, Write as _};
+use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -98,6 +98,6 @@ fn main() -> ExitCode {
         Err(Failed::Run(reason)) => (reason, 1),
     };
     // Where nobody can read it, the code still says it.
-    let _ = writeln!(io::stderr(), "creole: {reason}");
+    let _ = configure::say(io::stderr(), &format!("creole: {reason}"));
     ExitCode::from(code)
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use creole::headers::CREDENTIALS;
 use creole::observe::report::{Outcome, Report};
+use creole::text::harmless;
 use creole::{Call, Config, End, Exchange, Header, HostCan, Pings, Reply, RequestHead};
 
 use crate::Failed;
@@ -95,7 +96,7 @@ fn show(head: &str, report: &Report) -> Result<(), Failed> {
     for warning in report.warnings.iter() {
         shown.push_str(&format!("warning: {} ({}x)\n", warning.text(), warning.count));
     }
-    let written = io::stderr().write_all(shown.as_bytes());
+    let written = io::stderr().write_all(harmless::lines(&shown).as_bytes());
     written.map_err(|error| Failed::Run(format!("standard error: {error}")))
 }
 

@@ -6,6 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use creole::Config;
 use creole::config::Key;
 use creole::dialect::presets::Server;
+use creole::text::harmless;
 
 use crate::cli::serve::Serve;
 
@@ -94,7 +95,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 /// Writes to standard output, all at once. The macros of the standard library would panic where nobody reads.
 pub(crate) fn print(text: &str) {
     let mut stdout = io::stdout();
-    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    let _ = stdout.write_all(harmless::lines(text).as_bytes()).and_then(|()| stdout.flush());
 }
 
 impl Hints {

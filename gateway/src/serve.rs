@@ -103,8 +103,12 @@ pub(crate) fn run_with(
 
 /// Each line is put at the end, wherever that is by then: a file that was truncated meanwhile begins anew.
 fn log_file(path: &Path) -> Result<File, Failed> {
-    let opened = File::options().append(true).create(true).open(path);
-    opened.map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
+    let mut options = File::options();
+    options.append(true).create(true);
+    // The names of keys and models are nobody else's business.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
 }
 
 /// # Errors

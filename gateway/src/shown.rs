@@ -3,6 +3,7 @@
 use creole::Millis;
 use creole::observe::log::Request;
 use creole::observe::report::{Outcome, Report};
+use creole::text::harmless;
 
 /// What a name that a client or an upstream chose may take of a line, in letters.
 const LETTERS_MAX: usize = 60;
@@ -84,23 +85,7 @@ pub(crate) fn speed(tokens: f64) -> String {
     if tokens < 10.0 { format!("{tokens:.1}/s") } else { format!("{tokens:.0}/s") }
 }
 
-/// A text in one line, without letters that move a cursor or turn the direction of writing.
-pub(crate) fn line(text: &str) -> String {
-    text.chars().map(harmless).collect()
-}
-
-fn harmless(letter: char) -> char {
-    match letter {
-        '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => {
-            '\u{fffd}'
-        }
-        '\u{feff}' | '\u{e0000}'..='\u{e007f}' => '\u{fffd}',
-        letter if letter.is_control() => '\u{fffd}',
-        letter => letter,
-    }
-}
-
-/// A name that a client or an upstream chose: like [`line`], and not too long.
+/// A name that a client or an upstream chose: in one [harmless] line, and not too long.
 pub(crate) fn text(text: &str) -> String {
     beginning(text, LETTERS_MAX)
 }
@@ -111,7 +96,7 @@ pub(crate) fn reason(text: &str) -> String {
 }
 
 fn beginning(text: &str, letters_max: usize) -> String {
-    let mut letters = text.chars().map(harmless);
+    let mut letters = text.chars().map(harmless::letter);
     let mut short: String = letters.by_ref().take(letters_max).collect();
     if letters.next().is_some() {
         short.push('…');

@@ -6,13 +6,15 @@
 
 mod refused;
 
+use std::borrow::Cow;
+
 use crate::Millis;
 use crate::error::Fault;
 use crate::json::Writer;
 use crate::observe::metrics;
 use crate::observe::report::{JudgeReport, Outcome, Report, RequestCounts, VisionReport};
 use crate::setting::word_enum;
-use crate::text::words;
+use crate::text::{harmless, words};
 
 pub use refused::RefusedLines;
 
@@ -136,10 +138,11 @@ pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option
         write_shape(&report.counts, &mut json);
     }
     json.end_object();
-    keep_to_one_line(&mut out);
-    let line = String::from_utf8(out);
-    debug_assert!(line.is_ok(), "a letter was broken");
-    line.ok()
+    let line = String::from_utf8(out).ok()?;
+    Some(match harmless::line(&line) {
+        Cow::Borrowed(_) => line,
+        Cow::Owned(line) => line,
+    })
 }
 
 fn write_request(request: &Request, report: &Report, json: &mut Writer<'_>) {
@@ -288,18 +291,6 @@ fn write_shape(counts: &RequestCounts, json: &mut Writer<'_>) {
         json.key(key).u64(count.into());
     }
     json.end_object();
-}
-
-/// Changes what JSON lets stand bare and terminals and readers of lines obey: U+007F to U+009F, U+2028 and U+2029. With
-/// another bit each is a sign, a space or a soft hyphen, and as many bytes of UTF-8.
-fn keep_to_one_line(line: &mut [u8]) {
-    let mut last = 0_u32;
-    for byte in line {
-        last = last << 8 | u32::from(*byte);
-        if *byte == 0x7f || last & 0xffe0 == 0xc280 || last & 0xff_fffe == 0xe2_80a8 {
-            *byte ^= 0x20;
-        }
-    }
 }
 
 fn short(text: &str) -> &str {

@@ -4,6 +4,7 @@ use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
 
 use creole::json::Writer;
+use creole::text::harmless;
 
 use super::look::PLACEHOLDER;
 use super::{Checked, Row};
@@ -18,7 +19,7 @@ const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr:
 const EXPLAINED: [&str; 3] = ["images_refused", "dropped:image", "count_estimated"];
 
 pub(super) fn print(checked: &[Checked], as_json: bool) -> Result<(), Failed> {
-    let text = if as_json { json(checked) } else { table(checked) };
+    let text = harmless::lines(&if as_json { json(checked) } else { table(checked) });
     let mut stdout = io::stdout();
     let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     written.map_err(|error| Failed::Run(format!("standard output: {error}")))
@@ -33,7 +34,7 @@ fn table(checked: &[Checked]) -> String {
         write_head(upstream, &mut text);
         for row in &upstream.rows {
             let Row { step, level, text: said, .. } = row;
-            let line = format!("{step:<10} {:<8} {said}", level.word());
+            let line = format!("{step:<10} {:<8} {}", level.word(), harmless::line(said));
             text.push_str(line.trim_end());
             text.push('\n');
         }
@@ -51,7 +52,7 @@ fn write_head(upstream: &Checked, text: &mut String) {
             0 => String::new(),
             others => format!(" (one of {}; --model NAME takes another)", others.saturating_add(1)),
         };
-        text.push_str(&format!("model      {}{others}\n", upstream.model));
+        text.push_str(&format!("model      {}{others}\n", harmless::line(&upstream.model)));
     }
     text.push('\n');
 }

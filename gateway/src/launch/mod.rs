@@ -14,7 +14,7 @@ mod program;
 mod settings;
 
 use std::ffi::OsString;
-use std::io::{self, Write as _};
+use std::io;
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::Arc;
@@ -30,6 +30,7 @@ use which::sys::RealSys;
 use crate::Failed;
 use crate::cli::launch::Launch;
 use crate::cli::serve::Door;
+use crate::configure;
 use crate::ready::Ready;
 use crate::serve;
 use crate::signals::Stop;
@@ -241,7 +242,7 @@ fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
 /// A line for the person who launches: before the client has the terminal.
 fn say(line: &str) {
     // Nobody may be reading.
-    let _ = writeln!(io::stderr(), "creole: {line}");
+    let _ = configure::say(io::stderr(), &format!("creole: {line}"));
 }
 
 #[cfg(test)]

@@ -25,3 +25,55 @@ fn the_end_gives_up_in_its_time_on_a_queue_that_stays_full() {
     queue.finish();
     assert!(began.elapsed() >= FINISH_TIME);
 }
+
+#[test]
+fn no_line_of_the_gateway_itself_moves_the_cursor_or_turns_the_words() {
+    for format in [Format::Json, Format::Text] {
+        let mut line = String::new();
+        let said = "a\u{1b}[2J\n\u{9b}\u{202e}\u{2066}b";
+        write_own(&mut Writer::new(&mut line), format, Level::WARN, said).unwrap();
+        assert!(line.contains("a�[2J����b"), "{line:?}");
+    }
+}
+
+/// A disk with so many bytes left.
+struct Disk {
+    left: usize,
+    written: Vec<u8>,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let count = bytes.len().min(self.left);
+        if count == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.left -= count;
+        self.written.extend(&bytes[..count]);
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_disk_that_fills_within_a_line_spoils_no_other_line() {
+    let (mut disk, mut is_cut) = (Disk { left: 6, written: Vec::new() }, false);
+    assert!(write_line(b"one\n", &mut is_cut, &mut disk).is_ok());
+    assert!(write_line(b"cut off\n", &mut is_cut, &mut disk).is_err());
+    assert!(write_line(b"lost\n", &mut is_cut, &mut disk).is_err());
+    disk.left = 100;
+    for line in [b"two\n", b"six\n"] {
+        assert!(write_line(line, &mut is_cut, &mut disk).is_ok());
+    }
+    assert_eq!(disk.written, b"one\ncu\ntwo\nsix\n");
+    // A line of which nothing was written leaves no empty one.
+    let (mut disk, mut is_cut) = (Disk { left: 4, written: Vec::new() }, false);
+    assert!(write_line(b"one\n", &mut is_cut, &mut disk).is_ok());
+    assert!(write_line(b"lost\n", &mut is_cut, &mut disk).is_err());
+    disk.left = 100;
+    assert!(write_line(b"two\n", &mut is_cut, &mut disk).is_ok());
+    assert_eq!(disk.written, b"one\ntwo\n");
+}

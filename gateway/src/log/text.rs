@@ -13,6 +13,7 @@ use anstyle::{AnsiColor, Style};
 use creole::Millis;
 use creole::observe::log::{Level, Request};
 use creole::observe::report::{Outcome, Report};
+use creole::text::harmless;
 use jiff::Zoned;
 
 use crate::shown::{self, Figures};
@@ -39,7 +40,7 @@ pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str)
         _ => FAINT,
     };
     let level = level.as_str().to_ascii_lowercase();
-    writeln!(out, "{style}{level}{style:#} {}", shown::line(said))
+    writeln!(out, "{style}{level}{style:#} {}", harmless::line(said))
 }
 
 /// The rest of the line about an exchange.

@@ -587,3 +587,14 @@ async fn the_start_of_the_gateway_says_what_is_wrong_and_does_not_wait() {
     assert_eq!(send(&client(false), sent).await.status, 200);
     assert!(quiet.asked.lock().unwrap().iter().all(|asked| asked.path != "/v1/models"));
 }
+
+#[tokio::test]
+async fn no_name_of_a_server_moves_the_cursor_or_turns_the_words() {
+    let id = "m\u{1b}[2J\u{9b}\u{202e}\u{2066}x";
+    let upstream = server(move |_| json(200, &json!({"data": [{"id": id}]}))).await;
+    for format in ["--json", "--profile=default"] {
+        let printed = check(&["--upstream", &upstream.url(), format]).await.text;
+        assert!(!printed.replace('\n', "").contains(char::is_control), "{printed:?}");
+        assert!(printed.contains("m�[2J���x"), "{printed:?}");
+    }
+}

@@ -300,3 +300,15 @@ fn a_stream_in_pieces_of_any_size_ends_in_the_same_events() {
         assert_eq!(text(&creole(&cut, stream).stdout), events, "{piece}");
     }
 }
+
+#[test]
+fn no_name_of_a_configuration_moves_the_cursor_or_turns_the_words() {
+    let file =
+        rig::file("{\"upstreams\": {\"a\\u001b[2J\\u009b\u{202e}\\u2066b\": {\"url\": \"x\"}}}");
+    for args in [&["check-config", &file] as &[&str], &["serve", "--config", &file]] {
+        let output = creole(args, "");
+        let error = text(&output.stderr);
+        assert!(error.contains("upstreams.a�[2J���b.url"), "{error:?}");
+        assert!(!error.trim_end().contains(char::is_control), "{error:?}");
+    }
+}

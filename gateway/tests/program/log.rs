@@ -194,6 +194,17 @@ async fn a_file_gets_text_without_colours_if_it_is_asked_for() {
     assert!(!read().contains('\u{1b}') && !read().contains('{'), "{}", read());
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_new_file_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = rig::file("");
+    std::fs::remove_file(&file).unwrap();
+    let args = ["--upstream", "http://127.0.0.1:9", "--log", &file];
+    let _gateway = Gateway::start_with(&args, "{}", &[]);
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
 #[tokio::test]
 async fn a_log_on_a_full_disk_costs_no_request() {
     let args = ["--upstream", "http://127.0.0.1:9", "--log", "/dev/full"];

@@ -37,12 +37,13 @@ fn a_line_is_one_json_object_whatever_the_client_chose() {
 
 #[test]
 fn a_line_is_one_line_to_terminals_and_readers_of_unicode_too() {
-    let model = "a\u{7f}b\u{85}c\u{9b}31m\u{2028}d\u{2029}e \u{a0}é…";
+    let model = "a\u{7f}b\u{85}c\u{9b}31m\u{2028}d\u{2029}e\u{202e}f\u{2066}g\u{61c} \u{a0}é…";
     let report = Report { model: model.to_owned(), ..Report::default() };
     let line = line(&Request::default(), &report, Log::Info, 0);
     let text = line.clone().unwrap();
-    assert!(!text.contains(|it: char| it.is_control() || "\u{2028}\u{2029}".contains(it)));
-    assert_eq!(read(line)["model"], "a_b¥c»31m\u{2008}d\u{2009}e \u{a0}é…");
+    let bad = "\u{2028}\u{2029}\u{202e}\u{2066}\u{61c}";
+    assert!(!text.contains(|it: char| it.is_control() || bad.contains(it)));
+    assert_eq!(read(line)["model"], "a�b�c�31m�d�e�f�g� \u{a0}é…");
 }
 
 #[test]
