@@ -303,7 +303,7 @@ impl ModelMap {
         Named(document): Named<Target>,
         upstreams: &Names<'static, Upstream>,
     ) -> Result<Self, ConfigError> {
-        let mut map = Self::default();
+        let (mut map, mut prefixes) = (Self::default(), Vec::new());
         for (name, target) in document {
             let known = name.strip_suffix('*');
             if name.is_empty() || known.unwrap_or(&name).bytes().any(|byte| byte == b'*') {
@@ -322,16 +322,13 @@ impl ModelMap {
             }
             match known {
                 Some("") => map.any = Some(target),
-                Some(prefix) => {
-                    let longer = |(known, _): &(String, Target)| known.len() >= prefix.len();
-                    let place = map.prefixes.partition_point(longer);
-                    map.prefixes.insert(place, (prefix.to_owned(), target));
-                }
+                Some(prefix) => prefixes.push((prefix.to_owned(), target)),
                 None => {
                     map.exact.insert(name, target);
                 }
             }
         }
+        map.set_prefixes(prefixes);
         Ok(map)
     }
 }

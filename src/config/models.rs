@@ -1,5 +1,7 @@
 //! The model map: which model of which upstream serves which model of the client.
 
+use std::cmp::Reverse;
+
 use super::{CLAUDE_CODE_ALIAS, Target};
 use crate::observe::metrics::ModelEntry;
 use crate::text::names::Names;
@@ -9,7 +11,9 @@ use crate::text::names::Names;
 pub struct ModelMap {
     pub(super) exact: Names<'static, Target>,
     /// Longest first.
-    pub(super) prefixes: Vec<(String, Target)>,
+    prefixes: Names<'static, Target>,
+    /// The lengths of the prefixes, each once, longest first.
+    lengths: Vec<usize>,
     pub(super) any: Option<Target>,
 }
 
@@ -27,14 +31,12 @@ impl ModelMap {
 
     /// The entries with a `*`: what stands before it, and what they lead to.
     pub(crate) fn wildcards(&self) -> impl Iterator<Item = (&str, &Target)> {
-        let prefixes = self.prefixes.iter().map(|(prefix, target)| (prefix.as_str(), target));
-        prefixes.chain(self.any.as_ref().map(|target| ("", target)))
+        self.prefixes.iter().chain(self.any.as_ref().map(|target| ("", target)))
     }
 
     /// What all entries lead to.
     pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
-        let prefixes = self.prefixes.iter_mut().map(|(_, target)| target);
-        self.exact.values_mut().chain(prefixes).chain(&mut self.any)
+        self.exact.values_mut().chain(self.prefixes.values_mut()).chain(&mut self.any)
     }
 
     /// The entry that stands for `model`, for metrics.
@@ -78,8 +80,21 @@ impl ModelMap {
             .or(self.any.as_ref())
     }
 
+    /// Sets all prefixes, which differ from each other.
+    pub(super) fn set_prefixes(&mut self, mut prefixes: Vec<(String, Target)>) {
+        prefixes.sort_by_key(|(prefix, _)| Reverse(prefix.len()));
+        self.lengths = prefixes.iter().map(|(prefix, _)| prefix.len()).collect();
+        self.lengths.dedup();
+        for (prefix, target) in prefixes {
+            self.prefixes.insert(prefix, target);
+        }
+    }
+
     /// The longest prefix that `model` has.
-    fn prefix(&self, model: &str) -> Option<&(String, Target)> {
-        self.prefixes.iter().find(|(prefix, _)| model.starts_with(prefix.as_str()))
+    fn prefix<'a>(&self, model: &'a str) -> Option<(&'a str, &Target)> {
+        self.lengths.iter().find_map(|length| {
+            let prefix = model.get(..*length)?;
+            Some((prefix, self.prefixes.get(prefix)?))
+        })
     }
 }

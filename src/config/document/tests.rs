@@ -162,6 +162,31 @@ fn a_key_that_stands_in_the_document_is_never_quoted() {
     }
 }
 
+/// Returns the time in which a configuration with so many prefixes is read, its longest prefixes last.
+fn time_of_prefixes(count: usize) -> std::time::Duration {
+    let entry = |number: usize| {
+        let padding = "x".repeat(number * 50 / count);
+        format!(r#""{padding}{number:06}-*": {{"model": "m{number}"}}"#)
+    };
+    let models: Vec<String> = (0..count).map(entry).collect();
+    let text = format!(r#"{{"models": {{{}}}}}"#, models.join(","));
+    let began = std::time::Instant::now();
+    let config = Config::from_json(&text, |_| None).unwrap();
+    let time = began.elapsed();
+    assert_eq!(config.models.target("000007-a").unwrap().model, "m7");
+    assert!(config.models.target("é").is_none() && config.models.target("000007").is_none());
+    let longest = config.models.wildcards().next().unwrap().0;
+    assert!(longest.starts_with(&"x".repeat(49)), "{longest}");
+    time
+}
+
+#[test]
+fn many_prefixes_are_read_in_the_time_of_sorting_them() {
+    time_of_prefixes(3_000);
+    let (few, many) = (time_of_prefixes(3_000), time_of_prefixes(300_000));
+    assert!(many.as_micros() < few.as_micros() * 700, "{few:?} for 3,000, {many:?} for 300,000");
+}
+
 #[test]
 fn models_are_looked_up_by_name_then_prefix_then_star() {
     let config = config(
