@@ -5,10 +5,12 @@
 //!
 //! Labels are bounded, because each set of values costs memory for ever: upstreams, and models of the
 //! model map, are the operator's; a model's name that only the client knows counts once an upstream
-//! has answered for it, and only [`MODELS_MAX`] of them. All others are `other`.
+//! has answered for it, and only [`MODELS_MAX`] of them. All others are `other`. A name that is used
+//! less than a new one gives its label up. Platforms keep what was counted, so a host gives only
+//! [`GIVEN_MAX`] labels until its restart.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::Millis;
 use crate::error::Fault;
@@ -16,6 +18,12 @@ use crate::observe::report::{JudgeReport, Outcome, Report, VisionReport};
 
 /// Most names of models that are not in the model map and still have a label of their own.
 pub const MODELS_MAX: usize = 32;
+
+/// Most labels that such names get until a restart.
+pub const GIVEN_MAX: usize = 256;
+
+/// After so many answers, earlier ones count half.
+const ANSWERS_MAX: u32 = 1024;
 
 /// Longest value of a label, in bytes.
 const VALUE_BYTES_MAX: usize = 64;
@@ -140,8 +148,18 @@ pub enum ModelEntry<'a> {
 /// The memory of a host by which labels stay bounded.
 #[derive(Clone, Debug, Default)]
 pub struct Counters {
-    models: BTreeSet<String>,
-    served: BTreeSet<String>,
+    models: Labels,
+    served: Labels,
+}
+
+/// Names that have labels, and names that may get one, each with its answers.
+#[derive(Clone, Debug, Default)]
+struct Labels {
+    known: BTreeMap<String, u32>,
+    waiting: BTreeMap<String, u32>,
+    /// Labels that were given so far.
+    given: usize,
+    answers: u32,
 }
 
 /// Adds to the metric the value under these labels.
@@ -193,27 +211,64 @@ impl Counters {
     pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
         match entry {
             ModelEntry::Entry(entry) => word(&entry).into_owned().into(),
-            ModelEntry::NoMap => bounded(&mut self.models, word(&report.model), report),
+            ModelEntry::NoMap => self.models.label(word(&report.model), report),
             ModelEntry::Other => "other".into(),
         }
     }
 
     /// The label for the model that served.
     fn served<'a>(&mut self, report: &'a Report) -> Cow<'a, str> {
-        bounded(&mut self.served, word(report.served_model()), report)
+        self.served.label(word(report.served_model()), report)
     }
 }
 
-/// A name, if it is one of the first for which an upstream answered.
-fn bounded<'a>(known: &mut BTreeSet<String>, name: Cow<'a, str>, report: &Report) -> Cow<'a, str> {
-    if known.contains(&*name) {
-        return name;
+impl Labels {
+    /// Returns the name if it has a label, or gets one now.
+    fn label<'a>(&mut self, name: Cow<'a, str>, report: &Report) -> Cow<'a, str> {
+        if report.outcome == Outcome::Answered && !name.is_empty() {
+            self.count(&name);
+        }
+        if self.known.contains_key(&*name) { name } else { "other".into() }
     }
-    if known.len() < MODELS_MAX && !name.is_empty() && report.outcome == Outcome::Answered {
-        known.insert(name.clone().into_owned());
-        return name;
+
+    /// Counts an answer for a name, which gets a label if one is free or belongs to a name with fewer answers.
+    fn count(&mut self, name: &str) {
+        self.answers = self.answers.saturating_add(1);
+        if self.answers >= ANSWERS_MAX {
+            self.answers = 0;
+            self.known.values_mut().chain(self.waiting.values_mut()).for_each(|count| *count /= 2);
+        }
+        if let Some(count) = self.known.get_mut(name) {
+            *count = count.saturating_add(1);
+            return;
+        }
+        if self.given >= GIVEN_MAX {
+            return;
+        }
+        let count = self.waiting.remove(name).unwrap_or_default().saturating_add(1);
+        if self.known.len() >= MODELS_MAX {
+            let Some((least, answers)) = least(&self.known) else { return };
+            // One answer to each of many names takes no label from any.
+            if count <= answers.max(1) {
+                if self.waiting.len() >= MODELS_MAX
+                    && let Some((least, _)) = self::least(&self.waiting)
+                {
+                    self.waiting.remove(&least);
+                }
+                self.waiting.insert(name.to_owned(), count);
+                return;
+            }
+            self.known.remove(&least);
+        }
+        self.given = self.given.saturating_add(1);
+        self.known.insert(name.to_owned(), count);
     }
-    "other".into()
+}
+
+/// Returns the name with the fewest answers, and their number.
+fn least(names: &BTreeMap<String, u32>) -> Option<(String, u32)> {
+    let least = names.iter().min_by_key(|(_, count)| **count);
+    least.map(|(name, count)| (name.clone(), *count))
 }
 
 fn count_tokens(

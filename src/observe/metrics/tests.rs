@@ -98,7 +98,7 @@ fn a_refusal_is_counted_without_an_upstreams_times() {
 #[test]
 fn clients_cannot_make_more_labels_than_there_may_be() {
     let mut counters = Counters::default();
-    let mut models = BTreeSet::new();
+    let mut models = std::collections::BTreeSet::new();
     for number in 0..1000 {
         let mut report = answered(&format!("m{number}\n\"é;x=1,"));
         report.status = 200 + number;
@@ -114,6 +114,44 @@ fn clients_cannot_make_more_labels_than_there_may_be() {
     }
     assert_eq!(models.len(), MODELS_MAX + 1, "{models:?}");
     assert!(models.contains("other"));
+}
+
+#[test]
+fn invented_names_keep_no_label_from_a_model_that_is_used() {
+    let (mut counters, config) = (Counters::default(), Config::default());
+    let mut label = |model: &str| {
+        let report = answered(model);
+        counters.model(&report, config.models.entry(model)).into_owned()
+    };
+    for _ in 0..20 {
+        label("used-before");
+    }
+    for number in 0..6000 {
+        label(&format!("junk{number}"));
+        if number % 50 == 0 {
+            assert_eq!(label("used-before"), "used-before");
+        }
+    }
+    for _ in 0..2 {
+        label("used-after");
+    }
+    assert_eq!(label("used-after"), "used-after");
+    assert_eq!(label("used-before"), "used-before");
+    assert_eq!(label("junk5999"), "other");
+}
+
+#[test]
+fn names_that_take_turns_get_no_more_labels_than_there_may_be() {
+    let (mut counters, config) = (Counters::default(), Config::default());
+    let mut labels = std::collections::BTreeSet::new();
+    for number in 0..20_000 {
+        let model = format!("m{}", number / 5);
+        let report = answered(&model);
+        labels.insert(counters.model(&report, config.models.entry(&model)).into_owned());
+        assert!(counters.models.known.len() <= MODELS_MAX);
+        assert!(counters.models.waiting.len() <= MODELS_MAX);
+    }
+    assert_eq!(labels.len(), GIVEN_MAX + 1);
 }
 
 #[test]
