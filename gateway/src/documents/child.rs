@@ -36,6 +36,10 @@ pub(super) fn unread(code: i32) -> Option<Unread> {
 
 /// Reads one document.
 pub(crate) fn run(options: &ReadDocument) -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if !ends_with_gateway() {
+        return ExitCode::FAILURE;
+    }
     bound(options.seconds_max);
     // Nobody reads what it would say.
     panic::set_hook(Box::new(|_| {}));
@@ -48,6 +52,16 @@ pub(crate) fn run(options: &ReadDocument) -> ExitCode {
     let Err(unread) = read(document, options, write) else { return ExitCode::SUCCESS };
     let code = CODES.iter().find(|(_, reason)| *reason == unread);
     code.map_or(ExitCode::FAILURE, |(code, _)| ExitCode::from(*code))
+}
+
+/// Has the system end this process when the gateway's thread that started it ends; false where the gateway is gone.
+#[cfg(target_os = "linux")]
+fn ends_with_gateway() -> bool {
+    use rustix::process::{Signal, getppid, set_parent_process_death_signal};
+    let gateway = getppid();
+    // A system that does not know it still has the limit of processor time.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
+    getppid() == gateway
 }
 
 /// Takes from this process what it does not need. Where a system does not know such a limit, the others hold.

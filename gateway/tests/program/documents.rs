@@ -298,6 +298,27 @@ async fn a_gateway_that_is_told_to_stop_reads_to_the_end_first() {
     assert!(upstream.last().body.contains("took too long"));
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_reader_ends_with_a_gateway_that_is_killed() {
+    let (_upstream, mut gateway) = start("{}").await;
+    let request = request("POST", &gateway.url("/v1/messages"), body(&[document(&pdf::slow(&[]))]));
+    let asking = tokio::spawn(client(false).request(request));
+    until("a reader", || !readers(&gateway).is_empty()).await;
+    let reader = readers(&gateway)[0];
+    // A process that ended has none.
+    let program = || std::fs::read_to_string(format!("/proc/{reader}/cmdline")).unwrap_or_default();
+    until("the program", || program().contains("read-document")).await;
+    // By now it reads.
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert!(program().contains("read-document"), "the document is not slow");
+    gateway.child.kill().unwrap();
+    let killed = Instant::now();
+    until("its end", || program().is_empty()).await;
+    assert!(killed.elapsed().as_millis() < 1000, "{:?}", killed.elapsed());
+    asking.abort();
+}
+
 /// What the program itself says: its exit code, and the text.
 fn read(pdf: &[u8], args: &[&str]) -> (Option<i32>, String) {
     use std::io::Write as _;
