@@ -48,7 +48,7 @@ impl Write for Disk {
         if count == 0 {
             return Err(io::ErrorKind::StorageFull.into());
         }
-        self.left -= count;
+        self.left = self.left.saturating_sub(count);
         self.written.extend(&bytes[..count]);
         Ok(count)
     }

@@ -165,7 +165,7 @@ fn a_key_that_stands_in_the_document_is_never_quoted() {
 /// Returns the time in which a configuration with so many prefixes is read, its longest prefixes last.
 fn time_of_prefixes(count: usize) -> std::time::Duration {
     let entry = |number: usize| {
-        let padding = "x".repeat(number * 50 / count);
+        let padding = "x".repeat(number.saturating_mul(50).div_euclid(count));
         format!(r#""{padding}{number:06}-*": {{"model": "m{number}"}}"#)
     };
     let models: Vec<String> = (0..count).map(entry).collect();
@@ -184,7 +184,10 @@ fn time_of_prefixes(count: usize) -> std::time::Duration {
 fn many_prefixes_are_read_in_the_time_of_sorting_them() {
     time_of_prefixes(3_000);
     let (few, many) = (time_of_prefixes(3_000), time_of_prefixes(300_000));
-    assert!(many.as_micros() < few.as_micros() * 700, "{few:?} for 3,000, {many:?} for 300,000");
+    assert!(
+        many.as_micros() < few.as_micros().saturating_mul(700),
+        "{few:?} for 3,000, {many:?} for 300,000"
+    );
 }
 
 #[test]
