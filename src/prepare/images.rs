@@ -224,19 +224,18 @@ impl Images {
     }
 
     pub(super) fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
+        // What the configuration does not allow refuses the request, though others were not fetched for that.
+        let refused = |found: &&Found| found.must_come && found.wanted.is_err();
+        if let Some(found) = self.found.iter().rev().find(refused) {
+            return Err(refusal(body, found, found.wanted.err().unwrap_or(Missing::NotAllowed)));
+        }
         let mut edits = Vec::with_capacity(self.found.len());
         // The newest first, while there is room. What there is once, a request could have a thousand times.
         for found in std::mem::take(&mut self.found).into_iter().rev() {
             let block = body.get(found.block.clone()).unwrap_or_default();
             let text = match self.source_for(&found) {
                 Ok(source) => blocks::with_source(block, source),
-                Err(missing) if found.must_come => {
-                    let path = path_at(body, found.block.start);
-                    let why = missing.words();
-                    return Err(Error::invalid(format!(
-                        "{path}.source.url: the image could not be fetched: {why}; send it as base64"
-                    )));
-                }
+                Err(missing) if found.must_come => return Err(refusal(body, &found, missing)),
                 // As if nothing were fetched at all.
                 Err(Missing::NotAllowed) => None,
                 Err(missing) => {
@@ -260,6 +259,14 @@ impl Images {
             .map_or(Err(Missing::TimedOut), |source| source.as_deref().map_err(|why| *why))?;
         if source.len() > self.room { Err(Missing::NoRoom) } else { Ok(source) }
     }
+}
+
+/// Returns the error of a request that is refused without an image.
+fn refusal(body: &str, found: &Found, missing: Missing) -> Error {
+    let (path, why) = (path_at(body, found.block.start), missing.words());
+    let message =
+        format!("{path}.source.url: the image could not be fetched: {why}; send it as base64");
+    Error::invalid(message)
 }
 
 /// The source of an image with this data.

@@ -268,3 +268,14 @@ fn fetching_ends_where_the_next_image_cannot_fit_or_the_request_is_refused() {
     let foreign = [urls.as_slice(), &[image("https://elsewhere.example/1")]].concat();
     assert_eq!(fetched(&body(&[&foreign]), 10_000, true, Ok(PNG)), 0, "it is refused anyway");
 }
+
+#[test]
+fn a_request_that_is_refused_names_the_image_for_which_it_is() {
+    let allowed = image("https://i.a.example/1");
+    let foreign = image("https://elsewhere.example/1");
+    let body_of = body(&[&[foreign, allowed.clone(), allowed]]);
+    let images = Images::of(&body_of, &settings(""), true).unwrap();
+    let error = written(images, &body_of).0.unwrap_err();
+    assert!(error.starts_with("messages[0].content[0].source.url"), "{error}");
+    assert!(error.contains("this gateway fetches none from there"), "{error}");
+}
