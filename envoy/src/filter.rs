@@ -224,15 +224,17 @@ impl Filter {
             // Nothing is kept of it.
             return decision;
         }
-        if stream.is_collecting() {
+        if stream.is_collecting() || stream.is_waiting() {
             let owner = match stream.client_key() {
                 Some(name) => Owner::of_client_key(name),
                 // A host without numbers has one owner, whose oldest unfinished request gives way.
                 None => Owner::of_connection(connection.unwrap_or_default()),
             };
             entry.counted = self.memory.begin(id, owner, stream.head_bytes(), now);
-            if entry.counted.is_none() {
-                decision = stream.give_up(true, now);
+            match &entry.counted {
+                None => decision = stream.give_up(true, now),
+                Some(counted) if stream.is_waiting() => self.memory.complete(counted),
+                Some(_) => {}
             }
         }
         entry.stream = Some(stream);

@@ -208,6 +208,12 @@ impl Stream {
         !matches!(self.state, StreamState::HandsOff) || self.exchange.is_ended()
     }
 
+    /// Returns true once a request without a body is on its way to the upstream.
+    #[must_use]
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.state, StreamState::Waiting)
+    }
+
     /// Returns true while the client's body is collected.
     #[must_use]
     pub fn is_collecting(&self) -> bool {

@@ -552,3 +552,13 @@ fn logs_hold_neither_contents_nor_credentials() {
     let lines = format!("{:?}", envoy.lines("via_upstream"));
     assert!(!lines.contains("Hello") && !lines.contains("sk-client") && !lines.contains("Hi"));
 }
+
+#[test]
+fn the_answer_to_a_request_without_a_body_counts_too() {
+    let mut envoy = Envoy::new(r#"{"buffered_bytes_max": 2000}"#);
+    let headers = [header("anthropic-version", "2023-06-01"), header("x-api-key", "k")];
+    let sent = envoy.request("GET", "/v1/models", &headers, true);
+    assert_eq!(sent.flow, Flow::Continue);
+    envoy.head(200, &[], false, "via_upstream");
+    assert_eq!(local(&envoy.answer(&[b' '; 3000], false)).status, 529);
+}

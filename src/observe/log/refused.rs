@@ -23,7 +23,8 @@ impl RefusedLines {
         if !is_refused(report) {
             return Some(0);
         }
-        if now.saturating_sub(self.since) >= PERIOD_MS {
+        // A clock may be set back.
+        if now < self.since || now.saturating_sub(self.since) >= PERIOD_MS {
             (self.since, self.written) = (now, 0);
         }
         if self.written >= LINES_MAX {
