@@ -25,7 +25,7 @@ pub(crate) struct Budget(Rc<Shared>);
 
 struct Shared {
     budget: RefCell<creole::Budget>,
-    /// What gives up a request whose body is collected.
+    /// Function that gives up a request whose body is collected.
     collecting: RefCell<BTreeMap<Holding, Box<dyn FnOnce()>>>,
     exchange: usize,
 }

@@ -17,7 +17,7 @@ use worker::web_sys::{AbortSignal, Request};
 pub(crate) struct Client {
     signal: Option<AbortSignal>,
     state: Rc<State>,
-    /// What the signal calls. It lives as long as the signal may call it.
+    /// Function that the signal calls, kept for as long as the signal may call it.
     _listener: Closure<dyn FnMut()>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Client {
 struct State {
     gone: Cell<bool>,
     waker: RefCell<Option<Waker>>,
-    /// What ends the stream that the client reads.
+    /// Function that ends the client's stream.
     end: RefCell<Option<Box<dyn FnOnce()>>>,
 }
 

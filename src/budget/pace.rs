@@ -7,16 +7,16 @@
 use crate::Millis;
 use crate::config::Settings;
 
-/// How long a client may pause in the middle of its body, and how far a large body may be behind its rate.
+/// Pause that a client may make in its body, and delay that a large body may have against its rate.
 const PAUSE_MAX_MS: Millis = 30_000;
 
-/// How long a body may take as a whole, while it is small.
+/// Time for the whole of a small body.
 const SMALL_TIME_MAX_MS: Millis = 300_000;
 
-/// How long a large body may take, which keeps to its rate.
+/// Time for the whole of a large body that keeps to its rate.
 const TIME_MAX_MS: Millis = 600_000;
 
-/// From this size on a body must come at a least rate.
+/// Size from which on a body must come at a least rate.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// The least rate: 8000 bytes in a second.

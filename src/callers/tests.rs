@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What is said to a request of a browser, whose target is its `Host`.
+/// Returns the refusal of a browser's request, whose target is its `Host`.
 fn refused(callers: &Callers, host: &str, more: &[(&str, &str)]) -> Option<&'static str> {
     let headers = more.iter().map(|(name, value)| (*name, Some(*value)));
     callers.refuse(Some(host), headers.chain([("host", Some(host))]))

@@ -22,7 +22,7 @@ pub const MODELS_MAX: usize = 32;
 /// Most labels that such names get until a restart.
 pub const GIVEN_MAX: usize = 256;
 
-/// After so many answers, earlier ones count half.
+/// Number of answers after which earlier ones count half.
 const ANSWERS_MAX: u32 = 1024;
 
 /// Longest value of a label, in bytes.

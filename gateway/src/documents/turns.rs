@@ -18,7 +18,7 @@ pub(super) const FIRST_MAX: Duration = Duration::from_millis(400);
 /// Time after which used time is forgotten.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// Both readers.
+/// Readers of documents, and the clients that wait for them.
 #[derive(Debug)]
 pub(super) struct Turns {
     first: Arc<Semaphore>,

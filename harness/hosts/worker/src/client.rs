@@ -61,7 +61,7 @@ pub async fn get(worker: &Worker, path: &str) -> Got {
     send(worker, request("GET", path, "")).await
 }
 
-/// What lives in the isolate of a Worker with hooks.
+/// Counts of living things in the isolate of a Worker with hooks.
 #[derive(Debug)]
 pub struct Figures {
     /// Exchanges.
