@@ -162,6 +162,12 @@ fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) 
         424 | 500 | 502 | 503 if error_body.is_too_long() => 400,
         // What a server lacks: some other server's path, or its own fault.
         404 | 500 if context.refusable.images && says(&NO_IMAGES) => 400,
+        // An item of reasoning that is not stored there.
+        404 if context.refusable.reasoning
+            && REASONING_UNREAD.any(&without_quotes(&error_body.message)) =>
+        {
+            400
+        }
         // What it cannot fetch or read is the client's to change: SDKs would send it again.
         404 | 413 | 415 | 500
             if context.refusable.images && error_body.is_one_image(status, context) =>

@@ -116,6 +116,7 @@ wordings! {
         Alone: "without its required following item"
             => "OpenAI", "https://github.com/openai/openai-node/issues/1567";
         Alone: "without its required reasoning item" => "OpenAI", "https://github.com/openai/codex/issues/6375";
-        Alone: "item with id rs_" => "OpenAI", "https://github.com/vercel/ai/issues/7543";
+        Alone: "item with id rs_" | "item with id & not found"
+            => "OpenAI", "https://github.com/vercel/ai/issues/7543";
     }
 }
