@@ -64,6 +64,8 @@ pub(crate) struct Assembly {
     calls: Calls,
     /// Reasoning that is not shown and must come back with the next call.
     hidden: Option<Thinking>,
+    /// Items of reasoning that came after their blocks: the next block of reasoning carries them.
+    late: Vec<String>,
     /// White space before the first reasoning of a block, escaped.
     lead: String,
     /// All of the answer is here.
@@ -81,6 +83,7 @@ impl Assembly {
             queue: Queue::default(),
             calls: Calls::new(ids_used),
             hidden: None,
+            late: Vec::new(),
             lead: String::new(),
             whole: false,
             progress: Progress::default(),
@@ -132,6 +135,11 @@ impl Assembly {
         is_blank: impl Fn() -> bool,
         to: &mut Output<'_>,
     ) {
+        if let Some(hidden) = &mut self.hidden
+            && !is_blank()
+        {
+            hidden.note_text();
+        }
         if self.progress.is_in_block() && self.queue.is_sent_text() && json::hold_back(raw) == 0 {
             return to.write(Event::Text(raw));
         }
@@ -146,6 +154,9 @@ impl Assembly {
 
     /// More text is that of another block.
     pub(crate) fn end_text(&mut self) {
+        if let Some(hidden) = &mut self.hidden {
+            hidden.end_text();
+        }
         self.queue.end_text();
     }
 
@@ -224,7 +235,15 @@ impl Assembly {
     /// The reasoning at the back goes back as this item, which is carried as it was written.
     pub(crate) fn carry_item(&mut self, item: String, to: &Output<'_>) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
-        self.thinking(Field::Item, to).carry_item(item);
+        let late = std::mem::take(&mut self.late);
+        let thinking = self.thinking(Field::Item, to);
+        late.into_iter().chain([item]).for_each(|item| thinking.carry_item(item));
+    }
+
+    /// Keeps an item of reasoning whose block was sent without it, for the next block that carries an item.
+    pub(crate) fn carry_late(&mut self, item: &str) {
+        self.carried_bytes = self.carried_bytes.saturating_add(item.len());
+        self.late.push(item.to_owned());
     }
 
     /// More reasoning is that of another block.
@@ -340,6 +359,9 @@ impl Assembly {
             self.queue_hidden();
         }
         self.hidden = None;
+        for _ in self.late.drain(..) {
+            to.warn("reasoning_item_late");
+        }
         self.calls.give_nameless_inputs();
         self.pump(true, end, to);
         for _ in 0..self.calls.take_leftovers() {

@@ -17,8 +17,11 @@ pub(super) struct Thinking {
     field: Field,
     /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
     details: Vec<ReasoningItem>,
-    /// Items of Responses, as they were written. They hold all that was thought.
-    items: Vec<String>,
+    /// Items of Responses, as they were written, each with the number of texts that came between it and the place of
+    /// this block. They hold all that was thought.
+    items: Vec<(String, u32)>,
+    /// A text is open that came before the place of this block, and behind its items.
+    is_in_text: bool,
     /// More reasoning is that of another block.
     is_over: bool,
     /// Calls, by position, with their signatures.
@@ -50,6 +53,7 @@ impl Thinking {
             field,
             details: Vec::new(),
             items: Vec::new(),
+            is_in_text: false,
             is_over: false,
             calls: Vec::new(),
             call_inputs: Vec::new(),
@@ -74,7 +78,20 @@ impl Thinking {
 
     /// The block carries an item, as it was written.
     pub(super) fn carry_item(&mut self, item: String) {
-        self.items.push(item);
+        self.items.push((item, 0));
+    }
+
+    /// Notes that text comes before the place of this block: it counts once until its end.
+    pub(super) fn note_text(&mut self) {
+        if !self.is_in_text {
+            self.is_in_text = true;
+            self.items.iter_mut().for_each(|(_, texts)| *texts = texts.saturating_add(1));
+        }
+    }
+
+    /// More text is that of another block.
+    pub(super) fn end_text(&mut self) {
+        self.is_in_text = false;
     }
 
     /// More reasoning is that of another block.
@@ -198,7 +215,11 @@ impl Thinking {
 
     fn opaque(&self) -> Option<String> {
         if !self.items.is_empty() {
-            return Some(format!("[{}]", self.items.join(",")));
+            let items = self.items.iter().map(|(item, texts)| match texts {
+                0 => item.clone(),
+                texts => format!("{texts},{item}"),
+            });
+            return Some(format!("[{}]", items.collect::<Vec<_>>().join(",")));
         }
         let mut items = self.details.iter().filter(|item| item.counts()).peekable();
         items.peek()?;

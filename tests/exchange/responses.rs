@@ -121,8 +121,10 @@ fn reasoning_that_cannot_be_read_is_left_out_of_this_conversation_alone() {
     ] {
         let refuses =
             |sent: &Value| sent.to_string().contains("\"type\":\"reasoning\"").then_some(message);
-        let host = Host { config: responses(), ..Host::new(true, &refuses) };
-        for _ in 0..2 {
+        // An item that was not stored is not found.
+        let statuses = if message.contains("not found") { &[400, 404][..] } else { &[400] };
+        for status in statuses.iter().chain(statuses) {
+            let host = Host { config: responses(), status: *status, ..Host::new(true, &refuses) };
             let got = host.ask(&thought(), NOW);
             // Nothing of it is remembered: other conversations have reasoning that can be read.
             assert_eq!((got.status().0, got.asked.len()), (200, 2), "{message}");
@@ -239,6 +241,170 @@ fn errors_of_responses_have_the_status_that_their_codes_mean() {
         let got = drive::respond(exchange, 200, &[], [body.as_bytes()], End::Complete);
         let error = error_of(&got.body);
         assert_eq!((got.head.status, error["type"].as_str()), (status, Some(kind)), "{code}");
+    }
+}
+
+/// The answer with these items as a stream, or as a whole. `at_end`: those that the end event has.
+fn answer_of(items: &[Value], at_end: &[Value], stream: bool) -> String {
+    let response = json!({"id": "resp_1", "object": "response", "status": "completed", "model": "m",
+        "output": at_end, "usage": {"input_tokens": 9, "output_tokens": 5, "total_tokens": 14}});
+    if !stream {
+        return response.to_string();
+    }
+    let mut body = String::new();
+    let mut event = |kind: &str, mut more: Value| {
+        more["type"] = json!(kind);
+        body.push_str(&format!("event: {kind}\ndata: {more}\n\n"));
+    };
+    event(
+        "response.created",
+        json!({"response": {"id": "resp_1", "status": "in_progress", "output": []}}),
+    );
+    for (at, item) in items.iter().enumerate() {
+        let mut begun = item.clone();
+        match item["type"].as_str() {
+            Some("message") => begun["content"] = json!([]),
+            Some("reasoning") => {
+                if let Some(begins) = item.get("begins") {
+                    begun = begins.clone();
+                }
+            }
+            _ => begun["arguments"] = json!(""),
+        }
+        let mut done = item.clone();
+        done.as_object_mut().unwrap().remove("begins");
+        event("response.output_item.added", json!({"output_index": at, "item": begun}));
+        if let Some(text) = item.pointer("/content/0/text") {
+            let id = &item["id"];
+            event(
+                "response.output_text.delta",
+                json!({"output_index": at, "item_id": id, "content_index": 0, "delta": text}),
+            );
+        }
+        event("response.output_item.done", json!({"output_index": at, "item": done}));
+    }
+    event("response.completed", json!({"response": response}));
+    body
+}
+
+/// The items that go back with the turn after such an answer, by their kinds, ids and texts, for each way in which the
+/// answer can be cut. `thinks`: the client asks for thinking.
+fn next_items(answer: &str, stream: bool, thinks: bool) -> Vec<String> {
+    let config = responses();
+    let mut body = request(
+        "m",
+        json!({"stream": stream, "tools": [{"name": "step", "input_schema": {"type": "object"}}]}),
+    );
+    if thinks {
+        body["thinking"] = json!({"type": "adaptive"});
+    }
+    let bytes = answer.as_bytes();
+    let cuts = (0..bytes.len()).map(|at| vec![&bytes[..at], &bytes[at..]]);
+    let all = [bytes.chunks(1).collect::<Vec<_>>()].into_iter().chain(cuts).map(|pieces| {
+        let (exchange, _) =
+            drive::request(&config, "/v1/messages", &[], body.to_string().as_bytes()).unwrap();
+        let got = drive::respond(exchange, 200, &[], pieces, End::Complete);
+        let message = if stream {
+            fold::fold(&grammar::check_stream(&got.body, Rules::default()).unwrap()).message
+        } else {
+            serde_json::from_slice(&got.body).unwrap()
+        };
+        let mut next = body.clone();
+        let calls = message["content"].as_array().unwrap().iter().filter_map(|it| it.get("id"));
+        let results: Vec<_> = calls
+            .map(|id| json!({"type": "tool_result", "tool_use_id": id, "content": "ok"}))
+            .collect();
+        let messages = next["messages"].as_array_mut().unwrap();
+        messages.push(json!({"role": "assistant", "content": message["content"]}));
+        messages.push(json!({"role": "user", "content": results}));
+        let (_, sent) =
+            drive::request(&config, "/v1/messages", &[], next.to_string().as_bytes()).unwrap();
+        let sent: Value = serde_json::from_slice(&sent.body).unwrap();
+        support::responses::check(&sent).unwrap();
+        let items = sent["input"].as_array().unwrap()[1..].iter();
+        let items = items.filter(|item| item["type"] != "function_call_output");
+        items
+            .map(|item| match item["type"].as_str() {
+                Some("reasoning") => format!("{}={}", item["id"], item["encrypted_content"]),
+                Some("message") => item["content"].to_string(),
+                _ => item["arguments"].to_string(),
+            })
+            .map(|text| text.replace(['"', '\\'], ""))
+            .collect::<Vec<_>>()
+    });
+    let mut all = all.collect::<Vec<_>>();
+    all.dedup();
+    assert_eq!(all.len(), 1, "cuts differ: {all:?}");
+    all.remove(0)
+}
+
+fn thought_item(turn: usize, encrypted: Option<&str>) -> Value {
+    json!({"type": "reasoning", "id": format!("rs_{turn}"), "summary": [], "encrypted_content": encrypted})
+}
+
+fn text_item(turn: usize) -> Value {
+    json!({"type": "message", "id": format!("msg_{turn}"), "role": "assistant", "status": "completed",
+        "content": [{"type": "output_text", "text": format!("Text {turn}."), "annotations": []}]})
+}
+
+fn call_item(turn: usize) -> Value {
+    json!({"type": "function_call", "id": format!("fc_{turn}"), "call_id": format!("call_{turn}"),
+        "name": "step", "arguments": format!("{{n:{turn}}}").replace('n', "\"n\""), "status": "completed"})
+}
+
+#[test]
+fn reasoning_texts_and_calls_go_back_in_the_order_in_which_they_came() {
+    let (thought, text, call) = (|turn| thought_item(turn, Some("gAAA")), text_item, call_item);
+    for (items, expected) in [
+        (vec![thought(1), text(1), call(1)], "rs_1=gAAA Text 1. {n:1}"),
+        (vec![text(1), thought(1), call(1)], "Text 1. rs_1=gAAA {n:1}"),
+        (vec![text(1), thought(1), text(2), call(1)], "Text 1. rs_1=gAAA Text 2. {n:1}"),
+        (
+            vec![thought(1), text(1), thought(2), text(2), call(1)],
+            "rs_1=gAAA Text 1. rs_2=gAAA Text 2. {n:1}",
+        ),
+        (
+            vec![thought(1), text(1), call(1), thought(2), text(2), call(2)],
+            "rs_1=gAAA Text 1. {n:1} rs_2=gAAA Text 2. {n:2}",
+        ),
+        (vec![thought(1), call(1), call(2)], "rs_1=gAAA {n:1} {n:2}"),
+    ] {
+        for (stream, thinks) in [(true, true), (true, false), (false, true), (false, false)] {
+            let answer = answer_of(&items, &items, stream);
+            let next = next_items(&answer, stream, thinks).join(" ");
+            assert_eq!(next, expected, "stream {stream}, thinks {thinks}");
+        }
+    }
+}
+
+#[test]
+fn encrypted_reasoning_goes_back_wherever_it_comes_and_nothing_else_by_its_id() {
+    let [bare, full] = [None, Some("gAAA")].map(|encrypted| {
+        let mut item = thought_item(1, encrypted);
+        item["summary"] = json!([{"type": "summary_text", "text": "Hm."}]);
+        item
+    });
+    let mut only_begun = bare.clone();
+    only_begun["begins"] = full.clone();
+    for thinks in [true, false] {
+        let next = |items: &[Value], at_end: &[Value], stream| {
+            next_items(&answer_of(items, at_end, stream), stream, thinks).join(" ")
+        };
+        let with_call = |item: &Value| [item.clone(), call_item(1)];
+        // With the beginning, with the item's own end, and with the end of an answer that has nothing else.
+        let begun = with_call(&only_begun);
+        assert_eq!(next(&begun, &with_call(&bare), true), "rs_1=gAAA {n:1}");
+        let whole = with_call(&full);
+        assert_eq!(next(&whole, &whole, true), "rs_1=gAAA {n:1}");
+        assert_eq!(next(&[], &whole, true), "rs_1=gAAA {n:1}");
+        assert_eq!(next(&[], &whole, false), "rs_1=gAAA {n:1}");
+        // After its block, with what comes later of the same answer.
+        let later = [full.clone(), text_item(1), thought_item(2, Some("gBBB")), call_item(1)];
+        let late = next(&[bare.clone(), text_item(1)], &later, true);
+        assert_eq!(late, "Text 1. rs_1=gAAA rs_2=gBBB {n:1}");
+        // After the call, or never.
+        assert_eq!(next(&with_call(&bare), &whole, true), "{n:1}");
+        assert_eq!(next(&[], &with_call(&bare), false), "{n:1}");
     }
 }
 

@@ -31,6 +31,9 @@ impl Machine {
         let found = self.slots_mut().find_open(item.kind, named);
         let slot = self.slot_of(found, item.kind, named, to)?;
         self.take_names(slot, item, to);
+        if let Some(encrypted) = item.encrypted.filter(|_| item.kind == ItemKind::Reasoning) {
+            self.begin_encrypted(slot, encrypted, to);
+        }
         match item.arguments {
             Arguments::None => Ok(()),
             Arguments::Text(text) => self.take_input(slot, text, to),
@@ -299,6 +302,15 @@ impl Machine {
         self.content_mut().push_reasoning(text, Field::Item, to);
     }
 
+    /// Takes encrypted reasoning with the beginning of its item.
+    fn begin_encrypted(&mut self, slot: usize, encrypted: Str<'_>, to: &mut Output<'_>) {
+        self.enter_thought(slot, to);
+        if let Some(slot) = self.slots_mut().get_mut(slot).filter(|it| !it.thought().is_over()) {
+            slot.note_content();
+            slot.thought_mut().keep_encrypted(encrypted);
+        }
+    }
+
     /// An item of reasoning is complete.
     fn complete_thought(
         &mut self,
@@ -308,11 +320,15 @@ impl Machine {
     ) -> Result<(), Error> {
         let Some(known) = self.slots().get(slot) else { return Ok(()) };
         if known.thought().is_over() {
-            if item.is_encrypted && !known.thought().is_carried() {
-                to.warn("reasoning_item_late");
+            if item.encrypted.is_some() && !known.thought().is_carried() {
+                self.content_mut().assembly_mut().carry_late(item.raw);
+                if let Some(slot) = self.slots_mut().get_mut(slot) {
+                    slot.thought_mut().set_carried();
+                }
             }
             return Ok(());
         }
+        let known_encrypted = known.thought().has_encrypted();
         for (part, said) in item.parts() {
             let place = Place { slot, of: of_part(said.kind), part };
             if let (Of::Thought(_), Some(text)) = (place.of, said.text) {
@@ -320,11 +336,11 @@ impl Machine {
             }
         }
         // What nobody sees and no server can read is no block.
-        if item.is_encrypted || item.has_text() {
+        if item.encrypted.is_some() || item.has_text() || known_encrypted {
             self.enter_thought(slot, to);
             self.content_mut().start(to);
             if let Some(slot) = self.slots_mut().get_mut(slot) {
-                slot.thought_mut().keep_item(item.raw);
+                slot.thought_mut().keep_item(item);
             }
         }
         // A call may begin with what is held back, until something else comes.

@@ -1,7 +1,7 @@
 //! One item of reasoning: what of it is shown, and what goes back with the next turn.
 
 use crate::json::{self, Str};
-use crate::protocols::responses::wire::ThoughtKind;
+use crate::protocols::responses::wire::{Item, ThoughtKind, write_with};
 
 /// So much of its texts is kept. A signature holds no more.
 const KEPT_BYTES_MAX: usize = 192 << 10;
@@ -18,9 +18,11 @@ pub(super) struct Thought {
     kept_bytes: usize,
     /// The item, as it was written.
     item: Option<String>,
+    /// `encrypted_content`, escaped, where the item had it at its beginning.
+    encrypted: Option<String>,
     /// Its block is over.
     is_over: bool,
-    /// The item itself was carried, and not what was made of its texts.
+    /// The encrypted reasoning is in what is carried.
     is_carried: bool,
 }
 
@@ -55,12 +57,33 @@ impl Thought {
     /// Bytes that are kept.
     pub(super) fn held_bytes(&self) -> usize {
         let texts = if self.kept_bytes > KEPT_BYTES_MAX { 0 } else { self.kept_bytes };
-        texts.saturating_add(self.item.as_ref().map_or(0, String::len))
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        texts.saturating_add(length(&self.item)).saturating_add(length(&self.encrypted))
+    }
+
+    /// Keeps what a model can read of an item that begins: some servers send it then, and never again.
+    pub(super) fn keep_encrypted(&mut self, encrypted: Str<'_>) {
+        self.encrypted = Some(encrypted.raw().to_owned());
+    }
+
+    /// Whether something has come that a model can read.
+    pub(super) fn has_encrypted(&self) -> bool {
+        self.encrypted.is_some()
     }
 
     /// Keeps the item.
-    pub(super) fn keep_item(&mut self, raw: &str) {
-        self.item = Some(raw.to_owned());
+    pub(super) fn keep_item(&mut self, item: &Item<'_>) {
+        let encrypted = self.encrypted.as_deref().filter(|_| item.encrypted.is_none());
+        self.is_carried = encrypted.is_some() || item.encrypted.is_some();
+        self.item = Some(match encrypted.and_then(Str::inside) {
+            Some(encrypted) => {
+                let mut out = Vec::new();
+                let json = &mut json::Writer::new(&mut out);
+                write_with(item.raw, "encrypted_content", Some(encrypted), json);
+                String::from_utf8(out).unwrap_or_default()
+            }
+            None => item.raw.to_owned(),
+        });
         self.texts = Vec::new();
         self.kept_bytes = 0;
     }
@@ -70,7 +93,7 @@ impl Thought {
         self.is_over
     }
 
-    /// Whether the item itself was carried, and not what was made of its texts.
+    /// Whether the encrypted reasoning is in what is carried.
     pub(super) fn is_carried(&self) -> bool {
         self.is_carried
     }
@@ -80,18 +103,29 @@ impl Thought {
     pub(super) fn end(&mut self, id: Option<&str>) -> (Option<String>, bool) {
         self.is_over = true;
         if let Some(item) = self.item.take() {
-            self.is_carried = true;
             return (Some(item), false);
         }
         let texts = std::mem::take(&mut self.texts);
         let is_too_long = self.kept_bytes > KEPT_BYTES_MAX;
-        (compose(id, &texts), is_too_long)
+        let encrypted = self.encrypted.take();
+        self.is_carried = encrypted.is_some();
+        (compose(id, &texts, encrypted.as_deref().and_then(Str::inside)), is_too_long)
+    }
+
+    /// Notes that the encrypted reasoning is carried, behind its block.
+    pub(super) fn set_carried(&mut self) {
+        self.is_carried = true;
     }
 }
 
 /// An item of reasoning with these texts.
-fn compose(id: Option<&str>, texts: &[(ThoughtKind, u64, String)]) -> Option<String> {
-    if texts.iter().all(|(_, _, text)| json::trim_start_raw(text).is_empty()) {
+fn compose(
+    id: Option<&str>,
+    texts: &[(ThoughtKind, u64, String)],
+    encrypted: Option<Str<'_>>,
+) -> Option<String> {
+    let is_blank = texts.iter().all(|(_, _, text)| json::trim_start_raw(text).is_empty());
+    if is_blank && encrypted.is_none() {
         return None;
     }
     let mut out = Vec::new();
@@ -114,6 +148,9 @@ fn compose(id: Option<&str>, texts: &[(ThoughtKind, u64, String)]) -> Option<Str
     if texts.iter().any(|(kind, _, _)| *kind == ThoughtKind::Raw) {
         json.key("content");
         list(&mut json, ThoughtKind::Raw, "reasoning_text");
+    }
+    if let Some(encrypted) = encrypted {
+        json.key("encrypted_content").str(encrypted);
     }
     json.end_object();
     String::from_utf8(out).ok()

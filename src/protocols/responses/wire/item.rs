@@ -1,7 +1,7 @@
 //! One item of an answer.
 
 use super::{filled, list, object, text};
-use crate::json::{self, Error, Reader, Str, ValueKind};
+use crate::json::{self, Error, Reader, Str, ValueKind, Writer};
 use crate::text::words;
 
 /// One item of an answer.
@@ -31,8 +31,8 @@ pub(crate) struct Item<'a> {
     pub(crate) content_text: Option<Str<'a>>,
     /// The parts of a summary.
     pub(crate) summary: Option<&'a str>,
-    /// There is `encrypted_content`.
-    pub(crate) is_encrypted: bool,
+    /// `encrypted_content`
+    pub(crate) encrypted: Option<Str<'a>>,
     /// What a search did.
     pub(crate) action: Option<&'a str>,
 }
@@ -101,7 +101,7 @@ impl<'a> Item<'a> {
                     _ => item.content = list(reader)?,
                 },
                 "summary" => item.summary = list(reader)?,
-                "encrypted_content" => item.is_encrypted = text(reader)?.is_some(),
+                "encrypted_content" => item.encrypted = text(reader)?,
                 "action" => item.action = object(reader)?,
                 _ => drop(reader.skip()?),
             }
@@ -135,7 +135,7 @@ impl<'a> Item<'a> {
     pub(crate) fn says_something(&self) -> bool {
         match self.kind {
             ItemKind::Message | ItemKind::Reasoning => {
-                self.is_encrypted || self.parts().any(|(_, part)| part.text.is_some())
+                self.encrypted.is_some() || self.parts().any(|(_, part)| part.text.is_some())
             }
             _ => true,
         }
@@ -145,6 +145,23 @@ impl<'a> Item<'a> {
     pub(crate) fn has_text(&self) -> bool {
         self.parts().any(|(_, part)| part.text.is_some_and(|text| !text.is_blank()))
     }
+}
+
+/// Writes an object with another value of one of its members, or without that member.
+pub(crate) fn write_with(
+    object: &str,
+    name: &'static str,
+    value: Option<Str<'_>>,
+    json: &mut Writer<'_>,
+) {
+    json.begin_object();
+    for (key, value) in json::members(object).filter(|(key, _)| *key != name) {
+        json.key_str(key).raw(value);
+    }
+    if let Some(value) = value {
+        json.key(name).str(value);
+    }
+    json.end_object();
 }
 
 impl ItemKind {

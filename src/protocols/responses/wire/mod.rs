@@ -10,7 +10,7 @@ mod pattern;
 mod response;
 
 pub(crate) use event::Event;
-pub(crate) use item::{Arguments, Item, ItemKind, Part, PartKind};
+pub(crate) use item::{Arguments, Item, ItemKind, Part, PartKind, write_with};
 pub(crate) use kind::{EventKind, Of, ThoughtKind};
 pub(crate) use pattern::Pattern;
 pub(crate) use response::{Response, Status};

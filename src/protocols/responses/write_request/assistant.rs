@@ -1,7 +1,8 @@
 //! The assistant's turns: reasoning, texts and calls, each an item at its place.
 
 use super::input::{InputWriter, begin_message};
-use super::reasoning::{items_of, write_items};
+use super::reasoning::{placed_items, write_item};
+use crate::dialect::profile::StoreField;
 use crate::error::Error;
 use crate::json::{Writer, escape};
 use crate::model::{Block, ToolUse};
@@ -16,12 +17,16 @@ impl<'a> InputWriter<'_, 'a> {
     ) -> Result<(), Error> {
         self.ids.begin_message();
         let last_call = blocks.iter().rposition(|block| matches!(block, Block::ToolUse(_)));
+        let mut thoughts = placed_items(blocks).into_iter().peekable();
         let mut rest = blocks;
         while let [block, behind @ ..] = rest {
+            let at = blocks.len().saturating_sub(rest.len());
+            while let Some((_, item)) = thoughts.next_if(|(place, _)| *place <= at) {
+                self.thoughts.push(item);
+            }
             rest = behind;
             match block {
-                Block::Thinking { .. } => self.thoughts.extend(items_of(block)),
-                Block::Note => {}
+                Block::Thinking { .. } | Block::Note => {}
                 Block::ToolUse(call) => self.call(call, json)?,
                 block => {
                     // What the server's own tools did is told in one message, and each text of the model in one.
@@ -82,9 +87,10 @@ impl<'a> InputWriter<'_, 'a> {
 
     /// Writes the reasoning that led to what follows.
     fn write_thoughts(&mut self, json: &mut Writer<'_>) {
-        for items in &self.thoughts {
-            self.reasoning_bytes = self.reasoning_bytes.saturating_add(items.len());
-            write_items(items, json);
+        let is_stored = self.profile().store_field != StoreField::False;
+        for item in &self.thoughts {
+            self.reasoning_bytes = self.reasoning_bytes.saturating_add(item.len());
+            write_item(item, is_stored, json);
         }
     }
 

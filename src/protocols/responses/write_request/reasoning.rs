@@ -1,8 +1,9 @@
 //! Reasoning in the history, on its way back to the model that thought it: whole items, byte for byte.
 
 use crate::carry::signature::{Field, Signature};
-use crate::json::{self, Reader, Writer};
+use crate::json::{self, Writer};
 use crate::model::Block;
+use crate::protocols::responses::wire::write_with;
 use crate::tokens;
 
 /// Longest `id` of an item. Some gateways give longer ones, and OpenAI refuses them.
@@ -20,16 +21,51 @@ pub(crate) fn tokens_of(bytes: usize) -> u64 {
     tokens::tokens_of((bytes / 2) as u64)
 }
 
-/// Writes the items of such an array.
-pub(super) fn write_items(items: &str, json: &mut Writer<'_>) {
-    for item in json::elements(items) {
-        let id = json::member(item, "id").filter(|id| *id != "null");
-        if id.is_none_or(is_taken) {
-            json.raw(item);
-        } else {
-            write_without_id(item, json);
+/// The items that the blocks of one message carry, each with the position of the block before which it stands. A number
+/// before an item says how many texts came between it and its block, which was written where its call began.
+pub(super) fn placed_items(blocks: &[Block<'_>]) -> Vec<(usize, String)> {
+    let (mut placed, mut texts) = (Vec::new(), Vec::new());
+    for (at, block) in blocks.iter().enumerate() {
+        match block {
+            Block::Text(_) => texts.push(at),
+            Block::ToolUse(_) => texts.clear(),
+            block => {
+                let mut place = at;
+                for item in json::elements(items_of(block).as_deref().unwrap_or_default()) {
+                    if let Ok(count) = item.parse::<usize>() {
+                        let first = texts.len().saturating_sub(count);
+                        place = texts.get(first).copied().unwrap_or(at);
+                    } else {
+                        placed.push((std::mem::replace(&mut place, at), item.to_owned()));
+                    }
+                }
+            }
         }
     }
+    placed.sort_by_key(|(place, _)| *place);
+    placed
+}
+
+/// Writes an item. `is_stored`: the upstream may have stored it. Where it stores nothing, an item with neither
+/// encrypted nor written reasoning would be looked up by its `id`, and refused in each request of the conversation.
+pub(super) fn write_item(item: &str, is_stored: bool, json: &mut Writer<'_>) {
+    match json::member(item, "id").filter(|id| *id != "null") {
+        None => drop(json.raw(item)),
+        Some(id) if !is_taken(id) => write_with(item, "id", None, json),
+        Some(_) if is_stored || brings_reasoning(item) => drop(json.raw(item)),
+        Some(_) => {}
+    }
+}
+
+/// Whether an item has reasoning that a model can read: encrypted, or in words. A summary is none.
+fn brings_reasoning(item: &str) -> bool {
+    let is_filled = |value: &str| {
+        let is_empty_list = value.starts_with('[') && json::elements(value).next().is_none();
+        !is_empty_list && !matches!(value, "null" | "\"\"")
+    };
+    ["encrypted_content", "content"]
+        .into_iter()
+        .any(|name| json::member(item, name).is_some_and(is_filled))
 }
 
 /// Whether an `id`, as it was written, is one that upstreams take.
@@ -39,40 +75,42 @@ fn is_taken(id: &str) -> bool {
     (1..=ID_BYTES_MAX).contains(&name.len()) && name.bytes().all(is_safe)
 }
 
-fn write_without_id(item: &str, json: &mut Writer<'_>) {
-    let mut reader = Reader::of(item);
-    json.begin_object();
-    // It was read before, so it is an object.
-    if reader.begin_object().is_ok() {
-        while let Ok(Some(key)) = reader.next_key() {
-            let Ok(value) = reader.skip() else { break };
-            if key != "id" {
-                json.key_str(key).raw(value);
-            }
-        }
-    }
-    json.end_object();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn written(items: &str, is_stored: bool) -> String {
+        let mut out = Vec::new();
+        let mut json = Writer::new(&mut out);
+        json.begin_array();
+        json::elements(items).for_each(|item| write_item(item, is_stored, &mut json));
+        String::from_utf8(out).unwrap()
+    }
+
     #[test]
     fn an_item_keeps_its_bytes_unless_its_id_is_refused() {
-        let written = |items: &str| {
-            let mut out = Vec::new();
-            write_items(items, Writer::new(&mut out).begin_array());
-            String::from_utf8(out).unwrap()
-        };
         let kept = r#"[{"id": "rs_1","type":"reasoning", "summary":[] }, {"type":"reasoning"}]"#;
         assert_eq!(
-            written(kept),
+            written(kept, true),
             r#"[{"id": "rs_1","type":"reasoning", "summary":[] },{"type":"reasoning"}"#
         );
         for id in [&*"x".repeat(65), "a b", "", "\\u0061", "\u{e9}"] {
             let item = format!(r#"[{{"id":"{id}","summary":[1.0]}}]"#);
-            assert_eq!(written(&item), r#"[{"summary":[1.0]}"#, "{id}");
+            assert_eq!(written(&item, true), r#"[{"summary":[1.0]}"#, "{id}");
+        }
+    }
+
+    #[test]
+    fn what_nothing_but_an_id_names_goes_back_only_where_it_may_be_stored() {
+        for rest in ["", r#","encrypted_content":"""#, r#","encrypted_content":null,"content":[ ]"#]
+        {
+            let item = format!(r#"{{"id":"rs_1","summary":["Hm."]{rest}}}"#);
+            assert_eq!(written(&format!("[{item}]"), false), "[", "{rest}");
+            assert_eq!(written(&format!("[{item}]"), true), format!("[{item}"), "{rest}");
+        }
+        for rest in [r#""encrypted_content":"gAAA""#, r#""content":[{"text":"Hm."}]"#] {
+            let item = format!(r#"{{"id":"rs_1",{rest}}}"#);
+            assert_eq!(written(&format!("[{item}]"), false), format!("[{item}"), "{rest}");
         }
     }
 }
