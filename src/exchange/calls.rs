@@ -14,7 +14,7 @@ use crate::error::{Error, ErrorKind, Fault};
 use crate::observe::report::{Cause, Outcome};
 use crate::protocols::messages::models::{self, ListFor};
 use crate::protocols::{self, CountRequest, Translated};
-use crate::text::words::BYTE_ORDER_MARK;
+use crate::text::words;
 
 impl Exchange {
     /// A request that is due: one for a preparation, the first for the upstream, another one without what that refused,
@@ -52,11 +52,11 @@ impl Exchange {
             Ok(Next::Call(call)) => return Ok(Some(call)),
             Ok(Next::Host) => return Ok(None),
             Err(error) => {
-                self.note_refused(text_of(body).unwrap_or_default());
+                self.note_refused(words::utf8(body).unwrap_or_default());
                 return Err(error);
             }
         }
-        let Some(text) = text_of(body) else {
+        let Some(text) = words::utf8(body) else {
             let message = "The request body is not valid JSON: it is not UTF-8";
             return Err(Error::invalid(message));
         };
@@ -104,7 +104,9 @@ impl Exchange {
 
     /// The call after a refusal. Where there is no other request, the client is told of the refusal.
     fn next_call(&mut self, refusal: Refusal, body: &[u8], now: Millis) -> Option<Call> {
-        if let Some(request) = text_of(body).and_then(|text| self.without_refused(&refusal, text)) {
+        if let Some(request) =
+            words::utf8(body).and_then(|text| self.without_refused(&refusal, text))
+        {
             return self.call(request, None, now).map_err(|error| self.refuse(&error)).ok();
         }
         if self.report.upstream_status.is_some_and(|status| status >= 400) {
@@ -196,9 +198,4 @@ impl Exchange {
         self.begin_round(protocol, Purpose::Models(list_for), LIST_TIMEOUT_MS, now);
         Some(Call { upstream, path, headers, body: Vec::new(), fetch: None })
     }
-}
-
-/// A body without the mark before it.
-pub(super) fn text_of(body: &[u8]) -> Option<&str> {
-    simdutf8::basic::from_utf8(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }

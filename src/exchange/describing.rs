@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 
-use super::calls::text_of;
 use super::own::can_ask_again;
 use super::purpose::{Own, OwnAnswer, Purpose};
 use super::seam::{Call, End, Failure};
@@ -19,12 +18,13 @@ use crate::observe::report::VisionReport;
 use crate::prepare::Preparation;
 use crate::prepare::descriptions::{Description, Descriptions};
 use crate::protocols::{self, Translated};
+use crate::text::words;
 
 impl Exchange {
     /// The images that the upstream's model does not see, and another one does.
     pub(super) fn images_to_describe(&mut self, body: &[u8]) -> Option<Preparation> {
         let (vision, vision_model) = self.config.vision()?;
-        let body = text_of(body)?;
+        let body = words::utf8(body)?;
         let (upstream, model) = self.route_of(body)?;
         if !self.is_seen_for(upstream, &model) {
             return None;
@@ -56,7 +56,7 @@ impl Exchange {
     fn is_sent(&self, body: &str, descriptions: &Descriptions) -> bool {
         let (config, headers) = (&self.config, &self.client.headers);
         let described = config.settings.strict.then(|| descriptions.trial(body));
-        let body = described.as_deref().map_or(Some(body), text_of).unwrap_or_default();
+        let body = described.as_deref().map_or(Some(body), words::utf8).unwrap_or_default();
         let mut warnings = Warnings::new(config.settings.strict);
         let translated = protocols::request(body, config, headers, &mut warnings);
         matches!(translated, Ok(Translated::Send { .. }))
@@ -71,7 +71,7 @@ impl Exchange {
     ) -> Option<Call> {
         let (upstream, model) = seeing(&self.config)?;
         let (descriptions, refused) = self.preparing.descriptions()?;
-        let request = descriptions.request(text_of(body)?, model)?;
+        let request = descriptions.request(words::utf8(body)?, model)?;
         let (call, context) = self.own_call((&upstream, model), refused, &request)?;
         let protocol = upstream.protocol;
         let purpose = Purpose::Own(Own::Description, context);

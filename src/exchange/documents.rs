@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::calls::text_of;
 use super::{Exchange, Path};
 use crate::Millis;
 use crate::config::{CountTokens, Protocol};
 use crate::prepare::documents::{Documents, bytes_of};
 use crate::prepare::{DocumentText, Preparation, Question, Unread};
+use crate::text::words;
 
 /// A PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it does to its reader
 /// must not reach the host.
@@ -35,7 +35,7 @@ impl Exchange {
         }
         let (preparation, until) = self.preparing.current()?;
         let Question::Document { data } = preparation.question()? else { return None };
-        let body = text_of(&self.client.body).unwrap_or_default();
+        let body = words::utf8(&self.client.body).unwrap_or_default();
         Some(Document { bytes: bytes_of(body, data).unwrap_or_default(), until })
     }
 
@@ -59,7 +59,7 @@ impl Exchange {
         if is_count && settings.count_tokens == CountTokens::Off {
             return None;
         }
-        let text = text_of(body)?;
+        let text = words::utf8(body)?;
         // Of nearly all requests this is all that is looked at.
         if !Documents::may_be_in(text) {
             return None;

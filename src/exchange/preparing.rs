@@ -6,7 +6,6 @@
 
 use std::mem;
 
-use super::calls::text_of;
 use super::purpose::{ImageAnswer, Purpose};
 use super::round::Round;
 use super::seam::{Call, Fetch};
@@ -24,6 +23,7 @@ use crate::prepare::documents::Documents;
 use crate::prepare::images::{Images, Missing};
 use crate::prepare::{Preparation, Question};
 use crate::protocols::Refused;
+use crate::text::words;
 
 /// What image servers are told. Nothing of it is the client's.
 const HEADERS: [(&str, &str); 3] = [
@@ -158,7 +158,7 @@ impl Exchange {
 
     /// Refuses a request that its upstream would get without a credential: nobody pays for what is done for it.
     pub(super) fn check_credential(&self, body: &[u8]) -> Result<(), Error> {
-        let Some((upstream, _)) = text_of(body).and_then(|body| self.route_of(body)) else {
+        let Some((upstream, _)) = words::utf8(body).and_then(|body| self.route_of(body)) else {
             return Ok(());
         };
         self.upstream_headers(upstream, false).map(|_| ())
@@ -177,7 +177,7 @@ impl Exchange {
         if settings.fetch_images.hosts.is_empty() || !self.can.fetch || !self.can.ask_again {
             return None;
         }
-        let body = text_of(body)?;
+        let body = words::utf8(body)?;
         let (upstream, model) = self.route_of(body)?;
         let must_come = match upstream.profile.image_parts {
             ImageParts::Data => true,
@@ -230,7 +230,7 @@ impl Exchange {
             }
         }
         let warnings = &mut self.report.warnings;
-        let written = preparation.written(text_of(body).unwrap_or_default(), warnings)?;
+        let written = preparation.written(words::utf8(body).unwrap_or_default(), warnings)?;
         self.preparing.warnings = Some(Box::new(warnings.clone()));
         Ok(written)
     }

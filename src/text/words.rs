@@ -8,6 +8,12 @@ use wide::u8x16;
 /// The mark that some clients and servers on Windows write before a text.
 pub const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
+/// Reads a body as text, without the mark before it; nothing where it is not UTF-8.
+#[must_use]
+pub fn utf8(body: &[u8]) -> Option<&str> {
+    simdutf8::basic::from_utf8(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
+}
+
 /// A text without byte order marks before it, and without the white space around it.
 #[must_use]
 pub fn bare(text: &str) -> &str {
