@@ -17,6 +17,8 @@ pub(crate) struct Rejection {
     pub(crate) codes: Vec<String>,
     /// The upstream's words, without credentials; empty if it has no words.
     pub(crate) message: String,
+    /// The parameter that the error names beside its words.
+    pub(crate) parameter: Option<String>,
     /// Seconds until the upstream takes a request again.
     pub(crate) retry_after: Option<u64>,
     /// What its words and codes mean, the surest first. A server may mean several: "content must be a string" is

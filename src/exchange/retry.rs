@@ -3,7 +3,8 @@
 //! or PDFs that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it
 //! refuses a parameter that the client sends with each request, or its value: see [`Refused`].
 //!
-//! A server may refuse one thing after the other, and each is left out once.
+//! Where no row knows the words of a refusal, what it is about is found in the request that was sent
+//! (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each is left out once.
 
 use super::memory::RefusalScope;
 use super::round::RoundRequest;
@@ -14,10 +15,15 @@ use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
 use crate::protocols::{self, Refused};
+use crate::text::words;
+use crate::upstream_error::evidence::{self, Evidence};
 
 /// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
 /// `parallel_tool_calls`.
 const RETRIES_MAX: u32 = 4;
+
+/// Most changes that are tried on a request to find one that it has: each writes the request once more.
+const CHANGES_MAX: usize = 6;
 
 /// An error that a request without what it refuses may mend. The client has nothing.
 #[derive(Debug)]
@@ -116,7 +122,10 @@ impl Exchange {
         context: &RequestContext,
         error: Error,
     ) -> Result<Refusal, Error> {
-        let found = error.rejection().and_then(|rejection| self.left_out(rejection, context));
+        let found = error.rejection().and_then(|rejection| {
+            let known = self.left_out(rejection, context);
+            known.or_else(|| Some((self.evident(rejection, context)?, None)))
+        });
         let Some((refused, scope)) = found else { return Err(self.explained(context, error)) };
         if self.keeps_body() && self.can_call_again() {
             let error = self.explained(context, error);
@@ -161,6 +170,34 @@ impl Exchange {
                 .filter(|refused| is_new(reason, refused))?;
             let scope = self.lasting_scope(context, rejection, reason, &refused);
             Some((refused, scope))
+        })
+    }
+
+    /// What a rejection in unknown words refuses, by evidence in the request that was sent, which is made again for it.
+    fn evident(&self, rejection: &Rejection, context: &RequestContext) -> Option<Refused> {
+        if !self.keeps_body() || !self.can_call_again() {
+            return None;
+        }
+        let (body, strict) = (words::utf8(&self.client.body)?, self.config.settings.strict);
+        let without =
+            |refused: &[Refused]| self.without(refused, body, &mut self.preparing.warnings(strict));
+        let sent = without(&self.refused)?;
+        let by_name_max = if rejection.status == 400 { 2 } else { 1 };
+        let found = evidence::changes(rejection, words::utf8(&sent.body)?, strict);
+        found.into_iter().take(CHANGES_MAX).find_map(|(evidence, refused)| {
+            let is_sure = match refused {
+                // A new image of the user is the user's to mend, unless the model takes none.
+                Refused::Images if context.refusable.new_image => {
+                    evidence == Evidence::Name && !rejection.reasons.contains(&Reason::OneImage)
+                }
+                _ => true,
+            };
+            let may_try = evidence != Evidence::Name || self.report.retries < by_name_max;
+            if !(is_sure && may_try && self.is_new(&refused)) {
+                return None;
+            }
+            let changed = without(&[&*self.refused, std::slice::from_ref(&refused)].concat())?;
+            (changed.body != sent.body).then_some(refused)
         })
     }
 

@@ -9,8 +9,10 @@
 //!                                    message ─▶ mask: no credentials ─▶
 //! ```
 
+pub(crate) mod evidence;
 pub(crate) mod refused;
 
+mod changes;
 mod content;
 mod error_body;
 mod hide;
@@ -140,6 +142,7 @@ fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Reject
         code: error_body.error_code.clone(),
         codes: error_body.plain_codes.clone(),
         retry_after: error_body.retry_after(),
+        parameter: error_body.parameter.clone(),
         is_passing: PASSING.any(&message),
         of_gateway: context.edge_key,
         message,

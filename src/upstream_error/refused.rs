@@ -1,8 +1,9 @@
 //! What an upstream refuses of a request, and what is left of its profile without that.
 
 use crate::dialect::profile::{
-    self, Effort, EmptyAssistantContent, ImageParts, Profile, ReasoningHistory, ReasoningSummary,
-    ResponseFormat, StoreField, UserId,
+    self, Effort, EmptyAssistantContent, IdStyle, ImageParts, Profile, ReasoningHistory,
+    ReasoningSummary, ResponseFormat, StoreField, ToolChoiceAny, ToolChoiceNamed, ToolContentParts,
+    ToolOutputParts, UserId,
 };
 use crate::error::Parameter::{
     self, MaxTokensField, ParallelToolCalls, PromptCacheKey, Sampling, ServiceTier, Stop, Thinking,
@@ -41,6 +42,18 @@ pub enum Refused {
     EmptyContent(EmptyAssistantContent),
     /// Neighbouring messages of one role, or a beginning that is not the user's.
     Neighbours,
+    /// A list of texts as content: they are one text.
+    JoinedTexts,
+    /// A list as the result of a call: it is a text, and what else it has follows in a message of the user.
+    ResultsAsText,
+    /// The form of ids of calls: they are nine letters and digits.
+    Ids,
+    /// A turn of the assistant without reasoning: it has a blank one.
+    ReasoningInEachTurn,
+    /// `strict` of tools and schemas.
+    StrictTools,
+    /// `tool_choice` that forces a call: the model gets that tool alone, and is free to call it.
+    ForcedTool,
     /// Another parameter, which is left out, or sent under its other name. Without `stop` the text is cut here;
     /// without `parallel_tool_calls` an answer keeps its first call only.
     Parameter(Parameter),
@@ -174,6 +187,12 @@ impl Refused {
             Self::StopCount(_) => (PARAMETER, "max_stop"),
             Self::EmptyContent(_) => (PARAMETER, "empty_assistant_content"),
             Self::Neighbours => (PARAMETER, "alternating_roles"),
+            Self::JoinedTexts => (PARAMETER, "joined_texts"),
+            Self::ResultsAsText => (PARAMETER, "tool_output_parts"),
+            Self::Ids => (PARAMETER, "id_style"),
+            Self::ReasoningInEachTurn => (PARAMETER, "reasoning_history"),
+            Self::StrictTools => (PARAMETER, "strict_tools"),
+            Self::ForcedTool => (PARAMETER, "tool_choice_any"),
             Self::Parameter(parameter) => (PARAMETER, key(*parameter)),
         }
     }
@@ -300,6 +319,18 @@ impl Refused {
             Self::StopCount(most) => profile.max_stop = *most,
             Self::EmptyContent(content) => profile.empty_assistant_content = *content,
             Self::Neighbours => profile.alternating_roles = true,
+            Self::JoinedTexts => profile.joined_texts = true,
+            Self::ResultsAsText => {
+                profile.tool_content_parts = ToolContentParts::No;
+                profile.tool_output_parts = ToolOutputParts::Text;
+            }
+            Self::Ids => profile.id_style = IdStyle::Mistral9,
+            Self::ReasoningInEachTurn => profile.reasoning_history = ReasoningHistory::Required,
+            Self::StrictTools => profile.strict_tools = false,
+            Self::ForcedTool => {
+                profile.tool_choice_any = ToolChoiceAny::Auto;
+                profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
+            }
             Self::Parameter(parameter) => narrow_parameter(*parameter, profile, warnings)?,
         }
         Ok(())

@@ -44,7 +44,11 @@ impl<'h, M: AsRef<str>> Host<'h, M> {
             let refusal = (self.refuses)(&sent);
             asked.push(sent);
             let (status, answer) = match refusal {
-                Some(message) => (self.status, json!({"error": {"message": message.as_ref()}})),
+                // A whole body, or the words of one.
+                Some(message) => match serde_json::from_str(message.as_ref()) {
+                    Ok(body @ Value::Object(_) | body @ Value::Array(_)) => (self.status, body),
+                    _ => (self.status, json!({"error": {"message": message.as_ref()}})),
+                },
                 None => (
                     200,
                     json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}],
@@ -52,8 +56,8 @@ impl<'h, M: AsRef<str>> Host<'h, M> {
                 ),
             };
             exchange.handle_call_head(status, &[], now);
-            exchange.piece(answer.to_string().as_bytes(), now, &mut out);
-            let mut head = exchange.end(End::Complete, now, &mut out);
+            let early = exchange.piece(answer.to_string().as_bytes(), now, &mut out);
+            let mut head = exchange.end(End::Complete, now, &mut out).or(early);
             if let Some(again) = exchange.poll_call(now) {
                 request = again;
                 continue;

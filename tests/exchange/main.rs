@@ -13,6 +13,7 @@ mod cuts;
 mod doors;
 mod endings;
 mod errors;
+mod evidence;
 mod host;
 mod images;
 mod local;

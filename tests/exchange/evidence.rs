@@ -1,0 +1,280 @@
+//! Refusals in words that no row knows: what they are about is found in the request that was sent.
+
+use super::host::{Got, Host, request};
+use super::*;
+
+const PIXEL: &str = "iVBORw0KGgo=";
+
+/// An upstream of this protocol.
+fn of(protocol: &str) -> Arc<Config> {
+    drive::config(&format!(r#"{{"upstreams": {{"a": {{"protocol": "{protocol}"}}}}}}"#))
+}
+
+/// A request with most of what can be refused, and an image that a tool gave.
+fn rich(more: Value) -> Value {
+    let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}});
+    let id = "toolu_r_chatcmpl-tool-0123456789abcdef0123456789abcdef";
+    let mut body = request(
+        "m",
+        json!({
+            "max_tokens": 4000,
+            "tools": [{"name": "look", "description": "Looks.", "input_schema": {"type": "object"}}],
+            "messages": [
+                {"role": "user", "content": [{"type": "text", "text": "Look"}, {"type": "text", "text": "here"}]},
+                {"role": "assistant", "content": [{"type": "tool_use", "id": id, "name": "look", "input": {"path": "a"}}]},
+                {"role": "user", "content": [{"type": "tool_result", "tool_use_id": id,
+                    "content": [{"type": "text", "text": "A page."}, image]}]},
+            ],
+        }),
+    );
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// Asks an upstream that refuses with this body for as long as `is_in` finds in the request what it refuses.
+fn refused(config: &Arc<Config>, body: &Value, refusal: &str, is_in: fn(&Value) -> bool) -> Got {
+    let refuses = |sent: &Value| is_in(sent).then_some(refusal);
+    Host { config: Arc::clone(config), ..Host::new(true, &refuses) }.ask(body, NOW)
+}
+
+#[test]
+fn what_is_refused_in_unknown_words_is_changed() {
+    fn has(sent: &Value, text: &str) -> bool {
+        sent.to_string().contains(text)
+    }
+    fn is_forced(sent: &Value) -> bool {
+        sent.get("tool_choice").is_some_and(|choice| choice != "auto")
+    }
+    fn has_output_list(sent: &Value) -> bool {
+        sent["input"].as_array().unwrap().iter().any(|item| item["output"].is_array())
+    }
+    fn has_long_id(sent: &Value) -> bool {
+        sent.pointer("/messages/1/tool_calls/0/id").unwrap().as_str().unwrap().len() > 40
+    }
+    let images: fn(&Value) -> bool = |sent| has(sent, "image_url");
+    let lists: fn(&Value) -> bool = |sent| sent["messages"][0]["content"].is_array();
+    let blank: fn(&Value) -> bool = |sent| sent["messages"][1]["reasoning_content"].is_null();
+    let tools: fn(&Value) -> bool = |sent| sent.get("tools").is_none() && has(sent, "tool_calls");
+    let schema: fn(&Value) -> bool = |sent| sent.get("response_format").is_some();
+    let forced = json!({"tool_choice": {"type": "any"}});
+    let named = json!({"tool_choice": {"type": "tool", "name": "look"}});
+    let titled = json!({"output_config": {"format": {"type": "json_schema", "schema":
+        {"type": "object", "properties": {"title": {"type": "string"}}}}}});
+    let none = json!({});
+    for (protocol, more, is_in, refusal, warning) in [
+        (
+            "openai",
+            &none,
+            images,
+            "seeing is not available: no vision on this plan of yours",
+            "images_refused",
+        ),
+        (
+            "openai",
+            &none,
+            images,
+            r#"{"error": {"message": "Wrong.", "param": "messages.3.content.1.image_url"}}"#,
+            "images_refused",
+        ),
+        (
+            "openai",
+            &none,
+            lists,
+            "oneOf at '/' not met, Type mismatch of '/messages/0/content', 'array' not in 'string'",
+            "joined_texts",
+        ),
+        (
+            "openai",
+            &none,
+            lists,
+            "json: cannot unmarshal array into Go struct field .content of type string",
+            "joined_texts",
+        ),
+        (
+            "openai",
+            &none,
+            has_long_id,
+            r#"{"error": {"message": "No.", "param": "messages[1].tool_calls[0].id"}}"#,
+            "id_style",
+        ),
+        (
+            "openai",
+            &forced,
+            is_forced,
+            "Thinking mode does not support this tool_choice",
+            "tool_choice_any",
+        ),
+        (
+            "openai",
+            &named,
+            is_forced,
+            r#"[{"error": {"message": "Nope", "param": "tool_choice"}}]"#,
+            "tool_choice_any",
+        ),
+        (
+            "openai",
+            &none,
+            blank,
+            "The `reasoning_content` in the thinking mode must be passed back to the API.",
+            "reasoning_history",
+        ),
+        (
+            "openai",
+            &titled,
+            schema,
+            "The provided JSON schema has features that xgrammar has not.",
+            "response_format_refused",
+        ),
+        (
+            "responses",
+            &none,
+            has_output_list,
+            r#"{"error": {"message": "Invalid type for 'input'.", "param": "input"}}"#,
+            "tool_output_parts",
+        ),
+        (
+            "responses",
+            &none,
+            has_output_list,
+            "Output of tool call should be 'Input text'",
+            "tool_output_parts",
+        ),
+    ] {
+        let got = refused(&of(protocol), &rich(more.clone()), refusal, is_in);
+        let warnings = got.warnings();
+        assert!(got.status().0 == 200 && got.asked.len() <= 3, "{refusal}: {}", got.asked.len());
+        assert!(warnings.contains(warning), "{refusal}: {warnings}");
+    }
+    let mut without = rich(json!({}));
+    without.as_object_mut().unwrap().remove("tools");
+    let refusal =
+        "UnsupportedParams: it doesn't support tool calling without `tools=` param specified.";
+    assert_eq!(refused(&of("openai"), &without, refusal, tools).status().0, 200);
+}
+
+#[test]
+fn what_loses_nothing_is_tried_before_an_image_is_lost() {
+    let got = refused(&of("openai"), &rich(json!({})), "Input should be a valid string", |sent| {
+        sent["messages"][0]["content"].is_array()
+    });
+    assert_eq!((got.status().0, got.asked.len()), (200, 2));
+    assert!(got.asked[1].to_string().contains("image_url"));
+}
+
+#[test]
+fn in_strict_mode_only_what_loses_nothing_is_changed() {
+    let strict = drive::config(r#"{"strict": true, "upstreams": {"a": {}}}"#);
+    let body = rich(json!({"tool_choice": {"type": "any"}}));
+    for (refusal, asked) in [
+        ("Type mismatch of '/messages/0/content', 'array' not in 'string'", 2..=5),
+        ("Thinking mode does not support this tool_choice", 1..=1),
+        ("Seeing is not possible: no vision, it is not available.", 1..=1),
+    ] {
+        let got = refused(&strict, &body, refusal, |_| true);
+        assert!(asked.contains(&got.asked.len()), "{refusal}: {}", got.asked.len());
+        assert_eq!(got.asked.last().unwrap().to_string().matches("image_url").count(), 2);
+    }
+}
+
+#[test]
+fn an_upstream_that_refuses_everything_is_asked_four_times_more_and_its_words_pass() {
+    for refusal in
+        ["Input should be a valid string", "no image, no thinking, no tool_choice, not supported"]
+    {
+        let got = refused(&of("openai"), &rich(json!({})), refusal, |_| true);
+        assert!(got.status().0 == 400 && got.asked.len() <= 5, "{}", got.asked.len());
+        assert!(String::from_utf8_lossy(&got.body).contains(refusal));
+    }
+}
+
+#[test]
+fn what_an_error_repeats_of_the_request_is_no_evidence() {
+    let echoed = [
+        "vision and multimodal things are incompatible here",
+        "please show the grammar of the json schema",
+        "tool_choice and tool choice are two forced tool words",
+        "messages[0].content is a path that leads somewhere",
+    ];
+    for text in echoed {
+        let mut body = rich(json!({"tool_choice": {"type": "any"}}));
+        body["messages"][0]["content"][0]["text"] = json!(format!("I say: {text}, or not."));
+        for (before, after) in [
+            ("Invalid request: ", ""),
+            ("Bad input '", "'"),
+            ("Cannot parse \"", "\""),
+            ("", " (400)"),
+        ] {
+            let refusal =
+                json!({"error": {"message": format!("{before}{text}{after}")}}).to_string();
+            let got = refused(&of("openai"), &body, &refusal, |_| true);
+            assert_eq!(
+                (got.status().0, got.asked.len()),
+                (400, 1),
+                "{refusal}: {}",
+                got.warnings()
+            );
+        }
+    }
+    // A tool's own name is none either.
+    for name in ["vision", "strict", "grammar"] {
+        let mut body = rich(json!({}));
+        body["tools"][0]["name"] = json!(name);
+        body["messages"][1]["content"][0]["name"] = json!(name);
+        let refusal = format!("The function '{name}' is not supported");
+        let got = refused(&of("openai"), &body, &refusal, |_| true);
+        assert_eq!((got.status().0, got.asked.len()), (400, 1), "{refusal}: {}", got.warnings());
+    }
+}
+
+#[test]
+fn what_no_change_mends_is_not_asked_again() {
+    let rows = include_str!("../refusals/never-shown.jsonl").lines();
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for row in rows.map(|line| serde_json::from_str::<Value>(line).unwrap()) {
+        let protocol = match row["protocol"].as_str().unwrap() {
+            "chat" => "openai",
+            "messages" => "anthropic",
+            protocol => protocol,
+        };
+        let refusal = row["body"].as_str().unwrap();
+        let status = row["status"].as_u64().map_or(400, |status| u16::try_from(status).unwrap());
+        let refuses = |_: &Value| Some(refusal);
+        let host = Host { config: of(protocol), status, ..Host::new(true, &refuses) };
+        let got = host.ask(&rich(json!({"tool_choice": {"type": "any"}})), NOW);
+        let same = got.asked.iter().all(|sent| {
+            let without = |sent: &Value| {
+                let mut sent = sent.clone();
+                for name in ["max_tokens", "max_output_tokens"] {
+                    sent.as_object_mut().unwrap().remove(name);
+                }
+                sent
+            };
+            without(sent) == without(&got.asked[0])
+        });
+        tried += 1;
+        if !same {
+            wrong.push((row["id"].clone(), got.warnings().to_owned()));
+        }
+    }
+    assert_eq!((tried, wrong), (100, vec![]));
+}
+
+#[test]
+fn paths_lists_and_quotations_without_end_are_read_in_bounded_time() {
+    let deep = "messages.0.".repeat(100_000);
+    let many = "messages.-1.content messages.99999999999999999999.content: wrong; ".repeat(5000);
+    let list: Vec<_> = (0..10_000).map(|at| json!({"loc": ["body", "messages", at, "content"], "msg": "Input should be a valid string"})).collect();
+    let body = rich(json!({"tool_choice": {"type": "any"}}));
+    let whole = body.to_string().repeat(50);
+    for refusal in [
+        json!({"error": {"message": "no", "param": deep}}).to_string(),
+        json!({"error": {"message": many}}).to_string(),
+        json!({"detail": list}).to_string(),
+        json!({"error": {"message": whole}}).to_string(),
+    ] {
+        let began = std::time::Instant::now();
+        let got = refused(&of("openai"), &body, &refusal, |_| true);
+        assert!(got.asked.len() <= 5);
+        assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    }
+}
