@@ -52,6 +52,7 @@ mod service;
 mod shown;
 mod signals;
 mod socket;
+mod turns;
 mod web;
 mod whose;
 mod wire;

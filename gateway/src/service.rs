@@ -185,7 +185,7 @@ impl Gateway {
             let (call, wanted);
             (live, held, call, wanted) = self.translations.run(bytes, translate).await;
             match (call, wanted) {
-                (Some(call), _) => match self.call(live, call, held).await {
+                (Some(call), _) => match self.call(live, call, (held, owner)).await {
                     Answered::Response(response) => return response,
                     Answered::Due(due, kept) => (live, held) = (*due, kept),
                 },
@@ -205,14 +205,14 @@ impl Gateway {
     }
 
     /// One call of an upstream, up to the head for the client.
-    async fn call(&self, mut live: Live, call: Call, mut held: Held) -> Answered {
+    async fn call(&self, mut live: Live, call: Call, (mut held, owner): (Held, Owner)) -> Answered {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
         let url = call.fetch.as_ref().map(|fetch| fetch.url.clone());
         let mut sent = pin!(async {
             let fetching = match url {
-                Some(url) => self.fetches.begin(&url).await,
+                Some(url) => self.fetches.begin(owner, &url).await,
                 None => None,
             };
             (self.caller.send(call).await, fetching)

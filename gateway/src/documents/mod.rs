@@ -9,17 +9,15 @@
 //! |---|---|
 //! | `child` | the program that reads one document |
 //! | `page` | the text of one page |
-//! | `turns` | two readers for all clients: one for documents that are read quickly, one for others in turn |
 //! | `known` | texts that were read of late: clients send a conversation, and its documents, again with each request |
 
 mod child;
 mod known;
 mod page;
-mod turns;
 
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -31,9 +29,12 @@ use tokio::time::{Instant, timeout_at};
 
 pub(crate) use child::run;
 use known::{Key, Known};
-use turns::{FIRST_MAX, Turn, Turns};
 
 use crate::seldom::Seldom;
+use crate::turns::{Turn, Turns};
+
+/// Time that the documents of one request may take on the first reader. A usual document takes a tenth of it.
+const FIRST_MAX: Duration = Duration::from_millis(400);
 
 /// Where a PDF says at the latest that it is one, in bytes: readers take one with something before it, too.
 const START_MAX: usize = 1024;
@@ -51,7 +52,10 @@ const TOO_SLOW: &str = "[the rest of the document is left out: reading it took t
 /// What reads documents; all workers share one.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    turns: Turns,
+    /// The reader of usual documents: waiting for what is being read takes no longer than [`FIRST_MAX`].
+    first: Arc<Turns>,
+    /// The reader that goes on with documents that take longer.
+    other: Arc<Turns>,
     known: Mutex<Known>,
     failed: Mutex<Seldom>,
 }
@@ -88,7 +92,8 @@ impl Wanted {
 
 impl Documents {
     pub(crate) fn new() -> Self {
-        Self { turns: Turns::new(), known: Mutex::default(), failed: Mutex::default() }
+        let (first, other) = (Turns::new(1), Turns::new(1));
+        Self { first, other, known: Mutex::default(), failed: Mutex::default() }
     }
 
     /// The text of a document. After `until` that is only one that is known. Whoever drops this ends the reading.
@@ -115,7 +120,7 @@ impl Documents {
         }
         let document = Bytes::from(wanted.document.bytes);
         if let Some(quick) = FIRST_MAX.checked_sub(*spent).filter(|quick| !quick.is_zero()) {
-            let turn = timeout_at(until, self.turns.first()).await;
+            let turn = timeout_at(until, self.first.begin(owner)).await;
             if let Some(text) = self.known().get(&wanted.key) {
                 return text;
             }
@@ -128,7 +133,7 @@ impl Documents {
                 return self.outcome(wanted.key, read, true);
             }
         }
-        let turn = timeout_at(until, self.turns.other(owner)).await;
+        let turn = timeout_at(until, self.other.begin(owner)).await;
         // Somebody else may have waited for the same, and been first.
         if let Some(text) = self.known().get(&wanted.key) {
             return text;

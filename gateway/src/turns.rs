@@ -1,0 +1,204 @@
+//! Places that clients take in turn: readers of documents, and fetches from the web. One client must not keep others
+//! waiting.
+//!
+//! A free place goes to the client that has used least of late. A client gets one only while more are free than it has,
+//! so that some are left for others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use creole::Owner;
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// Time after which used time counts half.
+const HALVED_AFTER: Duration = Duration::from_secs(60);
+
+/// Used time that is not remembered any more.
+const FORGOTTEN: Duration = Duration::from_millis(1);
+
+/// Places, and the clients that have one or wait for one.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    places: usize,
+    clients: Mutex<Clients>,
+}
+
+#[derive(Debug)]
+struct Clients {
+    /// Those that wait, in the order in which they came.
+    waiting: Vec<(Owner, oneshot::Sender<Turn>)>,
+    /// Those that have a place, and since when.
+    running: Vec<(Owner, Instant)>,
+    /// Time of turns that ended.
+    used: BTreeMap<Owner, Duration>,
+    halved: Instant,
+}
+
+/// Permission to use one place, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    turns: Arc<Turns>,
+    owner: Owner,
+    began: Instant,
+}
+
+impl Turns {
+    pub(crate) fn new(places: usize) -> Arc<Self> {
+        let clients = Clients {
+            waiting: Vec::new(),
+            running: Vec::new(),
+            used: BTreeMap::new(),
+            halved: Instant::now(),
+        };
+        Arc::new(Self { places, clients: Mutex::new(clients) })
+    }
+
+    /// Waits for a place.
+    pub(crate) async fn begin(self: &Arc<Self>, owner: Owner) -> Option<Turn> {
+        let (sender, turn) = oneshot::channel();
+        self.clients().waiting.push((owner, sender));
+        self.give();
+        turn.await.ok()
+    }
+
+    /// Gives all places that may be taken.
+    fn give(self: &Arc<Self>) {
+        loop {
+            let next = self.clients().next(self.places);
+            let Some((owner, sender, began)) = next else { return };
+            // A client that leaves in this moment drops its turn, and the next one gets it.
+            drop(sender.send(Turn { turns: Arc::clone(self), owner, began }));
+        }
+    }
+
+    fn clients(&self) -> MutexGuard<'_, Clients> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clients {
+    /// Lets the next client begin, if a place is free for one of them.
+    fn next(&mut self, places: usize) -> Option<(Owner, oneshot::Sender<Turn>, Instant)> {
+        self.waiting.retain(|(_, waiting)| !waiting.is_closed());
+        let free = places.saturating_sub(self.running.len());
+        let now = Instant::now();
+        let of = |owner: Owner| self.running.iter().filter(move |(running, _)| *running == owner);
+        let used = |owner: &Owner| {
+            let ended = self.used.get(owner).copied().unwrap_or_default();
+            of(*owner).fold(ended, |sum, (_, began)| sum.saturating_add(now.duration_since(*began)))
+        };
+        let waiting = (0..).zip(&self.waiting).filter(|(_, (owner, _))| of(*owner).count() < free);
+        let (next, _) = waiting.min_by_key(|(_, (owner, _))| used(owner))?;
+        let (owner, sender) = self.waiting.remove(next);
+        self.running.push((owner, now));
+        Some((owner, sender, now))
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut clients = self.turns.clients();
+        let own = (self.owner, self.began);
+        if let Some(at) = clients.running.iter().position(|running| *running == own) {
+            clients.running.swap_remove(at);
+        }
+        let used = clients.used.entry(self.owner).or_default();
+        *used = used.saturating_add(self.began.elapsed());
+        if clients.halved.elapsed() >= HALVED_AFTER {
+            clients.halved = Instant::now();
+            clients.used.retain(|_, used| {
+                *used = used.checked_div(2).unwrap_or_default();
+                *used > FORGOTTEN
+            });
+        }
+        drop(clients);
+        self.turns.give();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn owner(number: u64) -> Owner {
+        Owner::of_connection(number)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_used_least_is_next() {
+        let turns = Turns::new(1);
+        let running = turns.begin(owner(1)).await.unwrap();
+        let order = Arc::<Mutex<Vec<u64>>>::default();
+        let wait = |number| {
+            let (turns, order) = (Arc::clone(&turns), Arc::clone(&order));
+            tokio::spawn(async move {
+                let turn = turns.begin(owner(number)).await.unwrap();
+                order.lock().unwrap().push(number);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                drop(turn);
+            })
+        };
+        let mut tasks = Vec::new();
+        for number in [1, 1, 2, 3] {
+            tasks.push(wait(number));
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        drop(running);
+        for task in tasks {
+            task.await.unwrap();
+        }
+        assert_eq!(*order.lock().unwrap(), [2, 3, 1, 1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_client_leaves_places_to_others() {
+        let turns = Turns::new(16);
+        let waits = |number| {
+            let turns = Arc::clone(&turns);
+            async move {
+                let turn = turns.begin(owner(number));
+                tokio::time::timeout(Duration::from_millis(1), turn).await.ok().flatten()
+            }
+        };
+        let mut running = Vec::new();
+        for (number, places) in [(1, 8), (2, 4), (3, 2), (4, 1), (5, 1), (6, 0)] {
+            for _ in 0..places {
+                running.push(waits(number).await.unwrap());
+            }
+            assert!(waits(number).await.is_none(), "{number}");
+        }
+        running.pop();
+        assert!(waits(1).await.is_none());
+        assert!(waits(6).await.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn used_time_is_forgotten() {
+        let turns = Turns::new(1);
+        for number in 0..100 {
+            let turn = turns.begin(owner(number)).await;
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            drop(turn);
+        }
+        for _ in 0..12 {
+            tokio::time::sleep(HALVED_AFTER).await;
+            drop(turns.begin(owner(7)).await);
+        }
+        assert!(turns.clients().used.is_empty(), "{:?}", turns.clients());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn clients_that_leave_do_not_keep_a_place() {
+        let turns = Turns::new(1);
+        let running = turns.begin(owner(1)).await.unwrap();
+        for number in 0..1000 {
+            let waiting = turns.begin(owner(number));
+            assert!(tokio::time::timeout(Duration::from_millis(1), waiting).await.is_err());
+        }
+        drop(running);
+        assert!(turns.begin(owner(7)).await.is_some());
+        assert!(turns.clients().waiting.is_empty() && turns.clients().running.is_empty());
+    }
+}
