@@ -36,6 +36,8 @@ impl Dataset {
         now: Millis,
     ) {
         let model = counters.model(report, config.models.entry(&report.model));
+        // The dataset keeps points, and no counters that would have to be removed.
+        drop(counters.take_given_up());
         let texts = [
             metrics::outcome(report),
             report.cause(),

@@ -1,5 +1,6 @@
 //! `/metrics`: the core's table of metrics, for Prometheus.
 
+use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use creole::Millis;
@@ -32,7 +33,15 @@ type Labels = Vec<(&'static str, String)>;
 pub(crate) struct Metrics {
     registry: Registry,
     sums: Vec<(&'static Metric, Sum)>,
-    counters: Mutex<Counters>,
+    counted: Mutex<Counted>,
+}
+
+/// What keeps labels bounded.
+#[derive(Debug, Default)]
+struct Counted {
+    counters: Counters,
+    /// Metrics with labels of models, which may be given up.
+    of_models: HashSet<(&'static str, Labels)>,
 }
 
 /// One metric, with all its labels.
@@ -55,24 +64,37 @@ impl Metrics {
         let sums = METRICS.iter().map(register).collect();
         let version = vec![("version", env!("CARGO_PKG_VERSION"))];
         registry.register(NAME, "Which gateway this is", Info::new(version));
-        Self { registry, sums, counters: Mutex::default() }
+        Self { registry, sums, counted: Mutex::default() }
     }
 
     /// Counts a finished exchange.
     pub(crate) fn count(&self, report: &Report, config: &Config, now: Millis) {
         // Counters cannot be left half changed in a way that matters.
-        let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        counters.count(report, config.models.entry(&report.model), now, |sample| self.add(&sample));
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let Counted { counters, of_models } = &mut *counted;
+        let model = config.models.entry(&report.model);
+        counters.count(report, model, now, |sample| self.add(&sample, of_models));
+        for label in counters.take_given_up() {
+            for (name, labels) in of_models.extract_if(|(_, labels)| labels.contains(&label)) {
+                if let Some(Sum::Counter(family)) = self.sum(name) {
+                    family.remove(&labels);
+                }
+            }
+        }
     }
 
-    fn add(&self, sample: &Sample<'_>) {
-        let Some((_, sum)) = self.sums.iter().find(|(known, _)| known.name == sample.metric.name)
-        else {
-            return;
-        };
-        let labels = sample.pairs().map(|(name, value)| (name, value.to_owned())).collect();
+    fn sum(&self, name: &str) -> Option<&Sum> {
+        self.sums.iter().find(|(metric, _)| metric.name == name).map(|(_, sum)| sum)
+    }
+
+    fn add(&self, sample: &Sample<'_>, of_models: &mut HashSet<(&'static str, Labels)>) {
+        let Some(sum) = self.sum(sample.metric.name) else { return };
+        let labels: Labels = sample.pairs().map(|(name, value)| (name, value.to_owned())).collect();
         match sum {
             Sum::Counter(family) => {
+                if labels.iter().any(|(name, _)| *name == "model") {
+                    of_models.insert((sample.metric.name, labels.clone()));
+                }
                 family.get_or_create(&labels).inc_by(sample.value);
             }
             Sum::Histogram(family) => family.get_or_create(&labels).observe(sample.value as f64),

@@ -6,11 +6,12 @@
 //! Labels are bounded, because each set of values costs memory for ever: upstreams, and models of the
 //! model map, are the operator's; a model's name that only the client knows counts once an upstream
 //! has answered for it, and only [`MODELS_MAX`] of them. All others are `other`. A name that is used
-//! less than a new one gives its label up. Platforms keep what was counted, so a host gives only
-//! [`GIVEN_MAX`] labels until its restart.
+//! less than a new one gives its label up, and the host removes what was counted under it
+//! ([`Counters::take_given_up`]). A host that cannot gives only [`GIVEN_MAX`] labels until its restart.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::mem;
 
 use crate::Millis;
 use crate::error::Fault;
@@ -19,7 +20,7 @@ use crate::observe::report::{JudgeReport, Outcome, Report, VisionReport};
 /// Most names of models that are not in the model map and still have a label of their own.
 pub const MODELS_MAX: usize = 32;
 
-/// Most labels that such names get until a restart.
+/// Most labels that such names have or had, but for those that a host has removed.
 pub const GIVEN_MAX: usize = 256;
 
 /// Number of answers after which earlier ones count half.
@@ -157,8 +158,8 @@ pub struct Counters {
 struct Labels {
     known: BTreeMap<String, u32>,
     waiting: BTreeMap<String, u32>,
-    /// Labels that were given so far.
-    given: usize,
+    /// Names that had labels.
+    given_up: Vec<String>,
     answers: u32,
 }
 
@@ -207,6 +208,14 @@ impl Counters {
         }
     }
 
+    /// Takes names and values of labels that were given up, whose counters the host removes.
+    pub fn take_given_up(&mut self) -> impl Iterator<Item = (&'static str, String)> {
+        let [models, served] =
+            [&mut self.models, &mut self.served].map(|labels| mem::take(&mut labels.given_up));
+        let models = models.into_iter().map(|value| ("model", value));
+        models.chain(served.into_iter().map(|value| ("served", value)))
+    }
+
     /// The label for the model that the client named.
     pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
         match entry {
@@ -242,7 +251,7 @@ impl Labels {
             *count = count.saturating_add(1);
             return;
         }
-        if self.given >= GIVEN_MAX {
+        if self.known.len().saturating_add(self.given_up.len()) >= GIVEN_MAX {
             return;
         }
         let count = self.waiting.remove(name).unwrap_or_default().saturating_add(1);
@@ -259,8 +268,8 @@ impl Labels {
                 return;
             }
             self.known.remove(&least);
+            self.given_up.push(least);
         }
-        self.given = self.given.saturating_add(1);
         self.known.insert(name.to_owned(), count);
     }
 }

@@ -30,3 +30,37 @@ fn samples_add_up_under_the_names_of_the_table() {
         assert!(text.lines().any(|found| found == line), "{line} in\n{text}");
     }
 }
+
+#[test]
+fn what_was_counted_for_names_that_are_not_used_is_removed() {
+    let metrics = Metrics::new();
+    let mut report = Report {
+        status: 200,
+        outcome: Outcome::Answered,
+        upstream: "default".to_owned(),
+        upstream_request_bytes: 7,
+        ..Report::default()
+    };
+    report.answer.stop_reason = Some("end_turn");
+    report.answer.output_tokens = 3;
+    let mut count = |name: &str| {
+        name.clone_into(&mut report.model);
+        name.clone_into(&mut report.upstream_model);
+        metrics.count(&report, &Config::default(), 2000);
+    };
+    for number in 0..3000 {
+        count(&format!("junk{}", number / 3));
+        count("used");
+    }
+    (0..4).for_each(|_| count("new"));
+    let text = metrics.render();
+    assert!(text.contains(r#"model="new""#), "{text}");
+    let answers = r#"creole_answers_total{model="used",served="used",upstream="default"} 3000"#;
+    assert!(text.contains(answers), "{text}");
+    for label in ["model", "served"] {
+        let before = format!("{label}=\"");
+        let parts = text.split(&before).skip(1);
+        let labels: HashSet<_> = parts.map(|rest| rest.split('"').next().unwrap()).collect();
+        assert!(labels.len() <= 33, "{label}: {labels:?}");
+    }
+}

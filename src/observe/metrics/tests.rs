@@ -152,6 +152,13 @@ fn names_that_take_turns_get_no_more_labels_than_there_may_be() {
         assert!(counters.models.waiting.len() <= MODELS_MAX);
     }
     assert_eq!(labels.len(), GIVEN_MAX + 1);
+    // What the host has removed makes room.
+    let given_up: Vec<_> = counters.take_given_up().collect();
+    assert!(given_up.contains(&("model", "m0".to_owned())), "{given_up:?}");
+    assert_eq!(given_up.len(), GIVEN_MAX - MODELS_MAX);
+    let report = answered("new");
+    let mut label = || counters.model(&report, config.models.entry("new")).into_owned();
+    assert!((0..1000).any(|_| label() == "new"));
 }
 
 #[test]
