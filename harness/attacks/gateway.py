@@ -8,12 +8,14 @@ read in `/proc`. Prints `ok NAME` or `FAIL NAME` for each check, and last `N pas
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
 
 from bombs import answer_bombs, long_requests, pauses, request_bombs
+from contents import document, documents, images
 from http2 import PREFACE, frame, literal
 from rig import HERE, MIB, Checks, Process, Upstream, Watch, answers, ask, connect, free, head, message, post, receive, until
 from shares import others_are_served, refused_before_the_body, streams, unfinished
@@ -300,6 +302,81 @@ def bodies_without_an_end_on_many_connections_keep_nobody_out(start):
     count, body = check.sized(128, 512), b"{" + b" " * 100_000
     attack = lambda: [unfinished(gateway.port, "k", body) for _ in range(count)]
     return others_are_served(gateway, attack)
+
+
+def with_two_keys(start, upstream, **more):
+    config = {"upstreams": {"u": {"url": upstream.url, "profile": "ollama", "key": "none"}}, **more}
+    config["client_keys"] = [{"env": "CLIENT_0"}, {"env": "CLIENT_1"}]
+    keys = [f"key-of-client-{number:02}-0123456789" for number in range(2)]
+    return start(Gateway(config=config, CLIENT_0=keys[0], CLIENT_1=keys[1])), [[f"x-api-key: {key}"] for key in keys]
+
+
+@check
+def documents_that_take_long_do_not_keep_those_of_others_waiting(start):
+    upstream = start(Upstream(FOLDER))
+    gateway, (attacker, other) = with_two_keys(start, upstream)
+    slow = [post(documents(document(number, True)), headers=attacker) for number in range(25)]
+    clients = at_once(gateway, slow)
+    time.sleep(0.5)
+    slowest = 0
+    for number in range(3):
+        begin = time.monotonic()
+        got = ask(gateway.port, post(documents(document(number)), headers=other), timeout=20)
+        slowest = max(slowest, time.monotonic() - begin)
+        assert got and got.status == 200, got
+        assert f"text of {number}" in upstream.seen()[-1]["body"]
+    for client in clients:
+        client.close()
+    assert slowest < 3, f"a document took {slowest:.1f} s"
+    return f"a document took {slowest:.2f} s at most"
+
+
+@check
+def images_that_do_not_come_do_not_keep_those_of_others_waiting(start):
+    upstream = start(Upstream(FOLDER))
+    gateway, (attacker, other) = with_two_keys(start, upstream, fetch_images={"hosts": [upstream.url]})
+    held = [images(*(f"{upstream.url}/do/hold?{number}-{one}" for one in range(20))) for number in range(20)]
+    clients = at_once(gateway, [post(body, headers=attacker) for body in held])
+    time.sleep(0.5)
+    begin = time.monotonic()
+    got = ask(gateway.port, post(images(f"{upstream.url}/do/picture"), headers=other), timeout=30)
+    took = time.monotonic() - begin
+    for client in clients:
+        client.close()
+    assert got and got.status == 200 and took < 3, f"{got} after {took:.1f} s"
+    return f"an image took {took:.2f} s"
+
+
+@check
+def nothing_is_fetched_for_a_request_that_is_refused(start):
+    upstream = start(Upstream(FOLDER))
+    config = {"upstreams": {"u": {"url": upstream.url, "profile": "ollama", "key": "client"}}}
+    gateway = start(Gateway(config={**config, "fetch_images": {"hosts": [upstream.url]}}))
+    picture = f"{upstream.url}/do/picture"
+    refused = {
+        "an image that may not be fetched": post(images(picture, "https://elsewhere.example/a.png")),
+        "more images than are fetched": post(images(*(f"{picture}?{number}" for number in range(21)))),
+        "no key": post(images(picture), headers=[]),
+    }
+    for name, raw in refused.items():
+        got = ask(gateway.port, raw)
+        assert got and 400 <= got.status < 500, f"{name}: {got}"
+        assert not upstream.seen(), name
+
+
+@check
+def invented_names_of_models_keep_no_label_from_those_that_are_used(start):
+    upstream = start(Upstream(FOLDER))
+    gateway = start(Gateway(upstream.url, log="off"))
+    invented = [f"invented-{number}" for number in range(check.sized(300, 6000)) for _ in range(2)]
+    with connect(gateway.port) as client:
+        for name in invented + ["used"] * 4:
+            client.sendall(post(message(name)))
+            assert receive(client).status == 200
+    metrics = ask(gateway.port, head(None, path="/metrics", method="GET"), method="GET").body.decode()
+    labels = set(re.findall(r'model="([^"]*)"', metrics))
+    assert "used" in labels and len(labels) <= 33, labels
+    return f"{len(labels)} labels"
 
 
 @check

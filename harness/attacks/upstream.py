@@ -143,6 +143,10 @@ async def message_event(answer, size):
     await answer.end(b'event: message_stop\ndata: {"type":"message_stop"}\n\n')
 
 
+async def picture(answer, size):
+    await answer.sized(b"\x89PNG\r\n\x1a\n" + bytes(40), kind="image/png")
+
+
 async def echo_head(answer, size):
     await answer.sized(answer.head.encode(), kind="message/http")
 
@@ -167,7 +171,8 @@ def of_array(name):
 
 
 DO = {function.__name__: function for function in (
-    text, tick, hold, line, waiting_call, large, message_blocks, message_event, echo_head, quote_key)}
+    text, tick, hold, line, waiting_call, large, message_blocks, message_event, picture, echo_head,
+    quote_key)}
 DO.update({name: of_array(name) for name in ARRAYS})
 NAMED = re.compile(rb'"model"\s*:\s*"do:([a-z_]+):?(\d*)"')
 PATH = re.compile(r"^[A-Z]+ \S*/do/([a-z_]+)")
