@@ -1,17 +1,19 @@
-//! Limit of connections. Where there is no place for one more, the connection is closed that has been silent for
-//! longest, or else idle. A connection whose requests have no whole body counts as idle since the last of them began.
+//! Limit of connections. Where there is no place for one more, the oldest connection of the first [`Class`] is closed.
+//! A request that was refused, or is not let in yet, raises no class.
 //!
 //! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
 //! upstream, so that clients get half of them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use creole::Owner;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::time::sleep;
+
+use crate::budget::{Budget, Held};
 
 /// Maximum number of clients' connections, however many descriptors there are: each has buffers.
 const CLIENTS_MAX: usize = 8192;
@@ -29,6 +31,19 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 /// lost its stream anyway.
 const UNREAD_LOOKS_MAX: u32 = 10;
 
+/// Maximum number of small answers in flight that are part of a connection's own memory: the budget counts the others.
+const SMALL_ANSWERS_MAX: usize = 64;
+
+/// Maximum size of the body of a small answer.
+const SMALL_ANSWER_BYTES: usize = 4 << 10;
+
+/// Memory of an answer beside its body, as a part of that of an exchange: its head, its stream, and its task.
+const ANSWER_PART: usize = 4;
+
+/// Maximum number of bodies of one connection that pass at the pace of their upstream. They leave half of HTTP/2's
+/// window to the bodies of other streams, even if no upstream takes them.
+pub(crate) const PASSING_MAX: usize = 8;
+
 /// State of an answer of which hyper has asked for more, and which has no more yet.
 const TAKEN: u32 = u32::MAX;
 
@@ -43,14 +58,36 @@ pub(crate) struct Connections {
 #[derive(Debug, Default)]
 struct Clients {
     open: usize,
-    /// Idle connections, in the order in which they are closed.
-    idle: BTreeMap<Idle, Arc<Notify>>,
-    /// Number of times at which a connection became idle.
+    /// Connections that may be closed, in the order in which they are.
+    closable: BTreeMap<Place, Arc<Notify>>,
+    /// Number of times at which a connection got a place.
     count: u64,
 }
 
-/// Whether a connection has had a request, and the number of the time at which it became idle.
-type Idle = (bool, u64);
+/// Class of a connection that may be closed for others; the first class goes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Class {
+    /// No request has been let in until now.
+    Stranger,
+    /// No request that was let in is in flight.
+    Idle,
+    /// Requests that were let in are in flight, and none of their bodies is whole.
+    Uploading,
+}
+
+/// Class of a connection, and the number of the time at which it got this place.
+type Place = (Class, u64);
+
+/// Progress of a request in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    /// The head has come. Nobody knows yet who sent it, or it was refused.
+    Begun,
+    /// The client may come in, and its body is still to come.
+    LetIn,
+    /// The client may come in, and its body is whole.
+    Whole,
+}
 
 /// A client's connection; it counts until this is dropped.
 #[derive(Debug)]
@@ -61,6 +98,8 @@ pub(crate) struct Client {
     state: Mutex<State>,
     /// Signal that closes the connection while it is idle.
     pub(crate) close: Arc<Notify>,
+    /// Permits for bodies that pass at the pace of their upstream.
+    pub(crate) passing: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -69,9 +108,13 @@ struct State {
     begun: u64,
     /// Requests in flight, by number.
     requests: BTreeMap<u64, Arc<AtomicU32>>,
-    /// Number of requests in flight whose bodies are whole.
+    /// Number of requests in flight that were let in and whose bodies are not whole.
+    uploads: usize,
+    /// Number of requests in flight that were let in and whose bodies are whole.
     whole: usize,
-    idle: Option<Idle>,
+    /// Number of small answers in flight that the budget does not count.
+    small_answers: usize,
+    place: Option<Place>,
 }
 
 /// A request of a client, until the last piece of its answer has left.
@@ -81,7 +124,19 @@ pub(crate) struct Busy {
     number: u64,
     /// Looks since a piece of the answer was given to hyper, or [`TAKEN`].
     looks: Arc<AtomicU32>,
-    is_whole: AtomicBool,
+    stage: Stage,
+    memory: Memory,
+}
+
+/// Place of the memory of an answer in flight.
+#[derive(Debug)]
+enum Memory {
+    /// Elsewhere: in an exchange, or there is no answer yet.
+    Elsewhere,
+    /// In the connection's own memory, with other small answers.
+    Connection,
+    /// In the budget.
+    Budget(#[expect(dead_code, reason = "it is held until it is dropped")] Held),
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -113,57 +168,57 @@ impl Connections {
         }
         clients.open = clients.open.saturating_add(1);
         let close = Arc::<Notify>::default();
-        let idle = clients.note_idle(false, &close);
+        let place = clients.place(Class::Stranger, &close);
         Some(Arc::new(Client {
             all: Arc::clone(self),
-            owner: Owner::of_connection(idle.1),
-            state: Mutex::new(State { idle: Some(idle), ..State::default() }),
+            owner: Owner::of_connection(place.1),
+            state: Mutex::new(State { place: Some(place), ..State::default() }),
             close,
+            passing: Arc::new(Semaphore::new(PASSING_MAX)),
         }))
     }
 
-    /// Closes the connection that has been idle for longest. Returns false if there is none.
+    /// Closes the first connection that may be closed. Returns false if there is none.
     pub(crate) fn close_one(&self) -> bool {
         locked(&self.clients).close_one()
     }
 }
 
 impl Clients {
-    fn note_idle(&mut self, had_request: bool, close: &Arc<Notify>) -> Idle {
+    fn place(&mut self, class: Class, close: &Arc<Notify>) -> Place {
         self.count = self.count.saturating_add(1);
-        let idle = (had_request, self.count);
-        self.idle.insert(idle, Arc::clone(close));
-        idle
+        let place = (class, self.count);
+        self.closable.insert(place, Arc::clone(close));
+        place
     }
 
     fn close_one(&mut self) -> bool {
-        let Some((_, close)) = self.idle.pop_first() else { return false };
+        let Some((_, close)) = self.closable.pop_first() else { return false };
         close.notify_one();
         true
     }
 }
 
 impl Client {
-    /// Begins a request, whose body may still have to come.
+    /// Begins a request, whose client may not be let in.
     pub(crate) fn begin(self: &Arc<Self>) -> Busy {
         let mut state = locked(&self.state);
         state.begun = state.begun.saturating_add(1);
         let (number, looks) = (state.begun, Arc::new(AtomicU32::new(TAKEN)));
         state.requests.insert(number, Arc::clone(&looks));
-        if state.whole == 0 {
-            self.settle(&mut state);
-        }
-        Busy { client: Arc::clone(self), number, looks, is_whole: AtomicBool::new(false) }
+        let (stage, memory) = (Stage::Begun, Memory::Elsewhere);
+        Busy { client: Arc::clone(self), number, looks, stage, memory }
     }
 
-    /// Lets the connection be closed for others while no request has a whole body.
+    /// Gives the connection, which has had a request that was let in, its place among those that may be closed.
     fn settle(&self, state: &mut State) {
         let mut clients = locked(&self.all.clients);
-        if let Some(idle) = state.idle.take() {
-            clients.idle.remove(&idle);
+        if let Some(place) = state.place.take() {
+            clients.closable.remove(&place);
         }
         if state.whole == 0 {
-            state.idle = Some(clients.note_idle(true, &self.close));
+            let class = if state.uploads == 0 { Class::Idle } else { Class::Uploading };
+            state.place = Some(clients.place(class, &self.close));
         }
     }
 
@@ -204,16 +259,48 @@ fn is_unread(looks: &Arc<AtomicU32>) -> bool {
 }
 
 impl Busy {
-    /// Notes that the body of the request is whole: the connection is not closed for others until the answer has left.
-    pub(crate) fn set_whole(&self) {
-        if self.is_whole.swap(true, Ordering::Relaxed) {
-            return;
+    /// Notes that the request was let in, or that its body is whole, too: then the connection is not closed for others
+    /// until the answer has left.
+    pub(crate) fn reach(&mut self, stage: Stage) {
+        if stage > self.stage {
+            self.set_stage(stage);
         }
+    }
+
+    fn set_stage(&mut self, stage: Stage) {
+        let before = std::mem::replace(&mut self.stage, stage);
         let mut state = locked(&self.client.state);
-        state.whole = state.whole.saturating_add(1);
-        if state.whole == 1 {
+        let changed = |count: usize, counted| {
+            let more = count.saturating_add(usize::from(stage == counted));
+            more.saturating_sub(usize::from(before == counted))
+        };
+        let was_whole = state.whole > 0;
+        state.uploads = changed(state.uploads, Stage::LetIn);
+        state.whole = changed(state.whole, Stage::Whole);
+        if !(was_whole && state.whole > 0) {
             self.client.settle(&mut state);
         }
+    }
+
+    /// Counts an answer whose memory is not an exchange's. Returns false if there is not so much memory. Where others
+    /// need it later, the connection is closed if it may be.
+    #[must_use]
+    pub(crate) fn count_answer(&mut self, body_bytes: usize, budget: &Arc<Budget>) -> bool {
+        let mut state = locked(&self.client.state);
+        if body_bytes <= SMALL_ANSWER_BYTES && state.small_answers < SMALL_ANSWERS_MAX {
+            state.small_answers = state.small_answers.saturating_add(1);
+            self.memory = Memory::Connection;
+            return true;
+        }
+        let is_closable = state.whole == 0;
+        drop(state);
+        let mut held = budget.begin(self.client.owner, Arc::clone(&self.client.close));
+        if !is_closable {
+            held.complete();
+        }
+        let is_counted = held.set((budget.exchange() / ANSWER_PART).saturating_add(body_bytes));
+        self.memory = Memory::Budget(held);
+        is_counted
     }
 
     /// Notes whether hyper was given a piece of the answer, or waits for one.
@@ -224,24 +311,24 @@ impl Busy {
 
 impl Drop for Busy {
     fn drop(&mut self) {
+        if self.stage > Stage::Begun {
+            self.set_stage(Stage::Begun);
+        }
         let mut state = locked(&self.client.state);
         state.requests.remove(&self.number);
-        if *self.is_whole.get_mut() {
-            state.whole = state.whole.saturating_sub(1);
-            if state.whole == 0 {
-                self.client.settle(&mut state);
-            }
+        if let Memory::Connection = self.memory {
+            state.small_answers = state.small_answers.saturating_sub(1);
         }
     }
 }
 
 impl Drop for Client {
     fn drop(&mut self) {
-        let idle = locked(&self.state).idle.take();
+        let place = locked(&self.state).place.take();
         let mut clients = locked(&self.all.clients);
         clients.open = clients.open.saturating_sub(1);
-        if let Some(idle) = idle {
-            clients.idle.remove(&idle);
+        if let Some(place) = place {
+            clients.closable.remove(&place);
         }
     }
 }

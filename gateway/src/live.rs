@@ -106,10 +106,18 @@ impl Live {
         self.reply()
     }
 
-    /// The answer of an exchange that has ended.
+    /// Returns the answer of an exchange that has ended, which is held until it has left.
     pub(crate) fn reply(&mut self) -> hyper::Response<Body> {
         let reply = self.exchange.poll_reply().unwrap_or_default();
-        response(reply.head, Body::whole(reply.body))
+        let body = match &mut self.held {
+            Some(held) => {
+                held.complete();
+                let _ = held.set(reply.body.len());
+                held.with(reply.body)
+            }
+            None => reply.body.into(),
+        };
+        response(reply.head, Body::Whole(body))
     }
 }
 

@@ -37,6 +37,7 @@ mod names;
 mod near;
 mod nearest;
 mod offline;
+mod paced;
 mod page;
 mod pass;
 mod pool;

@@ -1,26 +1,25 @@
 //! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
 //! nothing else is served.
 
+use std::pin::pin;
+use std::sync::Arc;
+
 use creole::{Failure, PassedHead};
-use hyper::body::Incoming;
-use hyper::http::request::Parts;
+use http_body_util::{Either, Full};
+use hyper::body::Body as _;
 use hyper::{Request, Response, Uri};
+use tokio::sync::oneshot;
 
 use crate::answer::Body;
-use crate::budget::Held;
-use crate::connections::Busy;
+use crate::collect::collect;
+use crate::connections::{Busy, Stage};
 use crate::headers;
-use crate::live::Live;
+use crate::paced::Paced;
 use crate::reach;
-use crate::service::{Gateway, discard_sent};
+use crate::service::{Gateway, Passing, discard, discard_sent};
 
-pub(crate) async fn pass(
-    gateway: &Gateway,
-    mut live: Live,
-    (held, busy): (Held, &Busy),
-    head: Parts,
-    body: Incoming,
-) -> Response<Body> {
+pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> Response<Body> {
+    let Passing { mut live, held, head, mut body } = asked;
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = &*creole::with_version(path);
     let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
@@ -35,17 +34,44 @@ pub(crate) async fn pass(
     let mut sent = head.headers;
     let change = PassedHead::of_request(headers::pairs(&sent), upstream);
     headers::change(&mut sent, change);
+    let (settings, clock) = (&gateway.config.settings, live.clock);
+    let (end, mut whole) = oneshot::channel();
+    let body = if body.is_end_stream() {
+        Either::Left(Full::default())
+    } else if let Ok(place) = Arc::clone(&busy.client.passing).try_acquire_owned() {
+        Either::Right(Paced::new(body, settings, clock, (end, place)))
+    } else {
+        // One more that its upstream does not take would hold up the bodies of other streams.
+        let mut rest = held.part();
+        match collect(&mut body, settings, &mut rest, clock).await {
+            Ok(collected) => Either::Left(Full::new(rest.with(collected))),
+            Err(failure) => {
+                discard(head.version, body);
+                return live.fail(failure);
+            }
+        }
+    };
     let mut request = Request::new(body);
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
-    let answered = tokio::select! {
-        biased;
-        () = held.given_up() => return live.fail(Failure::Overloaded),
-        answered = gateway.caller.client.pass(request) => answered,
+    let mut answered = pin!(gateway.caller.client.pass(request));
+    let mut is_whole = false;
+    let answered = loop {
+        tokio::select! {
+            biased;
+            () = held.given_up() => return live.fail(Failure::Overloaded),
+            _ = &mut whole, if !is_whole => {
+                held.complete();
+                busy.reach(Stage::Whole);
+                is_whole = true;
+            }
+            answered = &mut answered => break answered,
+        }
     };
+    // What else comes of the body is the upstream's business.
     held.complete();
-    busy.set_whole();
+    busy.reach(Stage::Whole);
     live.held = Some(held);
     match answered {
         Ok(response) => {
@@ -58,7 +84,9 @@ pub(crate) async fn pass(
             let body = Body::Passed { upstream, live: Box::new(live) };
             Response::from_parts(head, body)
         }
-        Err(error) if reach::is_of_client(&error) => live.fail(Failure::RequestIncomplete),
-        Err(error) => live.fail(reach::unreachable(&name, &error)),
+        Err(error) => {
+            let failure = reach::of_client(&error);
+            live.fail(failure.unwrap_or_else(|| reach::unreachable(&name, &error)))
+        }
     }
 }

@@ -26,12 +26,13 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{CertificateError, ClientConfig};
 
 use crate::names::Names;
+use crate::paced::{Paced, Unpassed};
 use crate::roots;
 use crate::wire::{Connector, Given};
 use crate::workers::HTTP1_BYTES_MAX;
 
 /// A translated request, or a client's body on its way through.
-type RequestBody = Either<Full<Bytes>, Incoming>;
+type RequestBody = Either<Full<Bytes>, Paced>;
 
 type Pool = legacy::Client<Connector, RequestBody>;
 
@@ -115,13 +116,13 @@ impl Client {
     /// Sends a client's request with its body, twice only where that is safe.
     pub(crate) async fn pass(
         &self,
-        request: Request<Incoming>,
+        request: Request<RequestBody>,
     ) -> Result<Response<Incoming>, legacy::Error> {
         // A method that is safe to repeat, without a body that could not be read again.
         if request.method().is_idempotent() && request.body().is_end_stream() {
             return self.send(request.map(|_| Full::default())).await;
         }
-        self.kept.request(request.map(Either::Right)).await
+        self.kept.request(request).await
     }
 }
 
@@ -194,13 +195,12 @@ pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }
 
-/// Whether it is the client's own body that broke off on its way through.
-pub(crate) fn is_of_client(error: &legacy::Error) -> bool {
-    iter::successors(error.source(), |error| (*error).source()).any(|error| {
-        // Other faults of hyper's users have no such source.
-        let of_body =
-            |error: &hyper::Error| error.source().is_some_and(<dyn Error>::is::<hyper::Error>);
-        error.downcast_ref::<hyper::Error>().is_some_and(|error| error.is_user() && of_body(error))
+/// Returns the failure of a client whose own body did not come on its way through.
+pub(crate) fn of_client(error: &legacy::Error) -> Option<Failure> {
+    let mut causes = iter::successors(error.source(), |error| (*error).source());
+    Some(match causes.find_map(<dyn Error>::downcast_ref)? {
+        Unpassed::TooSlow => Failure::RequestTooSlow,
+        Unpassed::BrokenOff(_) => Failure::RequestIncomplete,
     })
 }
 

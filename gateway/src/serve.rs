@@ -30,7 +30,7 @@ use crate::callers::Callers;
 use crate::check::{self, at_start};
 use crate::cli::serve::{Door, Serve, View};
 use crate::configure::{self, Serving};
-use crate::connections::Connections;
+use crate::connections::{Connections, Stage};
 use crate::documents::Documents;
 use crate::fetches::Fetches;
 use crate::live;
@@ -310,8 +310,7 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
         let (records, callers) = (Arc::clone(&records), Arc::clone(&callers));
         let asking = Arc::clone(&client);
         let service = service_fn(move |request: Request<Incoming>| {
-            let (head, busy) = (request.into_parts().0, asking.begin());
-            busy.set_whole();
+            let (head, mut busy) = (request.into_parts().0, asking.begin());
             let bare = |status, text| {
                 let mut response = Response::new(Body::whole(text));
                 *response.status_mut() = status;
@@ -319,7 +318,10 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
             };
             let response = match callers.refuse(&head) {
                 Some(reason) => bare(StatusCode::FORBIDDEN, reason),
-                None if head.uri.path() == metrics::PATH => records.metrics.response(),
+                None if head.uri.path() == metrics::PATH => {
+                    busy.reach(Stage::Whole);
+                    records.metrics.response()
+                }
                 None => bare(StatusCode::NOT_FOUND, ""),
             };
             let is_head = head.method == Method::HEAD;

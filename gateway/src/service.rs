@@ -3,6 +3,7 @@
 //! A client that goes away makes hyper drop the future or the body in here, and with it the
 //! upstream's connection.
 
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +23,7 @@ use crate::call::Caller;
 use crate::callers::Callers;
 use crate::clock::Clock;
 use crate::collect::collect;
-use crate::connections::Busy;
+use crate::connections::{Busy, Stage};
 use crate::documents::{Documents, Wanted};
 use crate::fetches::Fetches;
 use crate::headers;
@@ -33,6 +34,7 @@ use crate::metrics;
 use crate::page;
 use crate::pass;
 use crate::records::Records;
+use crate::served::Served;
 
 /// Time for which a refused body is read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
@@ -66,6 +68,32 @@ pub(crate) enum Seeds {
     Fixed(u128),
 }
 
+/// Decision about a request by its head.
+enum Decided {
+    /// The request has its answer.
+    Answered(Response<Body>),
+    Passes(Box<Passing>),
+    Translated(Box<Translating>),
+}
+
+/// A request for another path, which goes to an upstream as it is.
+pub(crate) struct Passing {
+    pub(crate) live: Live,
+    pub(crate) held: Held,
+    pub(crate) head: Parts,
+    pub(crate) body: Incoming,
+}
+
+/// A request that is translated once its body is collected.
+struct Translating {
+    live: Live,
+    /// Memory of the body.
+    held: Held,
+    owner: Owner,
+    version: Version,
+    body: Incoming,
+}
+
 impl Seeds {
     fn next(&self) -> u128 {
         match self {
@@ -78,16 +106,40 @@ impl Seeds {
 }
 
 impl Gateway {
-    pub(crate) async fn answer(&self, request: Request<Incoming>, busy: &Busy) -> Response<Body> {
+    /// Answers a request. What its head decides is done at once: whoever sends a thousand heads in one packet of HTTP/2
+    /// has them counted before the next is read.
+    ///
+    /// # Errors
+    /// There is no memory for an answer of HTTP/2: its stream is reset.
+    pub(crate) fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        mut busy: Busy,
+    ) -> impl Future<Output = io::Result<Response<Served>>> + use<> {
         let is_head = request.method() == Method::HEAD;
-        if request.body().is_end_stream() {
-            busy.set_whole();
+        // Over HTTP/1 there is one at a time.
+        let is_counted = request.version() == Version::HTTP_2;
+        let gateway = Arc::clone(self);
+        let decided = gateway.decide(request, &mut busy);
+        async move {
+            let (response, is_own) = match decided {
+                Decided::Answered(response) => (response, true),
+                Decided::Passes(asked) => (pass::pass(&gateway, *asked, &mut busy).await, false),
+                Decided::Translated(asked) => (gateway.translate(*asked, &mut busy).await, false),
+            };
+            if let Body::Whole(bytes) = response.body()
+                && is_counted
+                && !busy.count_answer(if is_own { bytes.len() } else { 0 }, &gateway.budget)
+            {
+                return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+            }
+            let response = if is_head { live::without_body(response) } else { response };
+            Ok(response.map(|body| Served::new(body, busy)))
         }
-        let response = self.respond(request, busy).await;
-        if is_head { live::without_body(response) } else { response }
     }
 
-    async fn respond(&self, request: Request<Incoming>, busy: &Busy) -> Response<Body> {
+    /// Decides about a request by its head.
+    fn decide(&self, request: Request<Incoming>, busy: &mut Busy) -> Decided {
         let (head, body) = request.into_parts();
         let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
         let method = head.method.as_str();
@@ -99,26 +151,30 @@ impl Gateway {
             // Without one of the keys the exchange refuses it.
             && self.config.lets_in(&list)
         {
-            return self.records.metrics.response();
+            busy.reach(Stage::Whole);
+            return Decided::Answered(self.records.metrics.response());
         }
         if refused.is_none()
-            && let Some(response) = page::respond(self, &head, &list)
+            && let Some(response) = page::respond(self, &head, &list, busy)
         {
-            return response;
+            return Decided::Answered(response);
         }
         let mut live = self.begin(method, path);
         if let Some(reason) = refused {
             discard_sent(&head, body);
-            return live.fail(Failure::Forbidden(reason));
+            return Decided::Answered(live.fail(Failure::Forbidden(reason)));
         }
         let decided = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
         drop(list);
+        let key = live.exchange.client_key();
+        if key.is_some() || self.config.client_keys.is_empty() {
+            busy.reach(if body.is_end_stream() { Stage::Whole } else { Stage::LetIn });
+        }
         if let RequestHead::Answered = decided {
             discard_sent(&head, body);
-            return live.reply();
+            return Decided::Answered(live.reply());
         }
-        let owner = live.exchange.client_key().map(Owner::of_client_key);
-        let owner = owner.unwrap_or(busy.client.owner);
+        let owner = key.map_or(busy.client.owner, Owner::of_client_key);
         let mut held = self.budget.begin(owner, Arc::default());
         let own = self.budget.exchange();
         if body.is_end_stream() {
@@ -126,10 +182,10 @@ impl Gateway {
         }
         if !held.set(own.saturating_add(headers::bytes(&head))) {
             discard_sent(&head, body);
-            return live.fail(Failure::Overloaded);
+            return Decided::Answered(live.fail(Failure::Overloaded));
         }
         if let RequestHead::PassThrough = decided {
-            return pass::pass(self, live, (held, busy), head, body).await;
+            return Decided::Passes(Box::new(Passing { live, held, head, body }));
         }
         // The exchange has what it needs of the head.
         let version = head.version;
@@ -137,7 +193,7 @@ impl Gateway {
         let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
         let rest = held.part();
         live.held = Some(held);
-        self.translate(live, (version, body), (rest, owner), busy).await
+        Decided::Translated(Box::new(Translating { live, held: rest, owner, version, body }))
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
@@ -146,13 +202,8 @@ impl Gateway {
         Live::new(config, seed, Clock::start(), records, method, path, counted)
     }
 
-    async fn translate(
-        &self,
-        mut live: Live,
-        (version, mut body): (Version, Incoming),
-        (mut held, owner): (Held, Owner),
-        busy: &Busy,
-    ) -> Response<Body> {
+    async fn translate(&self, asked: Translating, busy: &mut Busy) -> Response<Body> {
+        let Translating { mut live, mut held, owner, version, mut body } = asked;
         live.exchange.remember(Arc::clone(&self.refusals));
         let settings = &self.config.settings;
         let collected = match collect(&mut body, settings, &mut held, live.clock).await {
@@ -164,7 +215,7 @@ impl Gateway {
         };
         drop(body);
         held.complete();
-        busy.set_whole();
+        busy.reach(Stage::Whole);
         let now = live.clock.now();
         live.exchange.handle_request_body(collected, now);
         let mut reading = Duration::ZERO;
@@ -261,7 +312,7 @@ pub(crate) fn discard_sent(head: &Parts, body: Incoming) {
 /// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
 /// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
 /// writes.
-fn discard(version: Version, mut body: Incoming) {
+pub(crate) fn discard(version: Version, mut body: Incoming) {
     if version < Version::HTTP_2 && !body.is_end_stream() {
         let read = async move { while let Some(Ok(_)) = body.frame().await {} };
         tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
@@ -278,41 +329,4 @@ fn without_answer(mut live: Live, held: Held) -> Answered {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-    use std::net::SocketAddr;
-    use std::num::NonZero;
-    use std::time::{SystemTime, UNIX_EPOCH};
-
-    use crate::apart::Apart;
-    use crate::log::Format;
-    use crate::reach;
-
-    pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
-        Gateway {
-            config: Arc::new(Config::default()),
-            caller: Arc::new(Caller::new(&Arc::default(), &reach::connector().unwrap())),
-            budget: Budget::new(1 << 20),
-            translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
-            documents: Arc::new(Documents::new()),
-            fetches: Arc::new(Fetches::new()),
-            seeds: Arc::new(Seeds::Fixed(1)),
-            records: Arc::new(Records::new(Format::Json, None)),
-            refusals: Arc::default(),
-            callers: Arc::new(Callers::new(address, &[], false)),
-            is_local: true,
-            shows_metrics: false,
-            load,
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_request_goes_by_the_systems_clock_as_it_is_when_it_comes() {
-        let gateway = gateway(SocketAddr::from(([127, 0, 0, 1], 1)), Load::default());
-        // The two clocks move apart, as after sleep or when the time is set.
-        tokio::time::advance(Duration::from_secs(3600)).await;
-        let live = gateway.begin("GET", "/");
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
-        assert!(live.clock.now().abs_diff(unix) < 60_000);
-    }
-}
+pub(crate) mod tests;

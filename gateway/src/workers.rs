@@ -22,7 +22,6 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::connections::Client;
 use crate::load::{Counted, Load};
-use crate::served::Served;
 use crate::service::Gateway;
 use crate::socket::Socket;
 
@@ -38,8 +37,9 @@ const HTTP2_RESETS_MAX: usize = 1024;
 const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
 
 /// What a client may send in a stream, and in all of a connection, before it is read: bodies that pass go at the pace
-/// of their upstream, and wait here meanwhile.
-const HTTP2_STREAM_WINDOW: u32 = 256 << 10;
+/// of their upstream, and wait here meanwhile. [`PASSING_MAX`](crate::connections::PASSING_MAX) streams of these leave
+/// half of a connection's window to others.
+const HTTP2_STREAM_WINDOW: u32 = 64 << 10;
 const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// What of an answer waits in a stream that its client does not read.
@@ -163,13 +163,7 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     let read = Socket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
     let socket = tokio::io::join(read, write);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
-    let service = service_fn(move |request| {
-        let (gateway, busy) = (Arc::clone(&gateway), asking.begin());
-        async move {
-            let response = gateway.answer(request, &busy).await;
-            Ok::<_, Infallible>(response.map(|body| Served::new(body, busy)))
-        }
-    });
+    let service = service_fn(move |request| gateway.answer(request, asking.begin()));
     let mut builder = builder();
     builder
         .http2()

@@ -18,7 +18,7 @@ from bombs import answer_bombs, long_requests, pauses, request_bombs
 from contents import document, documents, images
 from http2 import PREFACE, frame, literal
 from rig import HERE, MIB, Checks, Process, Upstream, Watch, answers, ask, connect, free, head, message, post, receive, until
-from shares import others_are_served, refused_before_the_body, streams, unfinished
+from shares import is_refused, others_are_served, refused_before_the_body, streams, unfinished
 
 BINARY, FOLDER, SIZE = sys.argv[1:4]
 KEY = "sk-operator-0123456789abcdef"
@@ -408,6 +408,64 @@ def given_way(gateway, sent):
             break
     time.sleep(0.5)
     return f"{len(clients)} clients; a request took {answers(gateway.port, 4):.2f} s"
+
+
+def keyed_gateway(start, **config):
+    """A gateway whose clients have a key, with few descriptors."""
+    config = {"upstreams": {"u": {"url": start(Upstream(FOLDER)).url, "key": "none"}}, **config}
+    config["client_keys"] = [{"secret": "CLIENT"}]
+    return start(Gateway(config=config, descriptors=256, CLIENT=CLIENT_KEY))
+
+
+CLIENT_KEY = "key-of-a-client-0123456789"
+
+
+@check
+def uploads_outlive_the_connections_of_refused_strangers(start):
+    gateway = keyed_gateway(start)
+    with connect(gateway.port) as upload:
+        raw = post(message(text="a" * 100_000), headers=[f"x-api-key: {CLIENT_KEY}"])
+        upload.sendall(raw[:50_000])
+        time.sleep(0.2)
+        strangers = []
+        for _ in range(check.sized(300, 600)):
+            strangers.append(connect(gateway.port, 5))
+            strangers[-1].sendall(head(None, method="GET"))
+            assert strangers[-1].recv(12) == b"HTTP/1.1 401"
+        upload.sendall(raw[50_000:])
+        got = receive(upload)
+        assert got and got.status == 200, got
+    return f"{len(strangers)} strangers"
+
+
+@check
+def refusals_in_http2_for_which_there_is_no_window_keep_no_place_and_little_memory(start):
+    config, most = budget()
+    gateway = keyed_gateway(start, **config)
+    fields = b"\x82\x86" + literal(b":path", b"/v1/messages") + literal(b":authority", b"localhost")
+    window = frame(4, 0, 0, b"\x00\x04\x00\x00\x00\x00")
+    clients = []
+    for _ in range(check.sized(150, 400)):
+        clients.append(connect(gateway.port, 5))
+        heads = [fields] + [b"\x82\x86\xbf\xbe"] * check.sized(300, 1000)
+        raw = b"".join(frame(1, 5, 2 * number + 1, one) for number, one in enumerate(heads))
+        try:
+            clients[-1].sendall(PREFACE + window + raw)
+        except OSError:
+            pass
+    time.sleep(1)
+    slowest = 0.0
+    for _ in range(10):
+        begin = time.monotonic()
+        got = ask(gateway.port, post(message(), headers=[f"x-api-key: {CLIENT_KEY}"]))
+        slowest = max(slowest, time.monotonic() - begin)
+        assert got and got.status == 200, got
+    refused = sum(is_refused(client) for client in clients)
+    # Some were closed for others before they had an answer.
+    assert refused > 50, f"only {refused} of {len(clients)} were refused"
+    peak = gateway.peak()
+    assert peak < most, f"a peak of {peak / MIB:.0f} MiB, where {most / MIB:.0f} were allowed"
+    return f"peak {peak / MIB:.0f} of {most / MIB:.0f} MiB; a request took {slowest:.2f} s at most"
 
 
 @check

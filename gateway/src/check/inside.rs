@@ -1,6 +1,5 @@
 //! The gateway's own service in this process, asked over a pipe: what is checked is what is served.
 
-use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 use std::sync::atomic::AtomicU64;
@@ -142,10 +141,7 @@ impl Inside {
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let gateway = Arc::clone(&self.gateway);
         let Some(client) = Connections::new(1).client() else { return };
-        let service = service_fn(move |request: Request<Incoming>| {
-            let (gateway, busy) = (Arc::clone(&gateway), client.begin());
-            async move { Ok::<_, Infallible>(gateway.answer(request, &busy).await) }
-        });
+        let service = service_fn(move |request| gateway.answer(request, client.begin()));
         let serving = workers::builder().serve_connection(TokioIo::new(far), service).into_owned();
         tokio::spawn(serving);
         let Ok((mut sender, connection)) = http1::handshake(TokioIo::new(near)).await else {

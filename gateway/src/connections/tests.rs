@@ -7,8 +7,12 @@ use std::task::{Context, Waker};
 
 /// Begins a request with a whole body.
 fn begin(client: &Arc<Client>) -> Busy {
-    let busy = client.begin();
-    busy.set_whole();
+    begin_until(client, Stage::Whole)
+}
+
+fn begin_until(client: &Arc<Client>, stage: Stage) -> Busy {
+    let mut busy = client.begin();
+    busy.reach(stage);
     busy
 }
 
@@ -39,13 +43,65 @@ async fn a_connection_whose_request_does_not_come_to_its_end_gives_way() {
     let connections = Connections::new(3);
     let open = || connections.client().unwrap();
     let [first, whole, second] = [open(), open(), open()];
-    let _requests = [first.begin(), whole.begin(), begin(&whole), second.begin(), second.begin()];
+    let uploading = [&first, &whole, &second, &second];
+    let _uploads = uploading.map(|client| begin_until(client, Stage::LetIn));
+    let _request = begin(&whole);
     let mut new = Vec::new();
     for gone in [&first, &second] {
         new.push(begin(&open()));
         assert!(is_closed(gone));
     }
     assert!(connections.client().is_none() && !is_closed(&whole));
+}
+
+#[tokio::test]
+async fn refused_and_idle_connections_go_before_uploads() {
+    let connections = Connections::new(5);
+    let open = || connections.client().unwrap();
+    let [uploading, whole, idle, refused, waiting] = [open(), open(), open(), open(), open()];
+    let upload = begin_until(&uploading, Stage::LetIn);
+    let mut soon_whole = begin_until(&whole, Stage::LetIn);
+    soon_whole.reach(Stage::Whole);
+    soon_whole.reach(Stage::LetIn);
+    drop(begin_until(&idle, Stage::LetIn));
+    drop(begin_until(&refused, Stage::Begun));
+    let _refused = begin_until(&waiting, Stage::Begun);
+    let mut requests = Vec::new();
+    for gone in [&refused, &waiting, &idle, &uploading] {
+        assert!(!is_closed(gone));
+        requests.push(begin(&open()));
+        assert!(is_closed(gone));
+    }
+    assert!(connections.client().is_none() && !is_closed(&whole));
+    drop((upload, soon_whole));
+    assert!(connections.client().is_some(), "its answer has left");
+}
+
+#[tokio::test(start_paused = true)]
+async fn small_answers_of_a_connection_are_its_own_and_others_count() {
+    const MAX: usize = 256 << 20;
+    let budget = Budget::new(MAX);
+    let connections = Connections::new(2);
+    let [client, kept] = [connections.client(), connections.client()].map(Option::unwrap);
+    let answer = |client: &Arc<Client>, bytes| {
+        let mut busy = client.begin();
+        busy.count_answer(bytes, &budget).then_some(busy)
+    };
+    let mut other = budget.begin(Owner::of_connection(9), Arc::default());
+    other.complete();
+    // All but the reserve.
+    let mut fits = |left: usize| other.set(MAX / 16 * 15 - left);
+    let small: Vec<_> = (0..SMALL_ANSWERS_MAX).map(|_| answer(&client, 4096).unwrap()).collect();
+    assert!(fits(0) && fits(1 << 20));
+    let more: Vec<_> = (0..10).map(|_| answer(&client, 0).unwrap()).collect();
+    let _large = answer(&kept, 100_000).unwrap();
+    assert!(!fits(100_000 + 10 * 4096) && fits(100_000 + 11 * 4096 + 4096));
+    assert!(answer(&client, 200 << 20).is_none(), "there is not so much");
+    // Others get what nobody reads, after a while.
+    tokio::time::advance(Duration::from_secs(3)).await;
+    assert!(!is_closed(&client) && fits(0) && is_closed(&client) && is_closed(&kept));
+    drop((small, more));
+    assert_eq!(locked(&client.state).small_answers, 0);
 }
 
 #[tokio::test]
@@ -67,7 +123,7 @@ async fn a_connection_that_is_gone_leaves_its_place() {
     let requests: Vec<_> = clients.iter().map(begin).collect();
     assert!(connections.client().is_none());
     drop((clients, requests));
-    assert!(connections.client().is_some() && locked(&connections.clients).idle.is_empty());
+    assert!(connections.client().is_some() && locked(&connections.clients).closable.is_empty());
 }
 
 #[tokio::test(start_paused = true)]

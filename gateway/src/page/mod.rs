@@ -28,6 +28,7 @@ pub(crate) use board::Board;
 pub(crate) use events::Events;
 
 use crate::answer::Body;
+use crate::connections::{Busy, Stage};
 use crate::service::Gateway;
 
 /// What a browser's person sees in place of the page.
@@ -62,11 +63,16 @@ enum Reader {
 }
 
 /// The answer, if the request is for the page.
-pub(crate) fn respond(gateway: &Gateway, head: &Parts, list: &[Header]) -> Option<Response<Body>> {
+pub(crate) fn respond(
+    gateway: &Gateway,
+    head: &Parts,
+    list: &[Header],
+    busy: &mut Busy,
+) -> Option<Response<Body>> {
     let board = gateway.records.board.as_ref()?;
     let wanted = wanted(head)?;
     match reader(&gateway.config, gateway.is_local, &head.headers, list) {
-        Reader::Let => {}
+        Reader::Let => busy.reach(Stage::Whole),
         Reader::WithoutKey if is_navigation(&head.headers) => return Some(unauthorized()),
         Reader::WithoutKey | Reader::Nobody => return None,
     }
@@ -79,7 +85,7 @@ pub(crate) fn respond(gateway: &Gateway, head: &Parts, list: &[Header]) -> Optio
     if wanted == Wanted::Events {
         return Some(match board.watch() {
             Some(watching) => event_stream(Events::new(source, watching)),
-            None => busy(),
+            None => too_many(),
         });
     }
     let mut nonce = [0; 16];
@@ -169,7 +175,7 @@ fn event_stream(events: Events) -> Response<Body> {
 }
 
 /// Too many pages are open.
-fn busy() -> Response<Body> {
+fn too_many() -> Response<Body> {
     let mut response = Response::new(Body::whole(""));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     harden(response.headers_mut());

@@ -14,7 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::connections::{Client, Connections};
+use crate::connections::{Client, Connections, Stage};
 
 /// Bytes of an answer: some pieces of it.
 const ANSWER_BYTES: usize = 200_000;
@@ -26,8 +26,8 @@ async fn answer() -> (Response<hyper::body::Incoming>, Arc<Client>, Arc<Connecti
     let (client, server) = tokio::io::duplex(1 << 16);
     let asked = Arc::clone(&place);
     let service = service_fn(move |_| {
-        let busy = asked.begin();
-        busy.set_whole();
+        let mut busy = asked.begin();
+        busy.reach(Stage::Whole);
         let body = Served::new(Body::whole("x".repeat(ANSWER_BYTES)), busy);
         async { Ok::<_, Infallible>(Response::new(body)) }
     });
