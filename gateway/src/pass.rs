@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use creole::{Failure, PassedHead};
 use http_body_util::{Either, Full};
-use hyper::body::Body as _;
+use hyper::body::{Body as _, Incoming};
 use hyper::{Request, Response, Uri};
 use tokio::sync::oneshot;
 
@@ -14,6 +14,7 @@ use crate::answer::Body;
 use crate::collect::collect;
 use crate::connections::{Busy, Stage};
 use crate::headers;
+use crate::live::Live;
 use crate::paced::Paced;
 use crate::reach;
 use crate::service::{Gateway, Passing, discard, discard_sent};
@@ -74,19 +75,21 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
     busy.reach(Stage::Whole);
     live.held = Some(held);
     match answered {
-        Ok(response) => {
-            live.request.passed = Some((response.status().as_u16(), name));
-            live.show();
-            let (mut head, upstream) = response.into_parts();
-            let change = PassedHead::of_answer(headers::connection(&head.headers));
-            headers::change(&mut head.headers, change);
-            head.version = hyper::Version::default();
-            let body = Body::Passed { upstream, live: Box::new(live) };
-            Response::from_parts(head, body)
-        }
+        Ok(response) => passed(response, name, live),
         Err(error) => {
             let failure = reach::of_client(&error);
             live.fail(failure.unwrap_or_else(|| reach::unreachable(&name, &error)))
         }
     }
+}
+
+/// Returns an upstream's answer as its client gets it.
+fn passed(response: Response<Incoming>, upstream: String, mut live: Live) -> Response<Body> {
+    live.request.passed = Some((response.status().as_u16(), upstream));
+    live.show();
+    let (mut head, upstream) = response.into_parts();
+    let change = PassedHead::of_answer(headers::connection(&head.headers));
+    headers::change(&mut head.headers, change);
+    head.version = hyper::Version::default();
+    Response::from_parts(head, Body::Passed { upstream, live: Box::new(live) })
 }

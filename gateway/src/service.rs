@@ -124,8 +124,13 @@ impl Gateway {
         async move {
             let (response, is_own) = match decided {
                 Decided::Answered(response) => (response, true),
-                Decided::Passes(asked) => (pass::pass(&gateway, *asked, &mut busy).await, false),
-                Decided::Translated(asked) => (gateway.translate(*asked, &mut busy).await, false),
+                // What has its answer holds nothing for what these need.
+                Decided::Passes(asked) => {
+                    (Box::pin(pass::pass(&gateway, *asked, &mut busy)).await, false)
+                }
+                Decided::Translated(asked) => {
+                    (Box::pin(gateway.translate(*asked, &mut busy)).await, false)
+                }
             };
             if let Body::Whole(bytes) = response.body()
                 && is_counted

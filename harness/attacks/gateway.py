@@ -445,9 +445,9 @@ def refusals_in_http2_for_which_there_is_no_window_keep_no_place_and_little_memo
     fields = b"\x82\x86" + literal(b":path", b"/v1/messages") + literal(b":authority", b"localhost")
     window = frame(4, 0, 0, b"\x00\x04\x00\x00\x00\x00")
     clients = []
-    for _ in range(check.sized(150, 400)):
+    for _ in range(check.sized(120, 400)):
         clients.append(connect(gateway.port, 5))
-        heads = [fields] + [b"\x82\x86\xbf\xbe"] * check.sized(300, 1000)
+        heads = [fields] + [b"\x82\x86\xbf\xbe"] * check.sized(200, 1000)
         raw = b"".join(frame(1, 5, 2 * number + 1, one) for number, one in enumerate(heads))
         try:
             clients[-1].sendall(PREFACE + window + raw)
