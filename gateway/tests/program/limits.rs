@@ -58,6 +58,7 @@ async fn all_bodies_together_are_limited() {
     let (client, body) = (client(false), messages(false));
     let mut whole = unfinished(&gateway, "", 150_000 + body.len(), 150_000).await;
     whole.write_all(body.as_bytes()).await.unwrap();
+    let _called = rig::soon("a call", silent.accept()).await.unwrap();
     let other = "x".repeat(300_000);
     until_status(&client, &gateway, &other, OVERLOADED).await;
     // The memory of a client that has gone is free again.
