@@ -121,6 +121,7 @@ impl Answering {
         let head = loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
             if let Some(head) = self.live.exchange.poll_head() {
+                self.live.begin_answer();
                 break head;
             }
             if self.live.exchange.is_call_due() {

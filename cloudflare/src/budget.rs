@@ -91,6 +91,11 @@ impl Held {
         self.budget.0.budget.borrow_mut().complete(self.holding);
         self.budget.0.collecting.borrow_mut().remove(&self.holding);
     }
+
+    /// Notes that the answer begins: the share of the request's owner does not limit it any more.
+    pub(crate) fn begin_answer(&self) {
+        self.budget.0.budget.borrow_mut().begin_answer(self.holding);
+    }
 }
 
 impl Drop for Held {

@@ -108,7 +108,7 @@ fn callers(env: &JsValue) -> Callers {
 }
 
 /// Returns true if Cloudflare says in which of its places a request came in.
-fn has_colo(request: &Request) -> bool {
+pub(crate) fn has_colo(request: &Request) -> bool {
     let cf = Reflect::get(request, &"cf".into()).ok().filter(JsValue::is_object);
     let colo = cf.and_then(|cf| Reflect::get(&cf, &"colo".into()).ok());
     colo.is_some_and(|colo| colo.is_string())

@@ -6,14 +6,15 @@
 use std::rc::Rc;
 
 use creole::config::Log;
+use creole::headers::Headers as _;
 use creole::observe::log::{self, Level, Request};
 use creole::observe::report::Outcome;
 use creole::{Call, Config, Exchange, Failure, Header, HostCan, Owner, Pings, Unreachable};
-use worker::web_sys::Response;
+use worker::web_sys::{self, Response};
 
 use crate::body::Incoming;
 use crate::budget::Held;
-use crate::environment::{Isolate, now, seed};
+use crate::environment::{Isolate, has_colo, now, seed};
 use crate::gone::Client;
 use crate::http;
 
@@ -58,8 +59,12 @@ impl Live {
     }
 
     /// Begins to count what the request holds, for its owner.
-    pub(crate) fn hold(&mut self, headers: &[Header]) -> Result<(), Failure> {
-        let owner = owner(&self.exchange, headers);
+    pub(crate) fn hold(
+        &mut self,
+        request: &web_sys::Request,
+        headers: &[Header],
+    ) -> Result<(), Failure> {
+        let owner = owner(&self.exchange, has_colo(request), headers);
         self.held = Some(self.isolate.budget.begin(owner, now()));
         self.count(0)
     }
@@ -105,6 +110,13 @@ impl Live {
         }
     }
 
+    /// Notes that the client gets the head of its answer.
+    pub(crate) fn begin_answer(&self) {
+        if let Some(held) = &self.held {
+            held.begin_answer();
+        }
+    }
+
     /// The answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
         self.refuse(failure, None)
@@ -124,26 +136,19 @@ impl Live {
     }
 }
 
-/// Whose request it is: of a client key, or of the address that Cloudflare saw. A runtime of one's own sees none; there
-/// the client's own credential, which its upstream checks, tells it from others.
-fn owner(exchange: &Exchange, headers: &[Header]) -> Owner {
+/// Returns the owner of a request: a client key, or the address that Cloudflare saw. In a runtime of one's own any
+/// client can set the header with that address. So there the client's credential, which its upstream checks, tells
+/// clients apart.
+fn owner(exchange: &Exchange, is_at_cloudflare: bool, headers: &[Header]) -> Owner {
     if let Some(name) = exchange.client_key() {
         return Owner::of_client_key(name);
     }
-    let sent = |name: &str| headers.iter().find(|(known, _)| known == name);
-    let (name, value) = ["cf-connecting-ip", "x-api-key", "authorization"]
-        .into_iter()
-        .find_map(sent)
-        .map_or(("", ""), |(name, value)| (name.as_str(), value.as_str()));
-    Owner::of_address(if name == "cf-connecting-ip" { network(value) } else { value })
-}
-
-/// The network of an address of IPv6, of which a client has all addresses.
-fn network(address: &str) -> &str {
-    match address.match_indices(':').nth(3) {
-        Some((at, _)) => address.get(..at).unwrap_or(address),
-        None => address,
+    let address = headers.value("cf-connecting-ip").filter(|_| is_at_cloudflare);
+    if let Some(address) = address.and_then(|address| address.parse().ok()) {
+        return Owner::of_address(address);
     }
+    let credential = headers.value("x-api-key").or_else(|| headers.value("authorization"));
+    Owner::of_credential(credential.unwrap_or_default())
 }
 
 /// Says what went wrong with an upstream, unless the log is off.

@@ -55,7 +55,7 @@ async fn answer(isolate: &Isolate, client: &Rc<Client>, request: &Request) -> Re
     if decided == RequestHead::Answered {
         return live.reply(Incoming::of(request).as_ref());
     }
-    if let Err(failure) = live.hold(&head) {
+    if let Err(failure) = live.hold(request, &head) {
         return live.refuse(failure, Incoming::of(request).as_ref());
     }
     if decided == RequestHead::PassThrough {

@@ -149,6 +149,7 @@ impl Answering {
             }
             self.live = Some(live);
             let Some(head) = head else { continue };
+            self.held.begin_answer();
             let body = if self.is_ended() {
                 Body::whole(self.give())
             } else {

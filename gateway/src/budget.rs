@@ -185,6 +185,11 @@ impl Held {
         shared.incomplete.remove(&holding);
     }
 
+    /// Notes that the answer to the request begins: its owner's share does not limit it any more.
+    pub(crate) fn begin_answer(&self) {
+        locked(&self.request.budget.shared).core.begin_answer(self.request.holding);
+    }
+
     /// Waits until the request is given up for others.
     pub(crate) async fn given_up(&self) {
         self.request.given_up.notified().await;

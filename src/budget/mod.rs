@@ -3,11 +3,13 @@
 //! Only bytes that have come count, never a length that somebody claims. Each request belongs to an [`Owner`]: a
 //! connection, a client key, or an address. Nobody holds more than what is left for others, except for a single
 //! request. The last sixteenth is a reserve: of it nobody holds more than a thirty-second part of what is left, so that
-//! small requests are served beside many greedy owners.
+//! small requests are served beside many greedy owners. Once the answer to a request has begun, only the limit of all
+//! together ends it.
 //!
-//! Where a request does not fit, others go first: the oldest request without a whole body of the owner that holds most,
-//! if that is more than the asking owner would have; else the oldest request whose body has not come for
-//! [`BODY_GRACE_MS`]. A request with a whole body is never given up: its upstream works for it.
+//! Where memory is full, requests without a whole body go first: one from which nothing has come for
+//! [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most, if that is more than the asking owner would
+//! have; else the oldest one that began before [`BODY_GRACE_MS`]. Where only the share of the asking owner is full, its
+//! own old ones go. A request with a whole body is never given up: its upstream works for it.
 //!
 //! `pace.rs` limits the time of a body.
 
@@ -17,17 +19,25 @@ pub use pace::Pace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::net::IpAddr;
+use std::ops::Bound;
 
 use crate::Millis;
 
 /// Time after which a request without a whole body may be given up for any other request.
 const BODY_GRACE_MS: Millis = 2000;
 
+/// Bytes that must come before a body counts as one that comes.
+const PROGRESS_BYTES: usize = 1 << 10;
+
 /// Part of the limit that is for small requests.
 const RESERVED_PART: usize = 16;
 
 /// Part of what is left of the reserve that one owner may hold.
 const SMALL_PART: usize = 32;
+
+/// Owners of which it is summed up what they can give up, those that hold most.
+const LARGEST_OWNERS: usize = 256;
 
 /// A connection, a client key or an address, as a number that the host chooses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -46,10 +56,19 @@ impl Owner {
         Self::hashed(("connection", number))
     }
 
-    /// Returns the owner for a client's address.
+    /// Returns the owner for a client's address: of IPv6 for its network (/64), of which a client has all addresses.
     #[must_use]
-    pub fn of_address(address: &str) -> Self {
-        Self::hashed(("address", address))
+    pub fn of_address(address: IpAddr) -> Self {
+        match address.to_canonical() {
+            IpAddr::V4(address) => Self::hashed(("address", address.octets())),
+            IpAddr::V6(address) => Self::hashed(("network", address.to_bits() >> 64)),
+        }
+    }
+
+    /// Returns the owner for a credential that only the upstream can check.
+    #[must_use]
+    pub fn of_credential(credential: &str) -> Self {
+        Self::hashed(("credential", credential))
     }
 
     fn hashed(owner: impl Hash) -> Self {
@@ -77,17 +96,38 @@ pub struct Budget {
     owners: BTreeMap<Owner, Share>,
     /// Requests without a whole body, the oldest first.
     incomplete: BTreeSet<Holding>,
+    /// Requests without a whole body, by the time at which bytes came last.
+    by_silence: BTreeSet<(Millis, Holding)>,
     /// Owners of requests without a whole body, by the bytes that they hold.
     by_share: BTreeSet<(usize, Owner)>,
+    /// The last request without a whole body that is old: it began [`BODY_GRACE_MS`] ago.
+    last_old: Holding,
+    /// Bytes of all old requests without a whole body.
+    old_bytes: usize,
     /// Requests given up and not yet told to the host.
     given_up: VecDeque<Holding>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Request {
     owner: Owner,
+    state: State,
     bytes: usize,
     began: Millis,
+    /// Time at which [`PROGRESS_BYTES`] had come last.
+    came_at: Millis,
+    /// Bytes that came since then.
+    came: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum State {
+    /// The client's body is not whole.
+    Incomplete,
+    /// The client's body is whole, or passes.
+    Whole,
+    /// The client has the head of its answer, or gets it now.
+    Answered,
 }
 
 /// Memory and requests of one owner.
@@ -97,6 +137,36 @@ struct Share {
     requests: usize,
     /// Requests without a whole body, the oldest first.
     incomplete: BTreeSet<Holding>,
+    /// Bytes of requests without a whole body.
+    incomplete_bytes: usize,
+    /// Bytes of old requests without a whole body.
+    old_bytes: usize,
+}
+
+/// A request that is to hold so many bytes more.
+#[derive(Clone, Copy, Debug)]
+struct Asking {
+    holding: Holding,
+    request: Request,
+    more: usize,
+}
+
+/// Whether there is place for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    Free,
+    /// There is memory, but the owner has its share of it.
+    ShareFull,
+    MemoryFull,
+}
+
+impl Request {
+    fn hear(&mut self, bytes: usize, now: Millis) {
+        self.came = self.came.saturating_add(bytes);
+        if self.came >= PROGRESS_BYTES {
+            (self.came, self.came_at) = (0, now);
+        }
+    }
 }
 
 impl Budget {
@@ -110,7 +180,10 @@ impl Budget {
             requests: BTreeMap::new(),
             owners: BTreeMap::new(),
             incomplete: BTreeSet::new(),
+            by_silence: BTreeSet::new(),
             by_share: BTreeSet::new(),
+            last_old: Holding(0),
+            old_bytes: 0,
             given_up: VecDeque::new(),
         }
     }
@@ -124,12 +197,10 @@ impl Budget {
     pub fn begin(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begun = self.begun.saturating_add(1);
         let holding = Holding(self.begun);
-        self.requests.insert(holding, Request { owner, bytes: 0, began: now });
-        self.incomplete.insert(holding);
-        self.change(owner, |share| {
-            share.requests = share.requests.saturating_add(1);
-            share.incomplete.insert(holding);
-        });
+        let state = State::Incomplete;
+        let request = Request { owner, state, bytes: 0, began: now, came_at: now, came: 0 };
+        self.requests.insert(holding, request);
+        self.count(holding, request, true);
         holding
     }
 
@@ -140,34 +211,38 @@ impl Budget {
     ///
     /// [`poll_given_up`]: Self::poll_given_up
     pub fn set(&mut self, holding: Holding, bytes: usize, now: Millis) -> Result<(), Full> {
-        let request = self.requests.get(&holding).ok_or(Full)?;
-        let (owner, before) = (request.owner, request.bytes);
-        if let Some(more) = bytes.checked_sub(before).filter(|more| *more > 0) {
-            self.make_place(holding, owner, more, now)?;
+        let request = *self.requests.get(&holding).ok_or(Full)?;
+        let more = bytes.saturating_sub(request.bytes);
+        if more > 0 {
+            self.make_place(Asking { holding, request, more }, now)?;
         }
-        self.bytes = self.bytes.saturating_sub(before).saturating_add(bytes);
-        self.change(owner, |share| {
-            share.bytes = share.bytes.saturating_sub(before).saturating_add(bytes);
-        });
-        if let Some(request) = self.requests.get_mut(&holding) {
+        self.change(holding, |request| {
             request.bytes = bytes;
-        }
+            request.hear(more, now);
+        });
         Ok(())
+    }
+
+    /// Notes that bytes of a body have come into memory that its request held before.
+    pub fn note_bytes(&mut self, holding: Holding, bytes: usize, now: Millis) {
+        self.change(holding, |request| request.hear(bytes, now));
     }
 
     /// Notes that the body of a request is whole: it is not given up any more.
     pub fn complete(&mut self, holding: Holding) {
-        self.incomplete.remove(&holding);
-        if let Some(owner) = self.requests.get(&holding).map(|request| request.owner) {
-            self.change(owner, |share| {
-                share.incomplete.remove(&holding);
-            });
-        }
+        self.advance(holding, State::Whole);
+    }
+
+    /// Notes that the answer to a request begins: its owner's share does not limit it any more.
+    pub fn begin_answer(&mut self, holding: Holding) {
+        self.advance(holding, State::Answered);
     }
 
     /// Ends a request, and frees what it holds.
     pub fn end(&mut self, holding: Holding) {
-        self.remove(holding);
+        if let Some(request) = self.requests.remove(&holding) {
+            self.count(holding, request, false);
+        }
     }
 
     /// Removes a request that was given up for others. Its host frees its memory at once, and then refuses it.
@@ -181,103 +256,174 @@ impl Budget {
         self.bytes
     }
 
-    /// Gives requests up until an owner may hold so many bytes more.
-    fn make_place(
-        &mut self,
-        asking: Holding,
-        owner: Owner,
-        more: usize,
-        now: Millis,
-    ) -> Result<(), Full> {
-        let mut removed = Vec::new();
-        while !self.fits(owner, more) {
-            let victim = self.victim(asking, owner, more, now);
-            let Some(victim) = victim.and_then(|victim| Some((victim, self.remove(victim)?)))
-            else {
-                // Nobody is given up for a request that is refused all the same.
-                for (holding, request) in removed {
-                    self.restore(holding, request);
-                }
-                return Err(Full);
+    /// Gives requests up until there is place. Nobody is given up for a request that is refused all the same.
+    fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
+        let first = self.place(asking, 0, 0);
+        if first == Place::Free {
+            return Ok(());
+        }
+        self.age(now);
+        if !self.can_make(first, asking) {
+            return Err(Full);
+        }
+        loop {
+            let place = self.place(asking, 0, 0);
+            let larger = || self.silent(asking, now).or_else(|| self.of_largest(asking));
+            let victim = match (place, first) {
+                (Place::Free, _) => return Ok(()),
+                (Place::MemoryFull, _) => larger().or_else(|| self.old(&self.incomplete, asking)),
+                (_, Place::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
+                _ => self.old_of_own(asking),
             };
-            removed.push(victim);
-        }
-        self.given_up.extend(removed.into_iter().map(|(holding, _)| holding));
-        Ok(())
-    }
-
-    fn remove(&mut self, holding: Holding) -> Option<Request> {
-        let request = self.requests.remove(&holding)?;
-        self.bytes = self.bytes.saturating_sub(request.bytes);
-        self.incomplete.remove(&holding);
-        self.change(request.owner, |share| {
-            share.bytes = share.bytes.saturating_sub(request.bytes);
-            share.requests = share.requests.saturating_sub(1);
-            share.incomplete.remove(&holding);
-        });
-        Some(request)
-    }
-
-    /// Takes the removal of a request without a whole body back.
-    fn restore(&mut self, holding: Holding, request: Request) {
-        self.bytes = self.bytes.saturating_add(request.bytes);
-        self.incomplete.insert(holding);
-        self.change(request.owner, |share| {
-            share.bytes = share.bytes.saturating_add(request.bytes);
-            share.requests = share.requests.saturating_add(1);
-            share.incomplete.insert(holding);
-        });
-        self.requests.insert(holding, request);
-    }
-
-    /// Returns true if an owner may hold so many bytes more.
-    fn fits(&self, owner: Owner, more: usize) -> bool {
-        let Some(left) = self.bytes_max.checked_sub(self.bytes.saturating_add(more)) else {
-            return false;
-        };
-        let Some(share) = self.owners.get(&owner) else { return false };
-        let would_hold = share.bytes.saturating_add(more);
-        if left >= self.bytes_max / RESERVED_PART {
-            share.requests == 1 || would_hold <= left
-        } else {
-            would_hold <= left / SMALL_PART
+            let victim = victim.ok_or(Full)?;
+            self.end(victim);
+            self.given_up.push_back(victim);
         }
     }
 
-    /// Chooses the request that is given up so that `asking` may hold more.
-    fn victim(&self, asking: Holding, owner: Owner, more: usize, now: Millis) -> Option<Holding> {
-        let would_hold = self.owners.get(&owner)?.bytes.saturating_add(more);
-        let largest = self.by_share.last().filter(|(bytes, _)| *bytes > would_hold);
-        let of_largest = largest.and_then(|(_, largest)| self.oldest(*largest));
-        let victim = of_largest.or_else(|| {
-            let oldest = self.incomplete.first()?;
-            let began = self.requests.get(oldest)?.began;
-            (now.saturating_sub(began) >= BODY_GRACE_MS).then_some(*oldest)
-        })?;
-        (victim != asking).then_some(victim)
+    /// Returns true if there will be place once enough requests are given up. Sums tell it, so that many requests which
+    /// are refused cost little.
+    fn can_make(&self, first: Place, asking: Asking) -> bool {
+        let Asking { holding, request, more } = asking;
+        let is_old = request.state == State::Incomplete && holding <= self.last_old;
+        let besides = if is_old { request.bytes } else { 0 };
+        let own = self.owners.get(&request.owner).map_or(0, |share| share.old_bytes);
+        let (own, old) = (own.saturating_sub(besides), self.old_bytes.saturating_sub(besides));
+        if first == Place::ShareFull {
+            return self.place(asking, own, own) == Place::Free;
+        }
+        let larger = self.bytes_of_larger(asking);
+        // Old requests of others go only until the reserve is free.
+        let with_reserve = self.bytes.saturating_add(more).saturating_add(self.reserve());
+        let short = with_reserve.saturating_sub(self.bytes_max);
+        self.place(asking, short.min(old.max(larger)), own) == Place::Free
+            || self.place(asking, larger, own) == Place::Free
     }
 
-    /// Returns an owner's oldest request without a whole body.
-    fn oldest(&self, owner: Owner) -> Option<Holding> {
-        self.owners.get(&owner)?.incomplete.first().copied()
+    /// Returns whether there is place once so many bytes are freed, and so many of them are the owner's own.
+    fn place(&self, asking: Asking, freed: usize, own: usize) -> Place {
+        let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
+        let Some(left) = self.bytes_max.checked_sub(bytes) else { return Place::MemoryFull };
+        if asking.request.state == State::Answered {
+            return Place::Free;
+        }
+        let would_hold = self.would_hold(asking).saturating_sub(own);
+        if left < self.reserve() {
+            let is_small = would_hold <= left / SMALL_PART;
+            return if is_small { Place::Free } else { Place::MemoryFull };
+        }
+        let share = self.owners.get(&asking.request.owner);
+        let is_single = share.is_some_and(|share| share.requests == 1);
+        if is_single || would_hold <= left { Place::Free } else { Place::ShareFull }
     }
 
-    /// Changes an owner's share, and keeps the order of shares.
-    fn change(&mut self, owner: Owner, change: impl FnOnce(&mut Share)) {
+    fn reserve(&self) -> usize {
+        self.bytes_max / RESERVED_PART
+    }
+
+    /// Returns the bytes that the owner of a request would hold with all of its requests.
+    fn would_hold(&self, asking: Asking) -> usize {
+        let share = self.owners.get(&asking.request.owner);
+        share.map_or(0, |share| share.bytes).saturating_add(asking.more)
+    }
+
+    /// Returns the bytes that owners can give up who hold more than the asking one would.
+    fn bytes_of_larger(&self, asking: Asking) -> usize {
+        let would_hold = self.would_hold(asking);
+        let largest = self.by_share.iter().rev().take(LARGEST_OWNERS);
+        let larger = largest.take_while(|(bytes, _)| *bytes > would_hold);
+        larger.fold(0_usize, |sum, (bytes, owner)| {
+            let incomplete = self.owners.get(owner).map_or(0, |share| share.incomplete_bytes);
+            sum.saturating_add(incomplete.min(bytes.saturating_sub(would_hold)))
+        })
+    }
+
+    /// Returns the request without a whole body from which nothing has come for longest, if that is long.
+    fn silent(&self, asking: Asking, now: Millis) -> Option<Holding> {
+        let (at, holding) =
+            self.by_silence.iter().find(|(_, holding)| *holding != asking.holding)?;
+        (now.saturating_sub(*at) >= BODY_GRACE_MS).then_some(*holding)
+    }
+
+    /// Returns the oldest request without a whole body of the owner that holds most, if that is more than the asking
+    /// owner would.
+    fn of_largest(&self, asking: Asking) -> Option<Holding> {
+        let (bytes, owner) = self.by_share.last()?;
+        let share = self.owners.get(owner).filter(|_| *bytes > self.would_hold(asking))?;
+        share.incomplete.first().copied()
+    }
+
+    fn old_of_own(&self, asking: Asking) -> Option<Holding> {
+        self.old(&self.owners.get(&asking.request.owner)?.incomplete, asking)
+    }
+
+    /// Returns the oldest of these requests that is not the asking one, if it is old.
+    fn old(&self, incomplete: &BTreeSet<Holding>, asking: Asking) -> Option<Holding> {
+        let oldest = incomplete.iter().find(|holding| **holding != asking.holding)?;
+        (*oldest <= self.last_old).then_some(*oldest)
+    }
+
+    /// Counts requests without a whole body as old that have become it.
+    fn age(&mut self, now: Millis) {
+        loop {
+            let younger = (Bound::Excluded(self.last_old), Bound::Unbounded);
+            let Some(next) = self.incomplete.range(younger).next().copied() else { return };
+            let Some(request) = self.requests.get(&next).copied() else { return };
+            if now.saturating_sub(request.began) < BODY_GRACE_MS {
+                return;
+            }
+            self.count(next, request, false);
+            self.last_old = next;
+            self.count(next, request, true);
+        }
+    }
+
+    fn advance(&mut self, holding: Holding, state: State) {
+        if self.requests.get(&holding).is_some_and(|request| request.state < state) {
+            self.change(holding, |request| request.state = state);
+        }
+    }
+
+    fn change(&mut self, holding: Holding, change: impl FnOnce(&mut Request)) {
+        let Some(request) = self.requests.get_mut(&holding) else { return };
+        let before = *request;
+        change(request);
+        let after = *request;
+        self.count(holding, before, false);
+        self.count(holding, after, true);
+    }
+
+    /// Puts a request into all sums and orders, or takes it out of them.
+    fn count(&mut self, holding: Holding, request: Request, is_in: bool) {
+        let sum = if is_in { usize::saturating_add } else { usize::saturating_sub };
+        let Request { owner, bytes, .. } = request;
+        self.bytes = sum(self.bytes, bytes);
         let share = self.owners.entry(owner).or_default();
-        let before = (!share.incomplete.is_empty()).then_some((share.bytes, owner));
-        change(share);
-        let after = (!share.incomplete.is_empty()).then_some((share.bytes, owner));
+        self.by_share.remove(&(share.bytes, owner));
+        share.bytes = sum(share.bytes, bytes);
+        share.requests = sum(share.requests, 1);
+        if request.state == State::Incomplete {
+            let by_silence = (request.came_at, holding);
+            if is_in {
+                self.incomplete.insert(holding);
+                self.by_silence.insert(by_silence);
+                share.incomplete.insert(holding);
+            } else {
+                self.incomplete.remove(&holding);
+                self.by_silence.remove(&by_silence);
+                share.incomplete.remove(&holding);
+            }
+            share.incomplete_bytes = sum(share.incomplete_bytes, bytes);
+            if holding <= self.last_old {
+                share.old_bytes = sum(share.old_bytes, bytes);
+                self.old_bytes = sum(self.old_bytes, bytes);
+            }
+        }
+        if !share.incomplete.is_empty() {
+            self.by_share.insert((share.bytes, owner));
+        }
         if share.requests == 0 {
             self.owners.remove(&owner);
-        }
-        if before != after {
-            if let Some(before) = before {
-                self.by_share.remove(&before);
-            }
-            if let Some(after) = after {
-                self.by_share.insert(after);
-            }
         }
     }
 }

@@ -96,37 +96,254 @@ fn a_body_that_does_not_come_gives_way_to_any_other() {
     assert_eq!(budget.poll_given_up(), Some(slow[0]));
 }
 
+/// A request of a table: its owner, its MiB, when it began and when bytes came last. `None`: its body is whole.
+type Row = (u64, usize, Millis, Option<Millis>);
+
+/// Returns the budget with these requests, which are given up for nobody.
+fn holding(rows: &[Row]) -> (Budget, Vec<Holding>) {
+    let mut budget = Budget::new(16 * MIB);
+    let all = rows.iter().map(|(owner, mib, began, came)| {
+        let holding = budget.begin(Owner(*owner), *began);
+        budget.begin_answer(holding);
+        budget.set(holding, mib * MIB, *began).unwrap();
+        budget.change(holding, |request| request.state = State::Incomplete);
+        match came {
+            Some(came) => budget.note_bytes(holding, PROGRESS_BYTES, *came),
+            None => budget.complete(holding),
+        }
+        holding
+    });
+    let all = all.collect();
+    assert_eq!(budget.poll_given_up(), None);
+    (budget, all)
+}
+
+#[test]
+fn a_full_memory_takes_silent_requests_first_then_the_largest_owners_then_old_ones() {
+    let whole = (9, 6, 0, None);
+    for (what, rows, asking, expected) in [
+        (
+            "silent for longest, though another owner holds most",
+            vec![(3, 1, 0, Some(7900)), (2, 2, 0, Some(7800)), (1, 7, 9000, Some(9900)), whole],
+            (4, 1),
+            vec![1],
+        ),
+        (
+            "silent for long, but of the asking owner",
+            vec![(4, 2, 0, Some(1000)), (1, 8, 9000, Some(9900)), whole],
+            (4, 1),
+            vec![0],
+        ),
+        (
+            "the oldest of who holds most",
+            vec![
+                (3, 4, 4000, Some(9900)),
+                (1, 1, 5000, Some(9900)),
+                (2, 2, 5500, Some(9900)),
+                (2, 3, 6000, Some(9900)),
+                whole,
+            ],
+            (4, 1),
+            vec![2],
+        ),
+        (
+            "nobody holds more: old ones, though bytes come",
+            vec![
+                (2, 4, 6000, Some(9900)),
+                (3, 4, 7000, Some(9900)),
+                (1, 2, 9000, Some(9900)),
+                whole,
+            ],
+            (4, 4),
+            vec![0, 1],
+        ),
+        (
+            "all are young, and nobody holds more",
+            vec![(1, 5, 9000, Some(9900)), (2, 5, 9000, Some(9900)), whole],
+            (4, 5),
+            vec![],
+        ),
+        (
+            "more than one, as far as needed",
+            vec![
+                (1, 2, 0, Some(100)),
+                (2, 2, 0, Some(200)),
+                (3, 6, 9000, Some(9900)),
+                (5, 2, 0, Some(300)),
+                (9, 4, 0, None),
+            ],
+            (4, 3),
+            vec![0, 1],
+        ),
+    ] {
+        let (mut budget, all) = holding(&rows);
+        let (owner, mib) = asking;
+        let given = hold(&mut budget, owner, mib * MIB, 10_000);
+        let given_up: Vec<_> = std::iter::from_fn(|| budget.poll_given_up()).collect();
+        let expected: Vec<_> = expected.into_iter().map(|row: usize| all[row]).collect();
+        assert_eq!(
+            (given_up.as_slice(), given.is_ok()),
+            (&*expected, !expected.is_empty()),
+            "{what}"
+        );
+    }
+}
+
+#[test]
+fn a_full_share_takes_old_requests_of_its_own_and_never_those_of_others() {
+    let rows = [(1, 4, 0, None), (2, 3, 0, Some(100))];
+    let (mut budget, _) = holding(&rows);
+    assert_eq!(hold(&mut budget, 1, 4 * MIB, 9000), Err(Full), "there is place, but not for it");
+    assert_eq!(budget.poll_given_up(), None);
+    // With an old one of its own, which is enough.
+    let (mut budget, all) = holding(&[(1, 3, 0, Some(8900)), (2, 3, 0, Some(100))]);
+    hold(&mut budget, 1, 6 * MIB, 9000).unwrap();
+    assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(all[0]), None));
+    // A young one of its own stays.
+    let (mut budget, _) = holding(&[(1, 3, 8000, Some(8000)), (2, 3, 0, Some(100))]);
+    assert_eq!(hold(&mut budget, 1, 6 * MIB, 9000), Err(Full));
+}
+
+#[test]
+fn old_requests_of_others_that_come_go_until_the_reserve_is_free_and_no_further() {
+    let rows =
+        [(1, 6, 0, None), (2, 2, 0, Some(8900)), (3, 3, 0, Some(8900)), (4, 3, 0, Some(8900))];
+    let (mut budget, _) = holding(&rows);
+    assert_eq!(hold(&mut budget, 1, 2 * MIB, 9000), Err(Full), "its share would be full then");
+    assert_eq!(budget.poll_given_up(), None);
+    assert!(hold(&mut budget, 5, 2 * MIB, 9000).is_ok());
+}
+
+#[test]
+fn an_owner_of_several_requests_gets_place_of_one_that_holds_more() {
+    let mut rows = vec![(2, 2, 0, None), (3, 2, 0, None)];
+    rows.extend([(1, 1, 8900, Some(8900)); 11]);
+    let (mut budget, all) = holding(&rows);
+    hold(&mut budget, 2, 2 * MIB, 9000).unwrap();
+    let given_up: Vec<_> = std::iter::from_fn(|| budget.poll_given_up()).collect();
+    assert_eq!(given_up, all[2..7], "until it holds no more than what is left");
+}
+
+#[test]
+fn a_request_whose_answer_has_begun_is_limited_by_all_memory_alone() {
+    let mut budget = budget();
+    let first = hold(&mut budget, 1, 4 * MIB, 0).unwrap();
+    let second = hold(&mut budget, 1, 4 * MIB, 0).unwrap();
+    budget.complete(first);
+    budget.complete(second);
+    assert_eq!(budget.set(first, 5 * MIB, 0), Err(Full), "half of the memory is the owner's");
+    budget.begin_answer(first);
+    budget.complete(first);
+    budget.set(first, 12 * MIB, 0).unwrap();
+    assert_eq!(budget.set(first, 12 * MIB + 1, 0), Err(Full));
+    assert_eq!(budget.set(second, 4 * MIB + 1, 0), Err(Full));
+    // Bodies that do not come give way to it.
+    let (mut budget, all) = holding(&[(1, 8, 0, None), (1, 1, 0, None), (2, 7, 0, Some(100))]);
+    budget.begin_answer(all[0]);
+    budget.set(all[0], 9 * MIB, 9000).unwrap();
+    assert_eq!(budget.poll_given_up(), Some(all[2]));
+}
+
+#[test]
+fn bytes_that_come_keep_a_request_from_being_silent() {
+    for (bytes, is_given_up) in [(PROGRESS_BYTES / 2, false), (PROGRESS_BYTES / 2 - 1, true)] {
+        let (mut budget, all) =
+            holding(&[(9, 12, 0, None), (1, 3, 0, Some(0)), (2, 1, 0, Some(100))]);
+        budget.note_bytes(all[1], bytes, 1000);
+        budget.note_bytes(all[1], bytes, 1500);
+        hold(&mut budget, 3, MIB, 2500).unwrap();
+        assert_eq!(budget.poll_given_up() == Some(all[1]), is_given_up, "{bytes}");
+    }
+}
+
+#[test]
+fn a_request_that_is_refused_costs_little_beside_a_hundred_thousand() {
+    let mut budget = Budget::new(128 << 20);
+    let large = hold(&mut budget, 1, 50 << 20, 0).unwrap();
+    budget.begin_answer(large);
+    // All together give too little up, and each of a thousand owners holds more than one that asks.
+    for owner in 0..1000 {
+        for _ in 0..100 {
+            hold(&mut budget, 10 + owner, 500, 0).unwrap();
+        }
+    }
+    budget.set(large, 79 << 20, 0).unwrap();
+    let held = budget.held_bytes();
+    let asking = budget.begin(Owner(2), 0);
+    let began = std::time::Instant::now();
+    for _ in 0..5000 {
+        assert_eq!(budget.set(asking, 49_500, 0), Err(Full));
+    }
+    for _ in 0..5000 {
+        assert_eq!(budget.set(asking, 46 << 20, 9000), Err(Full));
+    }
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    assert_eq!((budget.held_bytes(), budget.poll_given_up()), (held, None));
+}
+
+#[test]
+fn an_address_is_an_owner_and_of_ipv6_its_network() {
+    let owner = |address: &str| Owner::of_address(address.parse().unwrap());
+    for same in ["2001:db8::ffff", "2001:db8:0:0:1:2:3:4", "2001:0db8:0000:0000::1"] {
+        assert_eq!(owner("2001:db8::1"), owner(same), "{same}");
+    }
+    assert_eq!(owner("::ffff:192.0.2.1"), owner("192.0.2.1"));
+    let others = ["2001:db8:0:1::1", "2001:db9::1", "::1", "192.0.2.1", "192.0.2.2"];
+    let mut all: Vec<_> = others.map(owner).into_iter().chain([owner("2001:db8::1")]).collect();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), others.len() + 1);
+}
+
 #[test]
 fn sums_are_right_after_any_changes() {
     let mut budget = budget();
     let (mut known, mut state, mut refused, mut given_up) = (Vec::new(), 7_u64, 0, 0);
     for step in 0..20_000_u64 {
+        let now = step * 20;
         state =
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (choice, pick) = ((state >> 60) as usize, (state >> 33) as usize);
         if known.is_empty() || choice < 5 {
-            known.push(budget.begin(Owner((state >> 40) % 20), step));
+            known.push(budget.begin(Owner((state >> 40) % 20), now));
             continue;
         }
         let place = pick % known.len();
         match choice {
-            5..=11 => {
-                refused += usize::from(budget.set(known[place], pick % (2 * MIB), step).is_err())
+            5..=10 => {
+                let held = budget.held_bytes();
+                let is_set = budget.set(known[place], pick % (2 * MIB), now).is_ok();
+                // Nobody is given up for a request that is refused all the same.
+                let is_kept = budget.held_bytes() == held && budget.given_up.is_empty();
+                assert!(is_set || is_kept);
+                refused += usize::from(!is_set);
             }
-            12 => budget.complete(known[place]),
+            11 => budget.note_bytes(known[place], pick % 2000, now),
+            12 if pick % 2 == 0 => budget.complete(known[place]),
+            12 => budget.begin_answer(known[place]),
             _ => budget.end(known.swap_remove(place)),
         }
         while let Some(gone) = budget.poll_given_up() {
             given_up += 1;
             known.retain(|holding| *holding != gone);
         }
-        let sum: usize = budget.requests.values().map(|request| request.bytes).sum();
-        assert_eq!(budget.bytes, sum);
-        assert!(sum <= budget.bytes_max);
-        assert_eq!(sum, budget.owners.values().map(|share| share.bytes).sum::<usize>());
+        let is_incomplete =
+            |(_, request): &(&Holding, &Request)| request.state == State::Incomplete;
+        let bytes = |(_, request): (&Holding, &Request)| request.bytes;
+        let incomplete = || budget.requests.iter().filter(is_incomplete);
+        let old = incomplete().filter(|(holding, _)| **holding <= budget.last_old);
+        assert_eq!(budget.bytes, budget.requests.iter().map(bytes).sum::<usize>());
+        assert_eq!(budget.old_bytes, old.map(bytes).sum::<usize>());
+        assert!(budget.bytes <= budget.bytes_max);
+        let sum = |of: fn(&Share) -> usize| budget.owners.values().map(of).sum::<usize>();
+        assert_eq!(sum(|share| share.bytes), budget.bytes);
+        assert_eq!(sum(|share| share.old_bytes), budget.old_bytes);
+        assert_eq!(sum(|share| share.incomplete_bytes), incomplete().map(bytes).sum::<usize>());
+        assert_eq!(sum(|share| share.requests), known.len());
         assert_eq!(budget.requests.len(), known.len());
-        let waiting: usize = budget.owners.values().map(|share| share.incomplete.len()).sum();
-        assert_eq!(waiting, budget.incomplete.len());
+        let count = incomplete().count();
+        assert_eq!(sum(|share| share.incomplete.len()), count);
+        assert_eq!((budget.incomplete.len(), budget.by_silence.len()), (count, count));
         for (bytes, owner) in &budget.by_share {
             assert_eq!(budget.owners[owner].bytes, *bytes);
         }

@@ -72,6 +72,17 @@ async fn a_body_that_is_not_whole_gives_its_memory_up_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_that_has_begun_does_not_end_at_the_share_of_its_owner() {
+    let budget = Budget::new(16 << 20);
+    let (mut first, mut second) = (begin(&budget, 1), begin(&budget, 1));
+    first.complete();
+    second.complete();
+    assert!(first.grow(4 << 20) && second.grow(4 << 20) && !first.grow(2 << 20));
+    first.part().begin_answer();
+    assert!(first.grow(8 << 20) && !first.grow(1) && !second.grow(4096));
+}
+
+#[tokio::test]
 async fn the_parts_of_a_request_are_counted_together_and_in_steps() {
     let budget = Budget::new(1 << 30);
     let counted = || locked(&budget.shared).core.held_bytes();

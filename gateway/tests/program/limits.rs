@@ -196,13 +196,14 @@ async fn a_refusal_comes_before_the_body() {
     }
 }
 
-/// What a stream's upstream sends: pieces that become no event, or no block, of the client.
-async fn held_by_streams(first: Bytes, piece: Bytes) {
+/// What a stream's upstream sends: pieces that become no event, or no block, of the client. Returns how many of so many
+/// streams were ended.
+async fn ended_of(count: usize, http2: bool, first: Bytes, piece: Bytes) -> usize {
     let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), r#"{"buffered_bytes_max": 4000000}"#);
-    let client = client(false);
+    let client = client(http2);
     let mut streams = Vec::new();
-    for _ in 0..8 {
+    for _ in 0..count {
         let sent = client.request(request("POST", &gateway.url("/v1/messages"), messages(true)));
         let first = first.clone();
         let begin = async {
@@ -213,7 +214,6 @@ async fn held_by_streams(first: Bytes, piece: Bytes) {
         let (response, out) = rig::soon("a stream", async { tokio::join!(sent, begin) }).await;
         streams.push((response.unwrap(), out));
     }
-    // Each upstream holds a megabyte and a half back; there is room for four or fewer.
     let mut written = Vec::new();
     for (response, mut out) in streams {
         let piece = piece.clone();
@@ -232,12 +232,19 @@ async fn held_by_streams(first: Bytes, piece: Bytes) {
     for stream in written {
         ended += usize::from(stream.await.unwrap().0);
     }
-    assert!((4..8).contains(&ended), "{ended} of 8 streams were ended");
+    ended
 }
 
 #[tokio::test]
 async fn events_that_are_not_complete_count() {
-    held_by_streams(chunk("a"), Bytes::from(vec![b'x'; 10_000])).await;
+    let ended = ended_of(8, false, chunk("a"), Bytes::from(vec![b'x'; 10_000])).await;
+    assert!((4..8).contains(&ended), "{ended} of 8 streams were ended");
+}
+
+#[tokio::test]
+async fn streams_do_not_end_at_the_share_of_their_connection() {
+    let ended = ended_of(2, true, chunk("a"), Bytes::from(vec![b'x'; 5000])).await;
+    assert_eq!(ended, 0);
 }
 
 #[tokio::test]
@@ -257,7 +264,8 @@ async fn calls_that_wait_count() {
     };
     let first = [begin(0, "{"), begin(1, r#"{\"x\":\""#)].concat();
     let piece = call(1, &format!(r#""function":{{"arguments":"{}"}}"#, "z".repeat(10_000)));
-    held_by_streams(Bytes::from(first), piece).await;
+    let ended = ended_of(8, false, Bytes::from(first), piece).await;
+    assert!((4..8).contains(&ended), "{ended} of 8 streams were ended");
 }
 
 #[tokio::test]
