@@ -16,7 +16,7 @@ use crate::action::{Action, Decision, Side};
 use crate::contexts::Contexts;
 use crate::heads;
 use crate::memory::{Counted, Memory};
-use crate::stream::{Route, Stream};
+use crate::stream::{Progress, Route, Stream};
 use crate::unguarded::{Host, Unguarded};
 
 /// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
@@ -218,23 +218,26 @@ impl Filter {
             None => (config, Some(Failure::Misconfigured)),
         };
         let refusals = Arc::clone(&plugin.refusals);
+        let all_bytes = heads::bytes(&head);
         let mut stream = Box::new(Stream::new(config, refusals, seed));
         let mut decision = stream.on_request_headers(head, end_of_stream, failure, now);
         if !stream.is_ours() {
             // Nothing is kept of it.
             return decision;
         }
-        if stream.is_collecting() || stream.is_waiting() {
+        if stream.progress() != Progress::Ended {
             let owner = match stream.client_key() {
                 Some(name) => Owner::of_client_key(name),
                 // A host without numbers has one owner, whose oldest unfinished request gives way.
                 None => Owner::of_connection(connection.unwrap_or_default()),
             };
-            entry.counted = self.memory.begin(id, owner, stream.head_bytes(), now);
+            // Envoy keeps the whole head of a refused request until it is answered.
+            let is_refused = stream.progress() == Progress::Refuses;
+            let head_bytes = if is_refused { all_bytes } else { stream.head_bytes() };
+            entry.counted = self.memory.begin(id, owner, head_bytes, now);
             match &entry.counted {
                 None => decision = stream.give_up(true, now),
-                Some(counted) if stream.is_waiting() => self.memory.complete(counted),
-                Some(_) => {}
+                Some(counted) => self.memory.note_progress(counted, stream.progress()),
             }
         }
         entry.stream = Some(stream);
@@ -252,6 +255,9 @@ impl Filter {
         end_of_stream: bool,
         now: Millis,
     ) -> Decision {
+        if let Some(counted) = self.streams.get(id).and_then(|entry| entry.counted.as_ref()) {
+            self.memory.note_bytes(counted, piece.len(), now);
+        }
         self.with(id, now, &mut |stream, fits| {
             stream.on_request_body(std::mem::take(&mut piece), end_of_stream, fits, now)
         })
@@ -386,11 +392,6 @@ impl Filter {
             plugin.hurries = true;
             decision.actions.push(Action::SetTickPeriod { period_ms: 1 });
         }
-        if !stream.is_collecting()
-            && let Some(counted) = &entry.counted
-        {
-            self.memory.complete(counted);
-        }
         entry.count(&mut self.memory, now);
         self.end_given_up(now);
         decision
@@ -418,9 +419,10 @@ impl Entry {
         Self { plugin, host: Host::default(), stream: None, counted: None }
     }
 
-    /// Counts what the stream holds by now, which is never more than before.
+    /// Counts what the stream holds by now, which is never more than before, and how far it is.
     fn count(&mut self, memory: &mut Memory, now: Millis) {
         if let (Some(counted), Some(stream)) = (&mut self.counted, &self.stream) {
+            memory.note_progress(counted, stream.progress());
             let _ = memory.set(counted, stream.held_bytes(), now);
         }
     }

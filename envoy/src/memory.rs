@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use creole::{Budget, Holding, Millis, Owner};
 
 use crate::filter::ContextId;
+use crate::stream::Progress;
 
 /// Memory of a stream beside its bodies and its head, in this VM and in Envoy.
 const STREAM_BYTES: usize = 8 << 10;
@@ -72,10 +73,19 @@ impl Memory {
         fits
     }
 
-    /// Notes that the body of a request is whole: others do not get its memory any more.
-    pub(crate) fn complete(&mut self, counted: &Counted) {
+    /// Notes that bytes of a body have come.
+    pub(crate) fn note_bytes(&mut self, counted: &Counted, bytes: usize, now: Millis) {
         if let Some(holding) = counted.holding {
-            self.budget.complete(holding);
+            self.budget.note_bytes(holding, bytes, now);
+        }
+    }
+
+    /// Notes how far the stream of a request is.
+    pub(crate) fn note_progress(&mut self, counted: &Counted, progress: Progress) {
+        match (counted.holding, progress) {
+            (Some(holding), Progress::Waits | Progress::Ended) => self.budget.complete(holding),
+            (Some(holding), Progress::Answers) => self.budget.begin_answer(holding),
+            _ => {}
         }
     }
 

@@ -116,6 +116,21 @@ struct Held {
     until: Millis,
 }
 
+/// How far a stream is, as its memory is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// The client's body is collected.
+    Collects,
+    /// The client's body is thrown away before a refusal.
+    Refuses,
+    /// The upstream has the request, and the client nothing of the answer.
+    Waits,
+    /// The client has the head of the answer.
+    Answers,
+    /// The stream passes, or was answered from here.
+    Ended,
+}
+
 /// When the client gets an answer from here.
 #[derive(Clone, Copy, Debug)]
 enum When {
@@ -208,16 +223,18 @@ impl Stream {
         !matches!(self.state, StreamState::HandsOff) || self.exchange.is_ended()
     }
 
-    /// Returns true once a request without a body is on its way to the upstream.
+    /// Returns how far the stream is.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
-        matches!(self.state, StreamState::Waiting)
-    }
-
-    /// Returns true while the client's body is collected.
-    #[must_use]
-    pub fn is_collecting(&self) -> bool {
-        matches!(self.state, StreamState::Collecting { .. })
+    pub fn progress(&self) -> Progress {
+        match &self.state {
+            StreamState::Collecting { .. } => Progress::Collects,
+            StreamState::Refusing { .. } => Progress::Refuses,
+            StreamState::Answering { sent: Delivered::Head | Delivered::Deferred(_), .. } => {
+                Progress::Answers
+            }
+            StreamState::Waiting | StreamState::Answering { .. } => Progress::Waits,
+            StreamState::HandsOff => Progress::Ended,
+        }
     }
 
     /// Returns the name of the client's key.
@@ -229,11 +246,17 @@ impl Stream {
     /// Gives up the request because memory is scarce: frees all of it at once. The answer goes out now or, where this
     /// is no callback of the stream, with the next tick.
     pub fn give_up(&mut self, is_callback: bool, now: Millis) -> Decision {
-        let mut decision = self.fail(Failure::Overloaded, When::Now, now, Vec::new());
-        if !is_callback && let Some(Action::SendLocalResponse(response)) = decision.actions.pop() {
-            self.state = StreamState::Refusing { response, rest_bytes: usize::MAX, until: now };
+        if !matches!(self.state, StreamState::Refusing { .. }) {
+            self.exchange.handle_failure(Failure::Overloaded, now);
+            self.reply(When::AfterRequest, Vec::new(), now);
         }
-        decision
+        if is_callback {
+            return self.refuse(Vec::new());
+        }
+        if let StreamState::Refusing { until, .. } = &mut self.state {
+            *until = now;
+        }
+        Decision::pass()
     }
 
     /// Time passes.

@@ -186,6 +186,86 @@ fn a_refused_request_without_an_end_is_answered_all_the_same() {
 }
 
 #[test]
+fn refused_requests_that_wait_count_with_their_whole_heads() {
+    let config = r#"{"buffered_bytes_max": 16777216, "client_keys": [{"env": "TEAM"}],
+        "upstreams": {"default": {"key": "none"}}}"#;
+    let mut envoy = Envoy::new(config);
+    let large = header("cookie", &"c".repeat(50_000));
+    let mut waiting = 0;
+    for _ in 0..1000 {
+        envoy.next_stream();
+        let decision = envoy.request("POST", MESSAGES, std::slice::from_ref(&large), false);
+        match decision.actions.as_slice() {
+            [] => waiting += 1,
+            _ => assert_eq!(envoy::local(&decision).status, 401),
+        }
+    }
+    assert!((100..168).contains(&waiting), "half of the memory: {waiting}");
+    // Others get what they hold; then they are answered, as they would have been.
+    envoy.next_stream();
+    envoy.connection = 2;
+    envoy.now += 900;
+    envoy.request("POST", MESSAGES, &[header("x-api-key", "secret-TEAM")], false);
+    assert_eq!(envoy.body(&vec![b' '; 29 << 18], false).flow, Flow::Stop);
+    let now = envoy.now;
+    let answered = envoy.tick(now);
+    let [Action::SendLocalResponse(response)] = answered[0].1.as_slice() else {
+        panic!("{answered:?}")
+    };
+    assert_eq!(response.status, 401);
+}
+
+#[test]
+fn a_request_that_a_tick_has_refused_is_not_refused_again() {
+    let mut envoy = Envoy::new(r#"{"buffered_bytes_max": 2000}"#);
+    envoy.request("POST", MESSAGES, &[], false);
+    envoy.body(b"{", false);
+    let (first, now) = (envoy.id, envoy.now);
+    let ended = envoy.tick(now + 30_000);
+    assert_eq!(
+        (ended.len(), ended[0].0, envoy::local(&Decision::stop(ended[0].1.clone())).status),
+        (1, first, 408)
+    );
+    for (connection, bytes) in [(2, 1500), (3, 700)] {
+        envoy.next_stream();
+        envoy.connection = connection;
+        envoy.request("POST", MESSAGES, &[], false);
+        assert_eq!(envoy.body(&vec![b' '; bytes], false).flow, Flow::Stop);
+    }
+    let ended: Vec<_> = envoy.tick(now + 30_000).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ended, [first + 1], "the one that holds most");
+}
+
+#[test]
+fn a_body_that_comes_into_reserved_memory_is_not_silent() {
+    let mut envoy = Envoy::new(r#"{"buffered_bytes_max": 16777216}"#);
+    let mut begin = |connection: u64| {
+        envoy.next_stream();
+        envoy.connection = connection;
+        envoy.request("POST", MESSAGES, &[], false);
+        envoy.id
+    };
+    let (other, upload) = (begin(1), begin(2));
+    let mut send = |id: u32, bytes: usize, now: u64| {
+        envoy.filter.on_request_body(id, vec![b' '; bytes], false, now)
+    };
+    let now = 1_000_000;
+    send(other, 3 << 19, now);
+    send(upload, 3 << 20, now);
+    // Twice as much is reserved.
+    send(upload, 2000, now + 1000);
+    send(other, 2000, now + 2900);
+    send(upload, 2000, now + 2900);
+    envoy.now = now + 3000;
+    envoy.next_stream();
+    envoy.connection = 3;
+    envoy.request("POST", MESSAGES, &[], false);
+    assert_eq!(envoy.body(&vec![b' '; 13 << 19], false).flow, Flow::Stop);
+    let ended: Vec<_> = envoy.tick(now + 3000).into_iter().map(|(id, _)| id).collect();
+    assert_eq!(ended, [other], "the older one");
+}
+
+#[test]
 fn a_body_that_does_not_come_is_refused_after_its_time() {
     let mut envoy = Envoy::new("{}");
     envoy.request("POST", MESSAGES, &[], false);

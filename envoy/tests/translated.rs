@@ -504,6 +504,26 @@ fn events_that_are_not_complete_count_however_far_their_streams_are() {
 }
 
 #[test]
+fn an_answer_that_has_begun_does_not_end_at_the_share_of_its_owner() {
+    let mut envoy = sent(r#"{"buffered_bytes_max": 100000}"#, STREAM);
+    let line = [b"data: ".as_slice(), &[b'x'; 20_000]].concat();
+    for begins in [false, true] {
+        if begins {
+            envoy.next_stream();
+            envoy.request("POST", MESSAGES, &key(), false);
+            envoy.body(STREAM.as_bytes(), true);
+        }
+        envoy.head(200, &[], false, "via_upstream");
+        envoy.answer(CHUNKS[0].as_bytes(), false);
+        for _ in 0..2 {
+            let said = written(&envoy.answer(&line, false), Side::Response, b"");
+            assert_eq!(text(&said), "");
+        }
+    }
+    assert!(envoy.filter.held_bytes() > 80_000);
+}
+
+#[test]
 fn a_stream_whose_pieces_give_nothing_holds_nothing() {
     let mut envoy = sent(r#"{"buffered_bytes_max": 2000}"#, STREAM);
     envoy.head(200, &[], false, "via_upstream");
