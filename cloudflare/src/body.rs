@@ -84,7 +84,10 @@ pub(crate) async fn collect(
     live: &Live,
     body: Option<Incoming>,
 ) -> Result<Vec<u8>, (Failure, Option<Incoming>)> {
-    let Some(body) = body else { return Ok(Vec::new()) };
+    let Some(body) = body else {
+        live.complete();
+        return Ok(Vec::new());
+    };
     let (bytes, given_up) = (RefCell::default(), Cell::default());
     let collecting = Rc::new(Collecting { body, bytes, given_up });
     let given_up = Rc::clone(&collecting);

@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -169,6 +170,32 @@ def answers(port, timeout=10):
     got = ask(port, post(message()), timeout)
     assert got and got.status == 200, got
     return time.monotonic() - start
+
+
+def reset(clients):
+    for client in clients:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+
+
+def serves_no_foreign_pages(start, upstream, host_for):
+    """Web pages of others get nothing of a host on this machine that has the operator's key and no client keys."""
+    host = start(host_for(upstream))
+    body = message()
+    for headers in (["origin: http://evil.example"], ["origin: null"], ["sec-fetch-site: cross-site"]):
+        got = ask(host.port, post(body, headers=headers))
+        assert got.status == 403, f"{headers}: {got}"
+    for name in ("evil.example", "evil.example:8787"):
+        got = ask(host.port, post(body, host=name))
+        assert got.status == 403, f"rebound to {name}: {got}"
+    assert not upstream.seen(), "a page reached the upstream"
+    answers(host.port)
+
+
+def serves_nobody(start, upstream, host_for):
+    """A host whose configuration is wrong refuses every request."""
+    got = ask(start(host_for(upstream)).port, post(message()))
+    assert got.status == 500 and not upstream.seen(), got
 
 
 def until(what, condition, seconds=20):

@@ -102,6 +102,11 @@ async def tick(answer, size):
     await answer.end()
 
 
+async def late_models(answer, size):
+    await asyncio.sleep(4)
+    await answer.sized(json.dumps({"object": "list", "data": [{"id": "m", "object": "model"}]}).encode())
+
+
 async def hold(answer, size):
     await asyncio.sleep(600)
 
@@ -171,8 +176,8 @@ def of_array(name):
 
 
 DO = {function.__name__: function for function in (
-    text, tick, hold, line, waiting_call, large, message_blocks, message_event, picture, echo_head,
-    quote_key)}
+    text, tick, late_models, hold, line, waiting_call, large, message_blocks, message_event, picture,
+    echo_head, quote_key)}
 DO.update({name: of_array(name) for name in ARRAYS})
 NAMED = re.compile(rb'"model"\s*:\s*"do:([a-z_]+):?(\d*)"')
 PATH = re.compile(r"^[A-Z]+ \S*/do/([a-z_]+)")
