@@ -20,6 +20,8 @@ WORKERD, MODULES, WRANGLER, FOLDER, SIZE = sys.argv[1:6]
 KEY = "sk-operator-0123456789abcdef"
 # All that Cloudflare gives an isolate.
 ISOLATE = 128 * MIB
+# Of those who fill the memory: an owner of their own.
+OTHER = ["x-api-key: other"]
 check = Checks(FOLDER, SIZE)
 
 
@@ -163,18 +165,18 @@ def stays_in_the_isolate(start, raw, count=20):
 
 @check
 def events_that_do_not_end_stay_in_the_isolate(start):
-    return stays_in_the_isolate(start, post(message("do:line:3900000", True)))
+    return stays_in_the_isolate(start, post(message("do:line:3900000", True), headers=OTHER))
 
 
 @check
 def calls_that_wait_stay_in_the_isolate(start):
     tools = [{"name": "look", "input_schema": {"type": "object"}}]
-    return stays_in_the_isolate(start, post(message("do:waiting_call:7000000", True, tools=tools)))
+    return stays_in_the_isolate(start, post(message("do:waiting_call:7000000", True, tools=tools), headers=OTHER))
 
 
 @check
 def whole_answers_that_nobody_reads_stay_in_the_isolate(start):
-    return stays_in_the_isolate(start, post(message("do:large:8000000")))
+    return stays_in_the_isolate(start, post(message("do:large:8000000"), headers=OTHER))
 
 
 @check

@@ -3,8 +3,8 @@
 //! Only bytes that have come count, never a length that somebody claims. Each request belongs to an [`Owner`]: a
 //! connection, a client key, or an address. Nobody holds more than what is left for others, except for a single
 //! request. The last sixteenth is a reserve: of it nobody holds more than a thirty-second part of what is left, so that
-//! small requests are served beside many greedy owners. Once the answer to a request has begun, only the limit of all
-//! together ends it.
+//! small requests are served beside many greedy owners. A request whose answer has begun counts as a single one, so
+//! that its owner's share does not break it.
 //!
 //! Where memory is full, requests without a whole body go first: one from which nothing has come for
 //! [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most, if that is more than the asking owner would
@@ -233,7 +233,7 @@ impl Budget {
         self.advance(holding, State::Whole);
     }
 
-    /// Notes that the answer to a request begins: its owner's share does not limit it any more.
+    /// Notes that the answer to a request begins: only the reserve and all other requests limit it from now on.
     pub fn begin_answer(&mut self, holding: Holding) {
         self.advance(holding, State::Answered);
     }
@@ -304,16 +304,18 @@ impl Budget {
     fn place(&self, asking: Asking, freed: usize, own: usize) -> Place {
         let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
         let Some(left) = self.bytes_max.checked_sub(bytes) else { return Place::MemoryFull };
-        if asking.request.state == State::Answered {
-            return Place::Free;
-        }
-        let would_hold = self.would_hold(asking).saturating_sub(own);
+        let is_answered = asking.request.state == State::Answered;
+        let would_hold = if is_answered {
+            asking.request.bytes.saturating_add(asking.more)
+        } else {
+            self.would_hold(asking).saturating_sub(own)
+        };
         if left < self.reserve() {
             let is_small = would_hold <= left / SMALL_PART;
             return if is_small { Place::Free } else { Place::MemoryFull };
         }
         let share = self.owners.get(&asking.request.owner);
-        let is_single = share.is_some_and(|share| share.requests == 1);
+        let is_single = is_answered || share.is_some_and(|share| share.requests == 1);
         if is_single || would_hold <= left { Place::Free } else { Place::ShareFull }
     }
 

@@ -104,9 +104,7 @@ fn holding(rows: &[Row]) -> (Budget, Vec<Holding>) {
     let mut budget = Budget::new(16 * MIB);
     let all = rows.iter().map(|(owner, mib, began, came)| {
         let holding = budget.begin(Owner(*owner), *began);
-        budget.begin_answer(holding);
-        budget.set(holding, mib * MIB, *began).unwrap();
-        budget.change(holding, |request| request.state = State::Incomplete);
+        budget.change(holding, |request| request.bytes = mib * MIB);
         match came {
             Some(came) => budget.note_bytes(holding, PROGRESS_BYTES, *came),
             None => budget.complete(holding),
@@ -225,7 +223,7 @@ fn an_owner_of_several_requests_gets_place_of_one_that_holds_more() {
 }
 
 #[test]
-fn a_request_whose_answer_has_begun_is_limited_by_all_memory_alone() {
+fn a_request_whose_answer_has_begun_is_not_limited_by_its_owners_share() {
     let mut budget = budget();
     let first = hold(&mut budget, 1, 4 * MIB, 0).unwrap();
     let second = hold(&mut budget, 1, 4 * MIB, 0).unwrap();
@@ -234,8 +232,9 @@ fn a_request_whose_answer_has_begun_is_limited_by_all_memory_alone() {
     assert_eq!(budget.set(first, 5 * MIB, 0), Err(Full), "half of the memory is the owner's");
     budget.begin_answer(first);
     budget.complete(first);
-    budget.set(first, 12 * MIB, 0).unwrap();
-    assert_eq!(budget.set(first, 12 * MIB + 1, 0), Err(Full));
+    budget.set(first, 11 * MIB, 0).unwrap();
+    assert_eq!(budget.set(first, 11 * MIB + 1, 0), Err(Full), "the reserve stays");
+    hold(&mut budget, 2, MIB / 64, 0).unwrap();
     assert_eq!(budget.set(second, 4 * MIB + 1, 0), Err(Full));
     // Bodies that do not come give way to it.
     let (mut budget, all) = holding(&[(1, 8, 0, None), (1, 1, 0, None), (2, 7, 0, Some(100))]);
@@ -260,14 +259,14 @@ fn bytes_that_come_keep_a_request_from_being_silent() {
 fn a_request_that_is_refused_costs_little_beside_a_hundred_thousand() {
     let mut budget = Budget::new(128 << 20);
     let large = hold(&mut budget, 1, 50 << 20, 0).unwrap();
-    budget.begin_answer(large);
+    budget.complete(large);
     // All together give too little up, and each of a thousand owners holds more than one that asks.
     for owner in 0..1000 {
         for _ in 0..100 {
             hold(&mut budget, 10 + owner, 500, 0).unwrap();
         }
     }
-    budget.set(large, 79 << 20, 0).unwrap();
+    budget.change(large, |request| request.bytes = 79 << 20);
     let held = budget.held_bytes();
     let asking = budget.begin(Owner(2), 0);
     let began = std::time::Instant::now();

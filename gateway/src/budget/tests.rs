@@ -79,7 +79,7 @@ async fn an_answer_that_has_begun_does_not_end_at_the_share_of_its_owner() {
     second.complete();
     assert!(first.grow(4 << 20) && second.grow(4 << 20) && !first.grow(2 << 20));
     first.part().begin_answer();
-    assert!(first.grow(8 << 20) && !first.grow(1) && !second.grow(4096));
+    assert!(first.grow(7 << 20) && !first.grow(1) && !second.grow(4096));
 }
 
 #[tokio::test]
