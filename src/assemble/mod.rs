@@ -241,9 +241,9 @@ impl Assembly {
     }
 
     /// Keeps an item of reasoning whose block was sent without it, for the next block that carries an item.
-    pub(crate) fn carry_late(&mut self, item: &str) {
+    pub(crate) fn carry_late(&mut self, item: String) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
-        self.late.push(item.to_owned());
+        self.late.push(item);
     }
 
     /// More reasoning is that of another block.

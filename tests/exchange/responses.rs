@@ -401,7 +401,7 @@ fn encrypted_reasoning_goes_back_wherever_it_comes_and_nothing_else_by_its_id() 
         // After its block, with what comes later of the same answer.
         let later = [full.clone(), text_item(1), thought_item(2, Some("gBBB")), call_item(1)];
         let late = next(&[bare.clone(), text_item(1)], &later, true);
-        assert_eq!(late, "Text 1. rs_1=gAAA rs_2=gBBB {n:1}");
+        assert_eq!(late, "Text 1. null=gAAA rs_2=gBBB {n:1}");
         // After the call, or never.
         assert_eq!(next(&with_call(&bare), &whole, true), "{n:1}");
         assert_eq!(next(&[], &with_call(&bare), false), "{n:1}");

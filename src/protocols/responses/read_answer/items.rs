@@ -7,9 +7,12 @@ use super::slots::{KINDS, Slot};
 use crate::answer::Output;
 use crate::assemble::call::{Call, CallState};
 use crate::carry::signature::Field;
+use crate::content::is_kept;
 use crate::error::Error;
 use crate::json::{self, Str};
-use crate::protocols::responses::wire::{Arguments, Item, ItemKind, Of, PartKind, ThoughtKind};
+use crate::protocols::responses::wire::{
+    Arguments, Item, ItemKind, Of, PartKind, ThoughtKind, write_with,
+};
 
 /// A blank line between two texts, escaped.
 const BLANK_LINE: &str = "\\n\\n";
@@ -320,8 +323,12 @@ impl Machine {
     ) -> Result<(), Error> {
         let Some(known) = self.slots().get(slot) else { return Ok(()) };
         if known.thought().is_over() {
-            if item.encrypted.is_some() && !known.thought().is_carried() {
-                self.content_mut().assembly_mut().carry_late(item.raw);
+            if item.encrypted.is_some() && !known.thought().is_carried() && is_kept(to) {
+                // Its `id` went with what came of it before.
+                let mut late = Vec::new();
+                write_with(item.raw, "id", None, &mut json::Writer::new(&mut late));
+                let late = String::from_utf8(late).unwrap_or_default();
+                self.content_mut().assembly_mut().carry_late(late);
                 if let Some(slot) = self.slots_mut().get_mut(slot) {
                     slot.thought_mut().set_carried();
                 }
