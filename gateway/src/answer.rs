@@ -312,7 +312,9 @@ impl Answering {
 /// How much is translated at once.
 fn at_once(exchange: &Exchange, event: &Event) -> usize {
     match event {
-        Event::End(_) | Event::Due if exchange.is_collecting() => exchange.answer_bytes(),
+        Event::End(_) | Event::Due if exchange.is_collecting() => {
+            exchange.answer_bytes().max(exchange.refused_bytes())
+        }
         // It may complete an event of some megabytes.
         Event::Piece(piece) if exchange.answer_bytes() >= EVENT_BYTES && piece.contains(&b'\n') => {
             exchange.answer_bytes()

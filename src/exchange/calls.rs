@@ -129,7 +129,7 @@ impl Exchange {
             return Err(Error::new(Fault::Operator, ErrorKind::Api, message));
         };
         let (protocol, path) = (target.protocol, self.upstream_path(target));
-        let headers = self.upstream_headers(target, context.stream)?;
+        let headers = self.upstream_headers(target, context.upstream_stream)?;
         self.report.upstream_model.clone_from(&context.upstream_model);
         let bytes = &mut self.report.upstream_request_bytes;
         *bytes = bytes.saturating_add(body.len());

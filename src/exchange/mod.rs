@@ -137,6 +137,8 @@ pub struct Exchange {
     remembered: Vec<Refused>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
+    /// Number of changes for which nothing but a name spoke.
+    named: u32,
     /// What is done to the request before its upstream is called.
     preparing: Preparing,
     /// The client asks for verdicts on tool calls.
@@ -197,6 +199,7 @@ impl Exchange {
             refusals: None,
             remembered: Vec::new(),
             refused: Vec::new(),
+            named: 0,
             preparing: Preparing::default(),
             judging: None,
         }
@@ -359,6 +362,13 @@ impl Exchange {
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
         self.state.round().map_or(0, round::Round::held_bytes)
+    }
+
+    /// Bytes of the client's body that the end of the upstream's answer may read once more, where that refuses it.
+    #[must_use]
+    pub fn refused_bytes(&self) -> usize {
+        let is_refused = self.state.round().is_some_and(|round| round.answer().is_none());
+        if is_refused { self.client.body.len() } else { 0 }
     }
 
     /// Pings are events, so the client must have been promised events, or be promised them with the first

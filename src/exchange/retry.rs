@@ -22,6 +22,9 @@ use crate::upstream_error::evidence::{self, Evidence};
 /// `parallel_tool_calls`.
 const RETRIES_MAX: u32 = 4;
 
+/// Most requests for which nothing but a name speaks.
+const NAMED_MAX: u32 = 2;
+
 /// Most changes that are tried on a request to find one that it has: each writes the request once more.
 const CHANGES_MAX: usize = 6;
 
@@ -124,9 +127,15 @@ impl Exchange {
     ) -> Result<Refusal, Error> {
         let found = error.rejection().and_then(|rejection| {
             let known = self.left_out(rejection, context);
-            known.or_else(|| Some((self.evident(rejection, context)?, None)))
+            known.map(|(refused, scope)| (refused, scope, false)).or_else(|| {
+                let (evidence, refused) = self.evident(rejection, context)?;
+                Some((refused, None, evidence == Evidence::Name))
+            })
         });
-        let Some((refused, scope)) = found else { return Err(self.explained(context, error)) };
+        let Some((refused, scope, is_named)) = found else {
+            return Err(self.explained(context, error));
+        };
+        self.named = self.named.saturating_add(u32::from(is_named));
         if self.keeps_body() && self.can_call_again() {
             let error = self.explained(context, error);
             return Ok(Refusal { error, refused, scope });
@@ -174,7 +183,11 @@ impl Exchange {
     }
 
     /// What a rejection in unknown words refuses, by evidence in the request that was sent, which is made again for it.
-    fn evident(&self, rejection: &Rejection, context: &RequestContext) -> Option<Refused> {
+    fn evident(
+        &self,
+        rejection: &Rejection,
+        context: &RequestContext,
+    ) -> Option<(Evidence, Refused)> {
         if !self.keeps_body() || !self.can_call_again() {
             return None;
         }
@@ -182,22 +195,16 @@ impl Exchange {
         let without =
             |refused: &[Refused]| self.without(refused, body, &mut self.preparing.warnings(strict));
         let sent = without(&self.refused)?;
-        let by_name_max = if rejection.status == 400 { 2 } else { 1 };
-        let found = evidence::changes(rejection, words::utf8(&sent.body)?, strict);
-        found.into_iter().take(CHANGES_MAX).find_map(|(evidence, refused)| {
-            let is_sure = match refused {
-                // A new image of the user is the user's to mend, unless the model takes none.
-                Refused::Images if context.refusable.new_image => {
-                    evidence == Evidence::Name && !rejection.reasons.contains(&Reason::OneImage)
-                }
-                _ => true,
-            };
-            let may_try = evidence != Evidence::Name || self.report.retries < by_name_max;
-            if !(is_sure && may_try && self.is_new(&refused)) {
-                return None;
-            }
+        let found = evidence::changes(rejection, words::utf8(&sent.body)?, strict).into_iter();
+        let may_try = found.filter(|(evidence, refused)| {
+            // A new image of the user is the user's to mend.
+            let is_sure = *refused != Refused::Images || !context.refusable.new_image;
+            let may_name = *evidence != Evidence::Name || self.named < NAMED_MAX;
+            is_sure && may_name && self.is_new(refused)
+        });
+        may_try.take(CHANGES_MAX).find_map(|(evidence, refused)| {
             let changed = without(&[&*self.refused, std::slice::from_ref(&refused)].concat())?;
-            (changed.body != sent.body).then_some(refused)
+            (changed.body != sent.body).then_some((evidence, refused))
         })
     }
 

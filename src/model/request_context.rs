@@ -25,6 +25,8 @@ pub struct RequestContext {
     pub limits: AnswerLimits,
     /// Whether the client wants a stream.
     pub stream: bool,
+    /// Whether the upstream is asked for one: it may serve only the other kind of answers.
+    pub upstream_stream: bool,
     /// The tools that were sent to the upstream.
     pub tools: Tools,
     /// What becomes of reasoning.

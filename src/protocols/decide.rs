@@ -164,8 +164,15 @@ impl Target<'_> {
         }
         loops::annotate(&mut turns, &notes);
         for refused in self.refused {
-            if let Refused::Calls(refusal) = refused {
-                turns = loops::without_refused(turns, &tools, profile, refusal);
+            match refused {
+                Refused::Calls(refusal) => {
+                    turns = loops::without_refused(turns, &tools, profile, refusal);
+                }
+                Refused::Streaming => {
+                    request.stream = !request.stream;
+                    context.upstream_stream = request.stream;
+                }
+                _ => {}
             }
         }
         let is_for_cache = request.max_tokens == Some(0);
@@ -233,6 +240,7 @@ impl Target<'_> {
                 one_tool_call: tools.one_tool_call(),
             },
             stream: request.stream,
+            upstream_stream: request.stream,
             tools: tools.context(keeps_schemas(config, profile)),
             thinking: self.thinking(request, marks),
             withheld: if tools.forbids_calls() { Withheld::Forbidden } else { withheld },

@@ -23,13 +23,13 @@ pub(super) struct Row {
     pub(super) loss: Loss,
     /// Paths of its subject in requests of any protocol; `*` is any position.
     pub(super) places: &'static [&'static str],
-    /// Words of which one, or all that `&` joins, name the subject; in lower case and without quotes.
+    /// Words of which one, or all that `&` joins, name the subject: in lower case, with spaces for signs but `_`.
     pub(super) names: &'static [&'static str],
     /// Words for what is wrong with the subject, one of which a name needs beside it; none where the name is enough.
     pub(super) lacks: &'static [&'static str],
-    /// It makes a text of a list, for servers that want one.
+    /// Whether the change makes a text of a list, for servers that want one.
     pub(super) makes_text: bool,
-    /// It is for requests without tools only.
+    /// Whether only a request without tools can be changed so.
     pub(super) is_without_tools: bool,
 }
 
@@ -50,6 +50,29 @@ const fn parameter(parameter: Parameter, loss: Loss, places: &'static [&'static 
 
 /// All changes, the likelier first where two lose as much.
 pub(super) static ROWS: [Row; 24] = [
+    Row {
+        change: Refused::Streaming,
+        places: &["stream"],
+        names: &["stream", "streaming", "non streaming", "流式"],
+        lacks: &[
+            "not support",
+            "nt support",
+            "unsupported",
+            "not allowed",
+            "not enabled",
+            "cannot",
+            "can not",
+            "only",
+            "must",
+            "require",
+            "needs",
+            "expected true",
+            "without",
+            "不支持",
+            "仅支持",
+        ],
+        ..ROW
+    },
     Row { change: Refused::JoinedTexts, places: &["messages.*.content"], makes_text: true, ..ROW },
     Row {
         change: Refused::ResultsAsText,
@@ -68,7 +91,7 @@ pub(super) static ROWS: [Row; 24] = [
     Row {
         change: Refused::EmptyContent(EmptyAssistantContent::Null),
         places: &["messages.*.content"],
-        names: &["content & empty", "content.text & missing", "text & blank"],
+        names: &["content & empty", "content text & missing", "text & blank"],
         ..ROW
     },
     Row {
@@ -79,7 +102,7 @@ pub(super) static ROWS: [Row; 24] = [
             "input.*.call_id",
             "messages.*.content.*.tool_use_id",
         ],
-        names: &["tool call id", "tool_call_id", "tool_calls.id", "call_id", "tool_use_id"],
+        names: &["tool call id", "tool_call_id", "tool_calls id", "call_id", "tool_use_id"],
         lacks: &["too long", "length", "pattern", "a-z", "characters", "alphanumeric"],
         ..ROW
     },
@@ -96,15 +119,15 @@ pub(super) static ROWS: [Row; 24] = [
     },
     Row { change: Refused::StreamOptions, places: &["stream_options"], ..ROW },
     parameter(Parameter::PromptCacheKey, Loss::Nothing, &["prompt_cache_key"]),
-    parameter(Parameter::User, Loss::Nothing, &["user", "safety_identifier", "metadata"]),
+    parameter(Parameter::User, Loss::Nothing, &["user", "metadata"]),
     parameter(Parameter::ServiceTier, Loss::Nothing, &["service_tier"]),
     parameter(Parameter::Phase, Loss::Nothing, &["input.*.phase"]),
-    parameter(Parameter::Store, Loss::Nothing, &["store"]),
     Row {
         change: Refused::StrictTools,
         loss: Loss::Words,
         places: &["tools.*.function.strict", "tools.*.strict"],
         names: &["strict"],
+        lacks: LACKS,
         ..ROW
     },
     Row {
@@ -120,6 +143,16 @@ pub(super) static ROWS: [Row; 24] = [
             "input.*.summary",
         ],
         names: &["thought signature", "thought_signature", "signature", "encrypted_content"],
+        lacks: &[
+            "corrupt",
+            "invalid",
+            "not valid",
+            "missing",
+            "mismatch",
+            "verif",
+            "decrypt",
+            "not support",
+        ],
         ..ROW
     },
     Row {
@@ -166,6 +199,7 @@ pub(super) static ROWS: [Row; 24] = [
             "force tool",
             "forced tool",
         ],
+        lacks: LACKS,
         ..ROW
     },
     Row {
@@ -176,7 +210,7 @@ pub(super) static ROWS: [Row; 24] = [
             "input.*.content.*.image_url",
             "input.*.output.*.image_url",
         ],
-        names: &["image", "vision", "multimodal", "multi-modal", "图片", "图像", "视觉", "多模态"],
+        names: &["image", "vision", "multimodal", "multi modal", "图片", "图像", "视觉", "多模态"],
         lacks: LACKS,
         makes_text: true,
         ..ROW
@@ -189,7 +223,7 @@ pub(super) static ROWS: [Row; 24] = [
             "input.*.content.*.file_data",
             "input.*.output.*.file_data",
         ],
-        names: &["pdf", "document", "file part", "input_file"],
+        names: &["pdf", "file part", "input_file"],
         lacks: LACKS,
         makes_text: true,
         ..ROW
@@ -199,6 +233,8 @@ pub(super) static ROWS: [Row; 24] = [
 /// Words for what a model or a server cannot do, or may not.
 const LACKS: &[&str] = &[
     "not support",
+    // Without its quote.
+    "nt support",
     "unsupported",
     "not enabled",
     "not be enabled",
@@ -242,9 +278,17 @@ pub(super) const WANTS_TEXT: &[&str] = &[
 pub(super) const TOO_LONG: &[&str] =
     &["too long", "maximum length", "max_length", "above_max_length", "过长"];
 
-/// Words for what no change of a request mends: money, keys, rates, policy, regions, models, and lengths.
+/// Words, also of codes, for what no change of a request mends: money, keys, rates, policy, regions, models, lengths.
 pub(super) const VETOES: &[&str] = &[
     "quota",
+    "overdue",
+    "purchase",
+    "arrear",
+    "key is",
+    "signaturedoesnotmatch",
+    "pull image",
+    "container",
+    "forbidden",
     "balance",
     "billing",
     "credit",

@@ -13,6 +13,9 @@ use crate::error::{Reason, Rejection};
 use crate::json;
 use crate::text::words;
 
+/// Most words of an error that are looked at for paths.
+const PATH_WORDS_MAX: usize = 16;
+
 /// Most paths that are followed in a request.
 const PATHS_MAX: usize = 4;
 
@@ -22,8 +25,17 @@ const STEPS_MAX: usize = 16;
 /// Steps of a path that may lead nowhere: validators name branches and types within it.
 const UNKNOWN_STEPS_MAX: usize = 4;
 
-/// So many words in a row are a quotation where they stand in the request, too.
+/// What validators write in front of a path.
+const ROOTS: [&str; 7] = ["body", "params", "parameter", "parameters", "request", "loc", "$"];
+
+/// So many words in a row are a quotation where they stand in the request, too; at the end of the error one less.
 const QUOTED_WORDS: usize = 4;
+
+/// Letters beside a name without spaces around it that are compared with the request.
+const QUOTED_LETTERS: usize = 4;
+
+/// Most places of names that are looked up in the request: what comes then is taken for a repetition.
+const LOOKUPS_MAX: usize = 16;
 
 /// How surely an upstream means a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,19 +49,19 @@ pub(crate) enum Evidence {
 }
 
 /// Finds the changes that a refusal may ask for, those first that lose least; in strict mode those that lose nothing.
-/// `sent` is the request that was refused, as JSON. Takes time in proportion to it.
+/// `sent` is the request that was refused, as JSON: it is read a bounded number of times.
 pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(Evidence, Refused)> {
-    if is_hopeless(rejection) {
+    let own = own_words(&rejection.message);
+    if is_hopeless(rejection) || is_vetoed(rejection, &own) {
         return Vec::new();
     }
-    let own = own_words(&rejection.message);
-    let is_vetoed = words::has_any(&own, VETOES);
     let paths = paths(rejection, sent);
     let wants_text = words::has_any(&own, WANTS_TEXT)
         || rejection.codes.iter().any(|code| WANTS_TEXT.contains(&&**code));
-    let mut echoes = Echoes { message: rejection.message.to_ascii_lowercase(), sent, plain: None };
-    // By names alone only where the request is said to be at fault.
-    let may_name = !is_vetoed && matches!(rejection.status, 400 | 405 | 422 | 500 | 501);
+    let mut echoes = Echoes::new(&rejection.message, &own, sent);
+    // Where the words go on, nobody knows what they veto. A server's own fault says less of the request.
+    let may_name = !rejection.message.ends_with('…') && !matches!(rejection.status, 403 | 404);
+    let is_of_server = rejection.status >= 500;
     let has_tools = json::member(sent, "tools").is_some();
     // Of what is too long, ids can be shorter.
     let is_too_long = words::has_any(&own, TOO_LONG);
@@ -61,9 +73,12 @@ pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(E
         .filter_map(|row| {
             let evidence = if paths.iter().any(|path| leads_to(path, row, wants_text)) {
                 Evidence::Path
-            } else if wants_text && row.makes_text && !is_vetoed {
+            } else if wants_text && row.makes_text {
                 Evidence::Form
-            } else if may_name && is_named(row, &own, &mut echoes) {
+            } else if may_name
+                && (!is_of_server || row.loss == Loss::Nothing)
+                && is_named(row, &own, &mut echoes)
+            {
                 Evidence::Name
             } else {
                 return None;
@@ -73,6 +88,12 @@ pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(E
         .collect();
     found.sort_by_key(|(loss, evidence, _)| (*loss, *evidence));
     found.into_iter().map(|(_, evidence, change)| (evidence, change)).collect()
+}
+
+/// Whether words or codes are of what no change of the request mends.
+fn is_vetoed(rejection: &Rejection, own: &str) -> bool {
+    words::has_any(own, VETOES)
+        || rejection.codes.iter().any(|code| words::has_any(&code.to_ascii_lowercase(), VETOES))
 }
 
 /// Whether no change of the request could help, or its client will change it.
@@ -107,24 +128,34 @@ type Path = Vec<String>;
 
 /// The paths that an error names and that lead somewhere in the request.
 fn paths(rejection: &Rejection, sent: &str) -> Vec<Path> {
-    let parameter = rejection.parameter.as_deref().into_iter();
+    let parameter = rejection.parameter.as_deref().and_then(|path| resolved(path, sent));
     let is_separator = |letter: char| letter.is_whitespace() || "'\"`,;:()<>=".contains(letter);
-    let in_words = rejection.message.split(is_separator).filter(|word| {
-        word.contains(['.', '[', '/']) && !words::has(word, "//") && !words::has(sent, word)
+    let words = rejection.message.split(is_separator).filter(|word| {
+        let is_pointer = word.starts_with('/') && !word.starts_with("//");
+        is_pointer || word.contains(['.', '[']) && !word.contains('/')
     });
-    let named = parameter.chain(in_words).filter_map(|path| resolved(path, sent));
-    named.take(PATHS_MAX).collect()
+    // A path that stands in the request, too, is a word of its user.
+    let in_words = words
+        .take(PATH_WORDS_MAX)
+        .filter(|word| !words::has(sent, word))
+        .filter_map(|word| resolved(word, sent));
+    parameter.into_iter().chain(in_words).take(PATHS_MAX).collect()
 }
 
 /// The part of a path that leads somewhere in the request; nothing where its beginning does not.
 fn resolved(path: &str, sent: &str) -> Option<Path> {
     let steps = path.split(['.', '[', ']', '/', '\'', '"']).filter(|step| !step.is_empty());
+    let mut steps = steps.take(STEPS_MAX).peekable();
+    if steps.peek().is_some_and(|step| ROOTS.contains(step)) {
+        steps.next();
+    }
     let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
-    for step in steps.take(STEPS_MAX) {
+    for step in steps {
         let next = match value.as_bytes().first() {
             Some(b'{') => json::member(value, step).map(|value| (step, value)),
             Some(b'[') => {
-                step.parse().ok().and_then(|at| json::elements(value).nth(at)).map(|it| ("*", it))
+                let element = step.parse().ok().and_then(|at| json::elements(value).nth(at));
+                element.map(|element| ("*", element))
             }
             _ => None,
         };
@@ -133,10 +164,8 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
                 found.push(name.to_owned());
                 value = inside;
             }
-            // `body.messages`, `params.stream`, `messages.0.user.content.str`
-            None if unknown < UNKNOWN_STEPS_MAX
-                && !step.bytes().all(|byte| byte.is_ascii_digit()) =>
-            {
+            // `messages.0.user.content.str`
+            None if found.len() > 1 && unknown < UNKNOWN_STEPS_MAX => {
                 unknown = unknown.saturating_add(1);
             }
             None => break,
@@ -156,7 +185,7 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
         is_same
             && match path.len().cmp(&place.len()) {
                 Ordering::Less => wants_text && row.makes_text,
-                Ordering::Equal => true,
+                Ordering::Equal => wants_text || !is_list,
                 Ordering::Greater => wants_text || !is_list,
             }
     })
@@ -164,75 +193,99 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
 
 /// Whether the server's own words name the subject of a row.
 fn is_named(row: &Row, own: &str, echoes: &mut Echoes<'_>) -> bool {
-    if !row.lacks.is_empty() && !words::has_any(own, row.lacks) {
-        return false;
-    }
-    row.names.iter().any(|name| {
-        let mut parts = name.split(" & ");
-        parts.all(|part| {
-            words::places(own, part).any(|at| is_word(own, at, part) && !echoes.has(own, at, part))
-        })
-    })
+    (row.lacks.is_empty() || words::has_any(own, row.lacks))
+        && row.names.iter().any(|name| name.split(" & ").all(|part| echoes.names(part)))
 }
 
-/// Whether a name stands at its place as a word of its own.
+/// The server's own words, and the request that they may repeat.
+struct Echoes<'s> {
+    /// The words, with spaces for signs.
+    own: String,
+    /// Texts that the error quotes, with spaces for signs.
+    quoted: Vec<String>,
+    sent: &'s str,
+    /// The request in the form of the words: made once something is looked up.
+    plain: Option<String>,
+    lookups: usize,
+}
+
+impl<'s> Echoes<'s> {
+    fn new(message: &str, own: &str, sent: &'s str) -> Self {
+        let is_quote = |letter: char| "'\"`“”‘’「」".contains(letter);
+        let quoted = message.split(is_quote).skip(1).step_by(2).map(plain).collect();
+        Self { own: plain(own), quoted, sent, plain: None, lookups: 0 }
+    }
+
+    /// Whether the server's words have a name, and not only out of the request.
+    fn names(&mut self, name: &str) -> bool {
+        let own = std::mem::take(&mut self.own);
+        let found = words::places(&own, name)
+            .filter(|at| is_word(&own, *at, name))
+            .any(|at| !self.is_repeated(&own, at, name));
+        self.own = own;
+        found
+    }
+
+    /// Whether a name at this place is only repeated: with its neighbours, or in a quotation.
+    fn is_repeated(&mut self, own: &str, at: usize, name: &str) -> bool {
+        self.lookups = self.lookups.saturating_add(1);
+        if self.lookups > LOOKUPS_MAX {
+            return true;
+        }
+        let plain = self.plain.get_or_insert_with(|| plain(self.sent));
+        let is_sent = |text: &str| words::has(plain, text);
+        // A member that the server names in quotes is no value.
+        let is_value = |text: &str| text != name || words::has(self.sent, &format!(":\"{name}\""));
+        let mut quoted = self.quoted.iter().filter(|text| words::has(text, name));
+        if quoted.any(|text| is_sent(text) && is_value(text)) {
+            return true;
+        }
+        let (before, behind) = own.split_at_checked(at).unwrap_or_default();
+        if !name.is_ascii() {
+            let start = before.char_indices().rev().nth(QUOTED_LETTERS - 1).map_or(0, |(at, _)| at);
+            let letters = name.chars().count().saturating_add(QUOTED_LETTERS);
+            let end = behind.char_indices().nth(letters).map_or(behind.len(), |(at, _)| at);
+            let end = at.saturating_add(end);
+            let of_name = at..at.saturating_add(name.len());
+            let around = [start..of_name.end, of_name.start..end];
+            return around.into_iter().any(|place| own.get(place).is_some_and(is_sent));
+        }
+        let before: Vec<_> =
+            before.split(' ').rev().filter(|it| !it.is_empty()).take(QUOTED_WORDS - 1).collect();
+        let behind: Vec<_> =
+            behind.split(' ').filter(|it| !it.is_empty()).take(QUOTED_WORDS).collect();
+        let words = match behind.len() {
+            QUOTED_WORDS.. => QUOTED_WORDS,
+            _ => QUOTED_WORDS - 1,
+        };
+        let all: Vec<_> = before.into_iter().rev().chain(behind).collect();
+        all.windows(words).any(|window| is_sent(&window.join(" ")))
+    }
+}
+
+/// Whether a name stands at its place as a word of its own, or as one in the plural.
 fn is_word(text: &str, at: usize, name: &str) -> bool {
-    let is_letter =
-        |byte: Option<&u8>| byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
     let (before, behind) = text.split_at_checked(at).unwrap_or_default();
     let behind = behind.get(name.len()..).unwrap_or_default();
     let behind = behind.strip_prefix('s').unwrap_or(behind);
-    !name.is_ascii()
-        || !is_letter(before.as_bytes().last()) && !is_letter(behind.as_bytes().first())
+    let is_name = |byte: Option<&u8>| byte.is_some_and(|byte| words::is_name_byte(*byte));
+    !name.is_ascii() || !is_name(before.as_bytes().last()) && !is_name(behind.as_bytes().first())
 }
 
-/// What an error repeats of the request.
-struct Echoes<'s> {
-    /// The message, in lower case.
-    message: String,
-    sent: &'s str,
-    /// The request in lower case, without quotes, with single spaces: made once something is looked for.
-    plain: Option<String>,
-}
-
-impl Echoes<'_> {
-    /// Whether a name at this place of the server's words is only repeated out of the request: with its neighbours, or
-    /// quoted as it stands there.
-    fn has(&mut self, own: &str, at: usize, name: &str) -> bool {
-        let sent = self.sent;
-        let is_value = |quote: char| {
-            words::has(&self.message, &format!("{quote}{name}{quote}"))
-                && words::has(&sent.to_ascii_lowercase(), &format!(":\"{name}\""))
-        };
-        if ['\'', '"', '`'].into_iter().any(is_value) {
-            return true;
-        }
-        let plain = self.plain.get_or_insert_with(|| plain(sent));
-        let (before, behind) = own.split_at_checked(at).unwrap_or_default();
-        let before: Vec<_> = before.split_ascii_whitespace().rev().take(QUOTED_WORDS - 1).collect();
-        let behind = behind.split_ascii_whitespace().take(QUOTED_WORDS);
-        let own: Vec<_> = before.into_iter().rev().chain(behind).collect();
-        own.windows(QUOTED_WORDS).any(|window| words::has(plain, &window.join(" ")))
-    }
-}
-
-/// A JSON text in lower case, without quotes and escapes, and with single spaces.
-fn plain(json: &str) -> String {
-    let mut out = String::with_capacity(json.len());
-    let mut letters = json.chars();
+/// A text in lower case, with single spaces for signs but `_`, and for escapes of JSON.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars();
     while let Some(letter) = letters.next() {
-        let letter = match letter {
-            '\\' => match letters.next() {
-                Some('n' | 't' | 'r') => ' ',
-                _ => continue,
-            },
-            '"' | '\'' | '`' => continue,
-            letter if letter.is_whitespace() => ' ',
-            letter => letter.to_ascii_lowercase(),
-        };
+        if letter == '\\' {
+            letters.next();
+        }
+        let is_sign = letter.is_whitespace() || letter.is_ascii_punctuation() && letter != '_';
+        let letter = if is_sign { ' ' } else { letter.to_ascii_lowercase() };
         if letter != ' ' || !out.ends_with(' ') {
             out.push(letter);
         }
     }
+    out.truncate(out.trim_end().len());
     out
 }

@@ -42,6 +42,8 @@ pub enum Refused {
     EmptyContent(EmptyAssistantContent),
     /// Neighbouring messages of one role, or a beginning that is not the user's.
     Neighbours,
+    /// The kind of the answer: a stream where the client wants a whole one, or the other way round.
+    Streaming,
     /// A list of texts as content: they are one text.
     JoinedTexts,
     /// A list as the result of a call: it is a text, and what else it has follows in a message of the user.
@@ -130,6 +132,7 @@ const DOCUMENTS: &str = "documents_refused";
 const REASONING: &str = "reasoning_refused";
 const RESPONSE_FORMAT: &str = "response_format_refused";
 const MAX_TOKENS: &str = "max_tokens_refused";
+const STREAMING: &str = "stream_refused";
 const STREAM_OPTIONS: &str = "stream_options_refused";
 /// The warning's code for a refused parameter; the profile's key that saves the first try follows it.
 const PARAMETER: &str = "parameter_refused";
@@ -187,6 +190,7 @@ impl Refused {
             Self::StopCount(_) => (PARAMETER, "max_stop"),
             Self::EmptyContent(_) => (PARAMETER, "empty_assistant_content"),
             Self::Neighbours => (PARAMETER, "alternating_roles"),
+            Self::Streaming => (STREAMING, ""),
             Self::JoinedTexts => (PARAMETER, "joined_texts"),
             Self::ResultsAsText => (PARAMETER, "tool_output_parts"),
             Self::Ids => (PARAMETER, "id_style"),
@@ -282,8 +286,8 @@ impl Refused {
         warnings: &mut Warnings,
     ) -> Result<(), Error> {
         match self {
-            // It is the conversation that changes.
-            Self::Calls(_) => {}
+            // It is the conversation that changes, or the answer.
+            Self::Calls(_) | Self::Streaming => {}
             // Each image is named where it is left out, and so are most parameters.
             Self::Images => profile.image_parts = ImageParts::None,
             Self::Documents => profile.file_parts = false,

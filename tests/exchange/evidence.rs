@@ -2,6 +2,7 @@
 
 use super::host::{Got, Host, request};
 use super::*;
+use support::fold;
 
 const PIXEL: &str = "iVBORw0KGgo=";
 
@@ -162,6 +163,56 @@ fn what_loses_nothing_is_tried_before_an_image_is_lost() {
 }
 
 #[test]
+fn an_upstream_that_serves_one_kind_of_answers_is_asked_for_that() {
+    let whole = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1}});
+    let pieces = [
+        json!({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi"}}]}),
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}),
+    ];
+    let events: String = pieces.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
+    for (stream, refusal) in [
+        (true, r#"{"error": {"message": "Verify first.", "param": "stream"}}"#),
+        (true, "Cannot use tools with stream"),
+        (true, "This model doesn't support streaming."),
+        (false, "Stream must be set to true"),
+        (false, "400: expected true at params.stream"),
+        (false, "This model only supports streaming"),
+    ] {
+        let answer = if stream { whole.to_string() } else { format!("{events}data: [DONE]\n\n") };
+        let answer = answer.as_bytes();
+        let cuts = (0..answer.len()).map(|at| vec![&answer[..at], &answer[at..]]);
+        for pieces in cuts.chain([answer.chunks(1).collect()]) {
+            let can = HostCan { ask_again: true, ..HostCan::default() };
+            let mut exchange = Exchange::new(of("openai"), SEED, can);
+            exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+            let body = request("m", json!({"stream": stream}));
+            let first = exchange.request(body.to_string().as_bytes(), NOW).unwrap();
+            let asks = |call: &Call| {
+                serde_json::from_slice::<Value>(&call.body).unwrap()["stream"] == true
+            };
+            assert_eq!(asks(&first), stream);
+            exchange.handle_call_head(400, &[], NOW);
+            let mut out = Vec::new();
+            exchange.piece(refusal.as_bytes(), NOW, &mut out);
+            exchange.end(End::Complete, NOW, &mut out);
+            let second = exchange.poll_call(NOW).unwrap_or_else(|| panic!("{refusal}"));
+            assert_eq!(asks(&second), !stream, "{refusal}");
+            let got = drive::respond(exchange, 200, &[], pieces, End::Complete);
+            let warnings = header(&got.head, "x-creole-warnings").unwrap_or_default();
+            assert!(warnings.contains("stream_refused"), "{warnings}");
+            let message = if stream {
+                fold::fold(&grammar::check_stream(&got.body, Rules::default()).unwrap()).message
+            } else {
+                serde_json::from_slice(&got.body).unwrap()
+            };
+            assert_eq!(message["content"], json!([{"type": "text", "text": "Hi"}]), "{message}");
+            assert_eq!(message["stop_reason"], "end_turn");
+        }
+    }
+}
+
+#[test]
 fn in_strict_mode_only_what_loses_nothing_is_changed() {
     let strict = drive::config(r#"{"strict": true, "upstreams": {"a": {}}}"#);
     let body = rich(json!({"tool_choice": {"type": "any"}}));
@@ -215,13 +266,57 @@ fn what_an_error_repeats_of_the_request_is_no_evidence() {
             );
         }
     }
+    // Words without spaces, or beside signs, are repeated as well.
+    for (text, refusal) in [
+        ("这个视觉功能怎么不支持旋转", "无法处理输入：这个视觉功能怎么不支持旋转"),
+        ("look at my vision", "Cannot parse input: look at my (vision)"),
+        ("open vision-viewer now", "Cannot parse: open vision-viewer"),
+    ] {
+        let mut body = rich(json!({}));
+        body["messages"][0]["content"][0]["text"] = json!(text);
+        let got = refused(&of("openai"), &body, refusal, |_| true);
+        assert_eq!((got.status().0, got.asked.len()), (400, 1), "{refusal}: {}", got.warnings());
+    }
     // A tool's own name is none either.
-    for name in ["vision", "strict", "grammar"] {
+    for name in ["vision", "strict", "grammar", "vision-edit"] {
         let mut body = rich(json!({}));
         body["tools"][0]["name"] = json!(name);
         body["messages"][1]["content"][0]["name"] = json!(name);
         let refusal = format!("The function '{name}' is not supported");
         let got = refused(&of("openai"), &body, &refusal, |_| true);
+        assert_eq!((got.status().0, got.asked.len()), (400, 1), "{refusal}: {}", got.warnings());
+    }
+}
+
+#[test]
+fn what_is_vetoed_by_words_or_codes_is_not_asked_again_whatever_it_names() {
+    let long =
+        format!("vision is not supported {} Your quota is exceeded", "and so on ".repeat(300));
+    for (protocol, refusal) in [
+        (
+            "openai",
+            r#"{"error": {"message": "Your request violates our usage policies.", "param": "messages[0].content"}}"#,
+        ),
+        (
+            "openai",
+            r#"{"error": {"message": "Refused for safety.", "param": "messages[3].content[1].image_url"}}"#,
+        ),
+        ("openai", r#"{"error": {"message": "vision not available", "code": "quota_exceeded"}}"#),
+        (
+            "openai",
+            r#"{"error": {"message": "vision not available", "code": "AccessDenied.Unpurchased"}}"#,
+        ),
+        ("openai", "The user/organization has no such thing."),
+        ("openai", "Stopped, see example.com/tool_choice or docs.example.com/stop for details"),
+        ("responses", "See help.example.com/store and docs.example.com/api/reasoning"),
+        ("openai", "The key is disabled, tool_choice was read and is not supported"),
+        ("openai", "SignatureDoesNotMatch: the request signature is invalid"),
+        ("openai", &long),
+    ] {
+        let body = rich(
+            json!({"tool_choice": {"type": "any"}, "metadata": {"user_id": "u"}, "stop_sequences": ["x"]}),
+        );
+        let got = refused(&of(protocol), &body, refusal, |_| true);
         assert_eq!((got.status().0, got.asked.len()), (400, 1), "{refusal}: {}", got.warnings());
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
         return None;
     };
     context.stream = false;
+    context.upstream_stream = false;
     let profile = &client.config.upstreams.get(&upstream)?.profile;
     let translated = std::str::from_utf8(&translated).ok()?;
     let mut out = Vec::with_capacity(translated.len());

@@ -79,6 +79,7 @@ impl UpstreamProtocol for Messages {
         let translated = self.write_request(client, &[], &mut Warnings::new(false)).ok()?;
         let Translated::Send { upstream, body, mut context } = translated else { return None };
         context.stream = false;
+        context.upstream_stream = false;
         Some(CountRequest { upstream, body, beside: 0, may_be_older: false, context })
     }
 

@@ -57,6 +57,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
         return None;
     };
     context.stream = false;
+    context.upstream_stream = false;
     let translated = std::str::from_utf8(&translated).ok()?;
     let mut out = Vec::with_capacity(translated.len());
     let mut json = Writer::new(&mut out);

@@ -125,6 +125,7 @@ fn relay(
         model_mapped: outgoing != model,
         upstream_model: outgoing.to_string(),
         stream: envelope.stream,
+        upstream_stream: envelope.stream,
         edge_key: upstream.key.is_own(),
         is_judged: client.is_judged(envelope.safeguards),
         profile: upstream.profile.clone(),
