@@ -46,6 +46,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ),
     ("signature_too_long", "reasoning was too long for a signature; it will not be sent back"),
     ("stream_options_refused", "the upstream refused stream_options; tokens are estimated"),
+    (
+        "stream_refused",
+        "the upstream refused a stream, or an answer without one; it gave the other",
+    ),
     ("text_conflict", "the upstream said a text again, otherwise; what came in pieces counts"),
     (
         "system_moved_to_top",
