@@ -1,5 +1,7 @@
-//! Limit of connections. Where there is no place for one more, the oldest connection of the first [`Class`] is closed.
-//! A request that was refused, or is not let in yet, raises no class.
+//! Limit of connections. Where there is no place for one more, one without a whole request is closed: the oldest
+//! stranger where strangers have more than their part of all places, else the oldest one of the first [`Class`]. So a
+//! client with a key that keeps all places takes from nobody the time to send a head. A request that was refused, or
+//! is not let in yet, raises no class.
 //!
 //! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
 //! upstream, so that clients get half of them.
@@ -17,6 +19,9 @@ use crate::budget::{Budget, Held};
 
 /// Maximum number of clients' connections, however many descriptors there are: each has buffers.
 const CLIENTS_MAX: usize = 8192;
+
+/// Part of all places that strangers have for themselves.
+const STRANGERS_PART: usize = 8;
 
 /// Descriptors for the log, the listeners, and what opens files for a moment.
 const OWN_FILES: usize = 32;
@@ -64,13 +69,13 @@ struct Clients {
     count: u64,
 }
 
-/// Class of a connection that may be closed for others; the first class goes first.
+/// Class of a connection that may be closed for others; the first class goes first where strangers are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
+    /// Requests have been let in, and none of them is in flight.
+    Idle,
     /// No request has been let in until now.
     Stranger,
-    /// No request that was let in is in flight.
-    Idle,
     /// Requests that were let in are in flight, and none of their bodies is whole.
     Uploading,
 }
@@ -96,7 +101,7 @@ pub(crate) struct Client {
     /// Owner of requests without a client's key.
     pub(crate) owner: Owner,
     state: Mutex<State>,
-    /// Signal that closes the connection while it is idle.
+    /// Signal that closes the connection, unless a request that was let in and whose body is whole is in flight.
     pub(crate) close: Arc<Notify>,
     /// Permits for bodies that pass at the pace of their upstream.
     pub(crate) passing: Arc<Semaphore>,
@@ -160,11 +165,12 @@ impl Connections {
         self.clients_max
     }
 
-    /// Lets a client in. If there are too many, an idle one goes; `None` where each of them waits for an answer.
+    /// Gives a new connection its place. If there are too many, another one is closed; `None` where each of them has a
+    /// request in flight that was let in and whose body is whole.
     pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
         let mut clients = locked(&self.clients);
         if clients.open >= self.clients_max {
-            clients.close_one().then_some(())?;
+            clients.close_one(self.strangers_max()).then_some(())?;
         }
         clients.open = clients.open.saturating_add(1);
         let close = Arc::<Notify>::default();
@@ -180,7 +186,12 @@ impl Connections {
 
     /// Closes the first connection that may be closed. Returns false if there is none.
     pub(crate) fn close_one(&self) -> bool {
-        locked(&self.clients).close_one()
+        locked(&self.clients).close_one(self.strangers_max())
+    }
+
+    /// Returns the number of strangers above which one of them goes first.
+    fn strangers_max(&self) -> usize {
+        (self.clients_max / STRANGERS_PART).max(1)
     }
 }
 
@@ -192,10 +203,15 @@ impl Clients {
         place
     }
 
-    fn close_one(&mut self) -> bool {
-        let Some((_, close)) = self.closable.pop_first() else { return false };
-        close.notify_one();
-        true
+    fn close_one(&mut self, strangers_max: usize) -> bool {
+        let mut strangers = self.closable.range((Class::Stranger, 0)..(Class::Uploading, 0));
+        let oldest = strangers.next().map(|(place, _)| *place);
+        let is_over = strangers.nth(strangers_max.saturating_sub(1)).is_some();
+        let closed = match oldest.filter(|_| is_over) {
+            Some(stranger) => self.closable.remove(&stranger),
+            None => self.closable.pop_first().map(|(_, close)| close),
+        };
+        closed.inspect(|close| close.notify_one()).is_some()
     }
 }
 

@@ -21,7 +21,7 @@ fn is_closed(client: &Client) -> bool {
 }
 
 #[tokio::test]
-async fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() {
+async fn the_oldest_idle_connection_goes_first_where_strangers_are_few() {
     let connections = Connections::new(4);
     let open = || connections.client().unwrap();
     let [idle, silent, busy, later] = [open(), open(), open(), open()];
@@ -29,13 +29,31 @@ async fn the_oldest_silent_connection_goes_first_and_then_the_oldest_idle_one() 
     let _request = begin(&busy);
     drop(begin(&later));
     let mut requests = Vec::new();
-    for gone in [&silent, &idle, &later] {
+    for gone in [&idle, &later, &silent] {
         let new = connections.client().unwrap();
         requests.push(begin(&new));
         assert!(is_closed(gone));
     }
     assert!(!is_closed(&busy));
     assert!(connections.client().is_none(), "all of them have requests");
+}
+
+#[tokio::test]
+async fn a_newcomer_has_time_for_its_head_where_one_client_keeps_all_places() {
+    const MAX: usize = 40;
+    let connections = Connections::new(MAX);
+    let open = || connections.client().unwrap();
+    let idle: Vec<_> = (0..MAX).map(|_| open()).collect();
+    idle.iter().for_each(|client| drop(begin(client)));
+    let newcomer = open();
+    let bare: Vec<_> = (0..4).map(|_| open()).collect();
+    assert!(!is_closed(&newcomer) && idle[..5].iter().all(|client| is_closed(client)));
+    drop(begin(&newcomer));
+    // Bare connects beyond the part of strangers close each other.
+    let more: Vec<_> = (0..20).map(|_| open()).collect();
+    assert!(bare.iter().chain(&more[..14]).all(|client| is_closed(client)));
+    let is_kept = |client: &Arc<Client>| !is_closed(client);
+    assert!(is_kept(&newcomer) && idle[7..].iter().chain(&more[14..]).all(is_kept));
 }
 
 #[tokio::test]
@@ -67,7 +85,8 @@ async fn refused_and_idle_connections_go_before_uploads() {
     drop(begin_until(&refused, Stage::Begun));
     let _refused = begin_until(&waiting, Stage::Begun);
     let mut requests = Vec::new();
-    for gone in [&refused, &waiting, &idle, &uploading] {
+    // One of the two strangers is too many.
+    for gone in [&refused, &idle, &waiting, &uploading] {
         assert!(!is_closed(gone));
         requests.push(begin(&open()));
         assert!(is_closed(gone));
