@@ -52,6 +52,8 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
             }
         }
     };
+    // Nothing of a body that passes is kept, and its pace limits its time.
+    held.complete();
     let mut request = Request::new(body);
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
@@ -61,9 +63,7 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
     let answered = loop {
         tokio::select! {
             biased;
-            () = held.given_up() => return live.fail(Failure::Overloaded),
             _ = &mut whole, if !is_whole => {
-                held.complete();
                 busy.reach(Stage::Whole);
                 is_whole = true;
             }
@@ -71,7 +71,6 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
         }
     };
     // What else comes of the body is the upstream's business.
-    held.complete();
     busy.reach(Stage::Whole);
     live.held = Some(held);
     match answered {

@@ -411,6 +411,30 @@ async fn a_passed_request_whose_body_is_whole_keeps_its_place() {
 }
 
 #[tokio::test]
+async fn a_passed_upload_is_not_given_up_when_others_fill_the_memory() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let gateway = Gateway::start(&url, SMALL_BUDGET);
+    let mut upload = TcpStream::connect(gateway.address).await.unwrap();
+    let head =
+        "POST /v1/files HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 9000\r\n\r\n";
+    upload.write_all(&[head.as_bytes(), &[b' '; 5000]].concat()).await.unwrap();
+    let (mut upstream, _) = rig::soon("a connection", listener.accept()).await.unwrap();
+    // After that time, a body that is collected and does not come would be given up for any other.
+    tokio::time::sleep(std::time::Duration::from_millis(2100)).await;
+    let mut others = Vec::new();
+    for _ in 0..60 {
+        others.push(unfinished(&gateway, "", 30_000, 20_000).await);
+    }
+    rig::until("a full memory", || !gateway.lines(r#""cause":"overloaded""#).is_empty()).await;
+    upload.write_all(&[b' '; 4000]).await.unwrap();
+    upstream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}").await.unwrap();
+    let mut answer = String::new();
+    rig::soon("an answer", upload.read_to_string(&mut answer)).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.ends_with("{}"), "{answer}");
+}
+
+#[tokio::test]
 async fn passed_bodies_that_their_upstream_does_not_take_hold_up_no_others_of_their_connection() {
     let stuck = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let good = completing().await;
