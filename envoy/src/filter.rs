@@ -232,9 +232,10 @@ impl Filter {
                 None => Owner::of_connection(connection.unwrap_or_default()),
             };
             // Envoy keeps the whole head of a refused request until it is answered.
-            let is_refused = stream.progress() == Progress::Refuses;
+            let progress = stream.progress();
+            let is_refused = progress == Progress::Refuses;
             let head_bytes = if is_refused { all_bytes } else { stream.head_bytes() };
-            entry.counted = self.memory.begin(id, owner, head_bytes, now);
+            entry.counted = self.memory.begin(id, owner, head_bytes, progress, now);
             match &entry.counted {
                 None => decision = stream.give_up(true, now),
                 Some(counted) => self.memory.note_progress(counted, stream.progress()),

@@ -44,15 +44,20 @@ impl Memory {
         self.budget.set_limit(self.bytes_max);
     }
 
-    /// Counts a stream with a head of so many bytes. `None`: there is no memory for it.
+    /// Counts a stream with a head of so many bytes. A refused one gets only free memory, and gives it up first. `None`:
+    /// there is no memory for it.
     pub(crate) fn begin(
         &mut self,
         id: ContextId,
         owner: Owner,
         head_bytes: usize,
+        progress: Progress,
         now: Millis,
     ) -> Option<Counted> {
-        let holding = self.budget.begin(owner, now);
+        let holding = match progress {
+            Progress::Refuses => self.budget.begin_stranger(owner, now),
+            _ => self.budget.begin(owner, now),
+        };
         let mut counted = Counted { holding: Some(holding), head_bytes, bytes: 0 };
         if !self.set(&mut counted, 0, now) {
             self.budget.end(holding);

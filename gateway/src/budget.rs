@@ -76,11 +76,25 @@ impl Budget {
         })
     }
 
-    /// Begins a request, which holds nothing yet. `given_up` is notified when others get its memory.
+    /// Begins a request that is let in and holds nothing yet. `given_up` is notified when others get its memory.
     pub(crate) fn begin(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
+        self.begin_by(creole::Budget::begin, owner, given_up)
+    }
+
+    /// Begins a request that is not let in, or not yet: nobody is given up for it, and it is given up before others.
+    pub(crate) fn begin_stranger(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
+        self.begin_by(creole::Budget::begin_stranger, owner, given_up)
+    }
+
+    fn begin_by(
+        self: &Arc<Self>,
+        begin: fn(&mut creole::Budget, Owner, Millis) -> Holding,
+        owner: Owner,
+        given_up: Arc<Notify>,
+    ) -> Held {
         let now = self.now();
         let mut shared = locked(&self.shared);
-        let holding = shared.core.begin(owner, now);
+        let holding = begin(&mut shared.core, owner, now);
         shared.incomplete.insert(holding, Arc::clone(&given_up));
         drop(shared);
         let (budget, amount) = (Arc::clone(self), Mutex::default());

@@ -310,11 +310,15 @@ impl Busy {
         }
         let is_closable = state.whole == 0;
         drop(state);
-        let mut held = budget.begin(self.client.owner, Arc::clone(&self.client.close));
+        let (owner, close) = (self.client.owner, Arc::clone(&self.client.close));
+        let mut held = match self.stage {
+            Stage::Begun => budget.begin_stranger(owner, close),
+            Stage::LetIn | Stage::Whole => budget.begin(owner, close),
+        };
+        let is_counted = held.set((budget.exchange() / ANSWER_PART).saturating_add(body_bytes));
         if !is_closable {
             held.complete();
         }
-        let is_counted = held.set((budget.exchange() / ANSWER_PART).saturating_add(body_bytes));
         self.memory = Memory::Budget(held);
         is_counted
     }

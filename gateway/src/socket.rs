@@ -48,7 +48,8 @@ impl<S> Socket<S> {
             self.held = None;
             return Ok(());
         }
-        let begin = || self.budget.begin(self.client.owner, Arc::clone(&self.client.close));
+        let close = || Arc::clone(&self.client.close);
+        let begin = || self.budget.begin_stranger(self.client.owner, close());
         if self.held.get_or_insert_with(begin).set(bytes) {
             return Ok(());
         }

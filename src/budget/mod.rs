@@ -6,20 +6,23 @@
 //! small requests are served beside many greedy owners. A request whose answer has begun counts as a single one, so
 //! that its owner's share does not break it.
 //!
-//! Where memory is full, requests without a whole body go first: one from which nothing has come for
+//! Where memory is full of requests that are let in, those without a whole body go first: one from which nothing has come for
 //! [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most, if that is more than the asking owner would
 //! have; else the oldest one that began before [`BODY_GRACE_MS`]. Where only the share of the asking owner is full, its
 //! own old ones go. A request with a whole body is never given up: its upstream works for it.
 //!
+//! Strangers' requests, which are not let in, are given up before all others, and nobody is given up for them: what
+//! they hold counts for no owner's share, and is free for every request that is let in.
+//!
 //! `pace.rs` limits the time of a body.
 
+mod owner;
 mod pace;
 
+pub use owner::Owner;
 pub use pace::Pace;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::hash::{DefaultHasher, Hash, Hasher as _};
-use std::net::IpAddr;
 use std::ops::Bound;
 
 use crate::Millis;
@@ -39,45 +42,6 @@ const SMALL_PART: usize = 32;
 /// Owners of which it is summed up what they can give up, those that hold most.
 const LARGEST_OWNERS: usize = 256;
 
-/// A connection, a client key or an address, as a number that the host chooses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Owner(pub u64);
-
-impl Owner {
-    /// Returns the owner for a client key, by its name in the configuration.
-    #[must_use]
-    pub fn of_client_key(name: &str) -> Self {
-        Self::hashed(("key", name))
-    }
-
-    /// Returns the owner for a connection, by a number that the host gave it.
-    #[must_use]
-    pub fn of_connection(number: u64) -> Self {
-        Self::hashed(("connection", number))
-    }
-
-    /// Returns the owner for a client's address: of IPv6 for its network (/64), of which a client has all addresses.
-    #[must_use]
-    pub fn of_address(address: IpAddr) -> Self {
-        match address.to_canonical() {
-            IpAddr::V4(address) => Self::hashed(("address", address.octets())),
-            IpAddr::V6(address) => Self::hashed(("network", address.to_bits() >> 64)),
-        }
-    }
-
-    /// Returns the owner for a credential that only the upstream can check.
-    #[must_use]
-    pub fn of_credential(credential: &str) -> Self {
-        Self::hashed(("credential", credential))
-    }
-
-    fn hashed(owner: impl Hash) -> Self {
-        let mut hasher = DefaultHasher::new();
-        owner.hash(&mut hasher);
-        Self(hasher.finish())
-    }
-}
-
 /// A request that holds memory. Numbers rise with time and do not repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holding(u64);
@@ -94,6 +58,10 @@ pub struct Budget {
     begun: u64,
     requests: BTreeMap<Holding, Request>,
     owners: BTreeMap<Owner, Share>,
+    /// Requests that are not let in, the oldest first.
+    strangers: BTreeSet<Holding>,
+    /// Bytes of all requests that are not let in.
+    stranger_bytes: usize,
     /// Requests without a whole body, the oldest first.
     incomplete: BTreeSet<Holding>,
     /// Requests without a whole body, by the time at which bytes came last.
@@ -122,7 +90,9 @@ struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
-    /// The client's body is not whole.
+    /// Nobody knows yet whether the client may come in, or it may not.
+    Stranger,
+    /// The client may come in, and its body is not whole.
     Incomplete,
     /// The client's body is whole, or passes.
     Whole,
@@ -133,7 +103,10 @@ enum State {
 /// Memory and requests of one owner.
 #[derive(Debug, Default)]
 struct Share {
+    /// Bytes of requests that are let in.
     bytes: usize,
+    /// Bytes of requests that are not let in.
+    stranger_bytes: usize,
     requests: usize,
     /// Requests without a whole body, the oldest first.
     incomplete: BTreeSet<Holding>,
@@ -179,6 +152,8 @@ impl Budget {
             begun: 0,
             requests: BTreeMap::new(),
             owners: BTreeMap::new(),
+            strangers: BTreeSet::new(),
+            stranger_bytes: 0,
             incomplete: BTreeSet::new(),
             by_silence: BTreeSet::new(),
             by_share: BTreeSet::new(),
@@ -193,11 +168,20 @@ impl Budget {
         self.bytes_max = bytes_max;
     }
 
-    /// Begins a request, which holds nothing yet and has no whole body.
+    /// Begins a request that is let in. It holds nothing yet and has no whole body.
     pub fn begin(&mut self, owner: Owner, now: Millis) -> Holding {
+        self.begin_as(State::Incomplete, owner, now)
+    }
+
+    /// Begins a request that is not let in, or not yet, and holds nothing yet: nobody is given up for it, and until
+    /// [`complete`](Self::complete) it is given up before all requests that are let in.
+    pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
+        self.begin_as(State::Stranger, owner, now)
+    }
+
+    fn begin_as(&mut self, state: State, owner: Owner, now: Millis) -> Holding {
         self.begun = self.begun.saturating_add(1);
         let holding = Holding(self.begun);
-        let state = State::Incomplete;
         let request = Request { owner, state, bytes: 0, began: now, came_at: now, came: 0 };
         self.requests.insert(holding, request);
         self.count(holding, request, true);
@@ -258,19 +242,24 @@ impl Budget {
 
     /// Gives requests up until there is place. Nobody is given up for a request that is refused all the same.
     fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
-        let first = self.place(asking, 0, 0);
-        if first == Place::Free {
+        if self.place(asking, 0, 0) == Place::Free {
             return Ok(());
         }
+        if asking.request.state == State::Stranger {
+            return Err(Full);
+        }
         self.age(now);
+        let first = self.place(asking, self.stranger_bytes, 0);
         if !self.can_make(first, asking) {
             return Err(Full);
         }
         loop {
             let place = self.place(asking, 0, 0);
             let larger = || self.silent(asking, now).or_else(|| self.of_largest(asking));
+            let stranger = self.strangers.first().copied();
             let victim = match (place, first) {
                 (Place::Free, _) => return Ok(()),
+                _ if stranger.is_some() => stranger,
                 (Place::MemoryFull, _) => larger().or_else(|| self.old(&self.incomplete, asking)),
                 (_, Place::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
                 _ => self.old_of_own(asking),
@@ -285,19 +274,25 @@ impl Budget {
     /// are refused cost little.
     fn can_make(&self, first: Place, asking: Asking) -> bool {
         let Asking { holding, request, more } = asking;
+        let strangers = self.stranger_bytes;
         let is_old = request.state == State::Incomplete && holding <= self.last_old;
         let besides = if is_old { request.bytes } else { 0 };
         let own = self.owners.get(&request.owner).map_or(0, |share| share.old_bytes);
         let (own, old) = (own.saturating_sub(besides), self.old_bytes.saturating_sub(besides));
-        if first == Place::ShareFull {
-            return self.place(asking, own, own) == Place::Free;
+        match first {
+            Place::Free => return true,
+            Place::ShareFull => {
+                return self.place(asking, own.saturating_add(strangers), own) == Place::Free;
+            }
+            Place::MemoryFull => {}
         }
         let larger = self.bytes_of_larger(asking);
         // Old requests of others go only until the reserve is free.
         let with_reserve = self.bytes.saturating_add(more).saturating_add(self.reserve());
-        let short = with_reserve.saturating_sub(self.bytes_max);
-        self.place(asking, short.min(old.max(larger)), own) == Place::Free
-            || self.place(asking, larger, own) == Place::Free
+        let short = with_reserve.saturating_sub(strangers).saturating_sub(self.bytes_max);
+        [short.min(old.max(larger)), larger]
+            .into_iter()
+            .any(|freed| self.place(asking, freed.saturating_add(strangers), own) == Place::Free)
     }
 
     /// Returns whether there is place once so many bytes are freed, and so many of them are the owner's own.
@@ -323,10 +318,16 @@ impl Budget {
         self.bytes_max / RESERVED_PART
     }
 
-    /// Returns the bytes that the owner of a request would hold with all of its requests.
+    /// Returns the bytes that the owner of a request would hold with all of its requests: those of strangers count only
+    /// for a stranger.
     fn would_hold(&self, asking: Asking) -> usize {
         let share = self.owners.get(&asking.request.owner);
-        share.map_or(0, |share| share.bytes).saturating_add(asking.more)
+        let is_stranger = asking.request.state == State::Stranger;
+        let held = |share: &Share| {
+            let besides = if is_stranger { share.stranger_bytes } else { 0 };
+            share.bytes.saturating_add(besides)
+        };
+        share.map_or(0, held).saturating_add(asking.more)
     }
 
     /// Returns the bytes that owners can give up who hold more than the asking one would.
@@ -402,8 +403,18 @@ impl Budget {
         self.bytes = sum(self.bytes, bytes);
         let share = self.owners.entry(owner).or_default();
         self.by_share.remove(&(share.bytes, owner));
-        share.bytes = sum(share.bytes, bytes);
         share.requests = sum(share.requests, 1);
+        if request.state == State::Stranger {
+            share.stranger_bytes = sum(share.stranger_bytes, bytes);
+            self.stranger_bytes = sum(self.stranger_bytes, bytes);
+            if is_in {
+                self.strangers.insert(holding);
+            } else {
+                self.strangers.remove(&holding);
+            }
+        } else {
+            share.bytes = sum(share.bytes, bytes);
+        }
         if request.state == State::Incomplete {
             let by_silence = (request.came_at, holding);
             if is_in {

@@ -188,6 +188,35 @@ fn a_full_memory_takes_silent_requests_first_then_the_largest_owners_then_old_on
 }
 
 #[test]
+fn strangers_take_nothing_from_an_upload_and_give_way_to_it() {
+    for (what, owners, each, count) in [
+        ("heads of many connections", 4000, 64 << 10, 4000),
+        ("refusals of one connection", 1, 5 << 10, 100_000),
+        ("large ones of a few", 30, 2 * MIB, 300),
+        ("small ones that fill the reserve", 20_000, 16 << 10, 20_000),
+    ] {
+        let mut budget = Budget::new(256 * MIB);
+        let upload = hold(&mut budget, 1, 3 * MIB, 0).unwrap();
+        let mut strangers = Vec::new();
+        for number in 0..count {
+            let stranger = budget.begin_stranger(Owner(2 + number % owners), 9000);
+            match budget.set(stranger, each, 9000) {
+                Ok(()) => strangers.push(stranger),
+                Err(Full) => budget.end(stranger),
+            }
+        }
+        assert_eq!(budget.poll_given_up(), None, "{what}");
+        assert!(budget.held_bytes() > 100 * MIB, "{what}");
+        // Neither the memory nor the share of its owner is full for who is let in, however young the strangers are.
+        budget.set(upload, 120 * MIB, 9000).unwrap();
+        hold(&mut budget, 1, 4 * MIB, 9000).unwrap();
+        let given_up: Vec<_> = std::iter::from_fn(|| budget.poll_given_up()).collect();
+        assert_eq!(given_up, strangers[..given_up.len()], "{what}: the oldest first");
+        assert!(!given_up.is_empty(), "{what}");
+    }
+}
+
+#[test]
 fn a_full_share_takes_old_requests_of_its_own_and_never_those_of_others() {
     let rows = [(1, 4, 0, None), (2, 3, 0, Some(100))];
     let (mut budget, _) = holding(&rows);
@@ -304,7 +333,11 @@ fn sums_are_right_after_any_changes() {
             state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let (choice, pick) = ((state >> 60) as usize, (state >> 33) as usize);
         if known.is_empty() || choice < 5 {
-            known.push(budget.begin(Owner((state >> 40) % 20), now));
+            let owner = Owner((state >> 40) % 20);
+            known.push(match choice {
+                0 => budget.begin_stranger(owner, now),
+                _ => budget.begin(owner, now),
+            });
             continue;
         }
         let place = pick % known.len();
@@ -335,7 +368,10 @@ fn sums_are_right_after_any_changes() {
         assert_eq!(budget.old_bytes, old.map(bytes).sum::<usize>());
         assert!(budget.bytes <= budget.bytes_max);
         let sum = |of: fn(&Share) -> usize| budget.owners.values().map(of).sum::<usize>();
-        assert_eq!(sum(|share| share.bytes), budget.bytes);
+        let strangers = budget.strangers.iter().map(|holding| budget.requests[holding].bytes);
+        assert_eq!(strangers.sum::<usize>(), budget.stranger_bytes);
+        assert_eq!(sum(|share| share.stranger_bytes), budget.stranger_bytes);
+        assert_eq!(sum(|share| share.bytes) + budget.stranger_bytes, budget.bytes);
         assert_eq!(sum(|share| share.old_bytes), budget.old_bytes);
         assert_eq!(sum(|share| share.incomplete_bytes), incomplete().map(bytes).sum::<usize>());
         assert_eq!(sum(|share| share.requests), known.len());

@@ -103,7 +103,7 @@ async fn small_answers_of_a_connection_are_its_own_and_others_count() {
     let connections = Connections::new(2);
     let [client, kept] = [connections.client(), connections.client()].map(Option::unwrap);
     let answer = |client: &Arc<Client>, bytes| {
-        let mut busy = client.begin();
+        let mut busy = begin_until(client, Stage::LetIn);
         busy.count_answer(bytes, &budget).then_some(busy)
     };
     let mut other = budget.begin(Owner::of_connection(9), Arc::default());

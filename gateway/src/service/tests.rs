@@ -129,10 +129,11 @@ async fn refusals_that_nobody_reads_count_and_where_there_is_no_memory_streams_a
         unread.push(answer);
     }
     let begin = |number| client.budget.begin(Owner::of_connection(number), Arc::default());
-    let mut other = begin(1000);
-    other.complete();
+    // A stranger gets what is free, and no refusal gives way to it.
+    let mut other = client.budget.begin_stranger(Owner::of_connection(1000), Arc::default());
     let counted = (MAX / 16 * 15) - 100 * 4096;
     assert!(!other.set(counted) && other.set(counted - 100 * 4096));
+    other.complete();
     // Others leave nothing.
     let mut others: Vec<_> = (1001..1400).map(begin).collect();
     for other in &mut others {
