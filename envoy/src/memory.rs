@@ -44,8 +44,8 @@ impl Memory {
         self.budget.set_limit(self.bytes_max);
     }
 
-    /// Counts a stream with a head of so many bytes. A refused one gets only free memory, and gives it up first. `None`:
-    /// there is no memory for it.
+    /// Counts a stream with a head of so many bytes. A refused one gets only free memory, and gives it up first.
+    /// `None`: there is no memory for it.
     pub(crate) fn begin(
         &mut self,
         id: ContextId,

@@ -6,10 +6,10 @@
 //! small requests are served beside many greedy owners. A request whose answer has begun counts as a single one, so
 //! that its owner's share does not break it.
 //!
-//! Where memory is full of requests that are let in, those without a whole body go first: one from which nothing has come for
-//! [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most, if that is more than the asking owner would
-//! have; else the oldest one that began before [`BODY_GRACE_MS`]. Where only the share of the asking owner is full, its
-//! own old ones go. A request with a whole body is never given up: its upstream works for it.
+//! Where memory is full of requests that are let in, those without a whole body go first: one from which nothing has
+//! come for [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most, if that is more than the asking owner
+//! would have; else the oldest one that began before [`BODY_GRACE_MS`]. Where only the share of the asking owner is
+//! full, its own old ones go. A request with a whole body is never given up: its upstream works for it.
 //!
 //! Strangers' requests, which are not let in, are given up before all others, and nobody is given up for them: what
 //! they hold counts for no owner's share, and is free for every request that is let in.
