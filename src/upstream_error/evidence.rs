@@ -34,8 +34,8 @@ const QUOTED_WORDS: usize = 4;
 /// Letters beside a name without spaces around it that are compared with the request.
 const QUOTED_LETTERS: usize = 4;
 
-/// Most places of names that are looked up in the request: what comes then is taken for a repetition.
-const LOOKUPS_MAX: usize = 16;
+/// Most texts that are looked up in the request: what comes then is taken for a repetition.
+const LOOKUPS_MAX: usize = 64;
 
 /// How surely an upstream means a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,8 +185,7 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
         is_same
             && match path.len().cmp(&place.len()) {
                 Ordering::Less => wants_text && row.makes_text,
-                Ordering::Equal => wants_text || !is_list,
-                Ordering::Greater => wants_text || !is_list,
+                Ordering::Equal | Ordering::Greater => wants_text || !is_list,
             }
     })
 }
@@ -228,18 +227,19 @@ impl<'s> Echoes<'s> {
 
     /// Whether a name at this place is only repeated: with its neighbours, or in a quotation.
     fn is_repeated(&mut self, own: &str, at: usize, name: &str) -> bool {
-        self.lookups = self.lookups.saturating_add(1);
-        if self.lookups > LOOKUPS_MAX {
-            return true;
-        }
         let plain = self.plain.get_or_insert_with(|| plain(self.sent));
-        let is_sent = |text: &str| words::has(plain, text);
-        // A member that the server names in quotes is no value.
-        let is_value = |text: &str| text != name || words::has(self.sent, &format!(":\"{name}\""));
-        let mut quoted = self.quoted.iter().filter(|text| words::has(text, name));
-        if quoted.any(|text| is_sent(text) && is_value(text)) {
-            return true;
+        let mut is_in = |request: &str, text: &str| {
+            self.lookups = self.lookups.saturating_add(1);
+            self.lookups > LOOKUPS_MAX || words::has(request, text)
+        };
+        for text in self.quoted.iter().filter(|text| words::has(text, name)) {
+            // A member that the server names in quotes is no value.
+            let is_value = text != name || is_in(self.sent, &format!(":\"{name}\""));
+            if is_value && is_in(plain, text) {
+                return true;
+            }
         }
+        let mut is_sent = |text: &str| is_in(plain, text);
         let (before, behind) = own.split_at_checked(at).unwrap_or_default();
         if !name.is_ascii() {
             let start = before.char_indices().rev().nth(QUOTED_LETTERS - 1).map_or(0, |(at, _)| at);
@@ -248,7 +248,7 @@ impl<'s> Echoes<'s> {
             let end = at.saturating_add(end);
             let of_name = at..at.saturating_add(name.len());
             let around = [start..of_name.end, of_name.start..end];
-            return around.into_iter().any(|place| own.get(place).is_some_and(is_sent));
+            return around.into_iter().any(|place| own.get(place).is_some_and(&mut is_sent));
         }
         let before: Vec<_> =
             before.split(' ').rev().filter(|it| !it.is_empty()).take(QUOTED_WORDS - 1).collect();

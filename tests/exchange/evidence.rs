@@ -361,6 +361,15 @@ fn paths_lists_and_quotations_without_end_are_read_in_bounded_time() {
     let list: Vec<_> = (0..10_000).map(|at| json!({"loc": ["body", "messages", at, "content"], "msg": "Input should be a valid string"})).collect();
     let body = rich(json!({"tool_choice": {"type": "any"}}));
     let whole = body.to_string().repeat(50);
+    let mut large = body.clone();
+    large["messages"][0]["content"][0]["text"] = json!("some words of a user ".repeat(100_000));
+    let quotes: String = (0..200).map(|at| format!("only 'vision {at}' ")).collect();
+    for refusal in [&*quotes, &*"vision only ".repeat(160), &*".a ".repeat(600)] {
+        let began = std::time::Instant::now();
+        let got = refused(&of("openai"), &large, refusal, |_| true);
+        assert!(got.asked.len() <= 5);
+        assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
+    }
     for refusal in [
         json!({"error": {"message": "no", "param": deep}}).to_string(),
         json!({"error": {"message": many}}).to_string(),
