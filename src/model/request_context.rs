@@ -133,6 +133,13 @@ pub enum Display {
     Shown,
 }
 
+impl RequestContext {
+    /// Asks for a whole answer, as the answer to a count is.
+    pub(crate) fn ask_for_whole(&mut self) {
+        (self.stream, self.upstream_stream) = (false, false);
+    }
+}
+
 impl Display {
     /// What a client that sent this `thinking` is shown of the reasoning.
     pub(crate) fn of(thinking: Option<Thinking>, reasoning: Reasoning) -> Self {

@@ -74,8 +74,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     let Translated::Send { upstream, body: translated, mut context } = translated else {
         return None;
     };
-    context.stream = false;
-    context.upstream_stream = false;
+    context.ask_for_whole();
     let profile = &client.config.upstreams.get(&upstream)?.profile;
     let translated = std::str::from_utf8(&translated).ok()?;
     let mut out = Vec::with_capacity(translated.len());

@@ -78,8 +78,7 @@ impl UpstreamProtocol for Messages {
         // The client asks for a number: warnings go with the answer of the request itself.
         let translated = self.write_request(client, &[], &mut Warnings::new(false)).ok()?;
         let Translated::Send { upstream, body, mut context } = translated else { return None };
-        context.stream = false;
-        context.upstream_stream = false;
+        context.ask_for_whole();
         Some(CountRequest { upstream, body, beside: 0, may_be_older: false, context })
     }
 
