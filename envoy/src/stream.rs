@@ -116,7 +116,7 @@ struct Held {
     until: Millis,
 }
 
-/// How far a stream is, as its memory is counted.
+/// Progress of a stream, for the count of its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// The client's body is collected.

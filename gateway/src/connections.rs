@@ -136,11 +136,11 @@ pub(crate) struct Busy {
 /// Place of the memory of an answer in flight.
 #[derive(Debug)]
 enum Memory {
-    /// Elsewhere: in an exchange, or there is no answer yet.
+    /// Memory of an exchange, or none: there is no answer yet.
     Elsewhere,
-    /// In the connection's own memory, with other small answers.
+    /// Memory of the connection itself, with other small answers.
     Connection,
-    /// In the budget.
+    /// Memory that the budget counts.
     Budget(#[expect(dead_code, reason = "it is held until it is dropped")] Held),
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Metrics {
     counted: Mutex<Counted>,
 }
 
-/// What keeps labels bounded.
+/// Counters whose labels are bounded.
 #[derive(Debug, Default)]
 struct Counted {
     counters: Counters,

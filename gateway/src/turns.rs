@@ -27,9 +27,9 @@ pub(crate) struct Turns {
 
 #[derive(Debug)]
 struct Clients {
-    /// Those that wait, in the order in which they came.
+    /// Clients that wait, in the order in which they came.
     waiting: Vec<(Owner, oneshot::Sender<Turn>)>,
-    /// Those that have a place, and since when.
+    /// Clients that have a place, and since when.
     running: Vec<(Owner, Instant)>,
     /// Time of turns that ended.
     used: BTreeMap<Owner, Duration>,

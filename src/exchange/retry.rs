@@ -182,7 +182,8 @@ impl Exchange {
         })
     }
 
-    /// What a rejection in unknown words refuses, by evidence in the request that was sent, which is made again for it.
+    /// Finds the change that a rejection in unknown words asks for, by evidence in the request that was sent, which is
+    /// made again for it.
     fn evident(
         &self,
         rejection: &Rejection,

@@ -6,18 +6,18 @@ use super::refused::Refused;
 use crate::dialect::profile::EmptyAssistantContent;
 use crate::error::Parameter;
 
-/// What a client loses by a change, the least first.
+/// Loss of a client by a change, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
-    /// Nothing: the form of texts and ids, or what only the upstream's operator sees.
+    /// No loss: the form of texts and ids, or what only the upstream's operator sees.
     Nothing,
-    /// Words: reasoning, or a schema that the model reads in place of the server.
+    /// Loss of words: reasoning, or a schema that the model reads in place of the server.
     Words,
-    /// An ability: an image, a document, a call that was to be forced.
+    /// Loss of an ability: an image, a document, a call that was to be forced.
     Ability,
 }
 
-/// One change.
+/// Change of a request, and the evidence that asks for it.
 pub(super) struct Row {
     pub(super) change: Refused,
     pub(super) loss: Loss,
@@ -48,7 +48,7 @@ const fn parameter(parameter: Parameter, loss: Loss, places: &'static [&'static 
     Row { change: Refused::Parameter(parameter), loss, places, ..ROW }
 }
 
-/// All changes, the likelier first where two lose as much.
+/// Changes of requests, the likelier first where two lose as much.
 pub(super) static ROWS: [Row; 24] = [
     Row {
         change: Refused::Streaming,

@@ -196,8 +196,8 @@ async fn a_refusal_comes_before_the_body() {
     }
 }
 
-/// What a stream's upstream sends: pieces that become no event, or no block, of the client. Returns how many of so many
-/// streams were ended.
+/// Opens streams whose upstream sends pieces that become no event, or no block, of the client. Returns how many of so
+/// many streams were ended.
 async fn ended_of(count: usize, http2: bool, first: Bytes, piece: Bytes) -> usize {
     let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), r#"{"buffered_bytes_max": 4000000}"#);
