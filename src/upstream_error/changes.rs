@@ -1,10 +1,16 @@
 //! What could be changed in a request that an upstream refuses: one row a change.
 //!
-//! A row knows where its subject stands in a request and by which words people name it, not how a server refuses it.
+//! A row knows which requests have its subject, where that stands in them, by which words people name it, and what
+//! the change is; not how a server refuses it.
+
+mod rows;
 
 use super::refused::Refused;
-use crate::dialect::profile::EmptyAssistantContent;
-use crate::error::Parameter;
+use crate::dialect::profile::Profile;
+use crate::error::Error;
+use crate::model::request_context::RequestContext;
+use crate::observe::warning::Warnings;
+pub(super) use rows::ROWS;
 
 /// Loss of a client by a change, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -17,353 +23,125 @@ pub(super) enum Loss {
     Ability,
 }
 
-/// Change of a request, and the evidence that asks for it.
+/// Whether a request with this context can have the subject. Where it has not, an error that names it means something
+/// else.
+type Has = fn(&Refused, &RequestContext) -> bool;
+
+/// Change of a request, and the evidence that asks for it. Members of text are lists with ` | ` between the entries.
 pub(super) struct Row {
     pub(super) change: Refused,
     pub(super) loss: Loss,
-    /// Paths of its subject in requests of any protocol; `*` is any position.
-    pub(super) places: &'static [&'static str],
-    /// Words of which one, or all that `&` joins, name the subject: in lower case, with spaces for signs but `_`.
-    pub(super) names: &'static [&'static str],
-    /// Words for what is wrong with the subject, one of which a name needs beside it; none where the name is enough.
-    pub(super) lacks: &'static [&'static str],
+    /// Name of the change in warnings: its own code, or the profile's key that saves the first try.
+    warning: Warning,
+    /// Requests of Chat Completions that have the subject.
+    chat: Has,
+    /// Requests of Responses that have the subject.
+    responses: Has,
+    /// Whether requests of Messages can be changed so.
+    messages: bool,
+    /// Member of the client's request that is lost, which strict mode does not allow; empty where none is.
+    drops: &'static str,
+    /// Change of the profile to that of an upstream that does not take the subject. The last argument estimates the
+    /// tokens of the prompt.
+    narrow: fn(&Refused, &mut Profile, &dyn Fn() -> u64),
+    /// Paths of the subject in requests of any protocol; `*` is any position.
+    pub(super) places: &'static str,
+    /// Words of which one, or all that ` & ` joins, name the subject: in lower case, with spaces for signs but `_`.
+    pub(super) names: &'static str,
+    /// Words for what is wrong with the subject, one of which a name needs beside it; empty where the name is enough.
+    pub(super) lacks: &'static str,
     /// Whether the change makes a text of a list, for servers that want one.
     pub(super) makes_text: bool,
     /// Whether only a request without tools can be changed so.
     pub(super) is_without_tools: bool,
 }
 
-const ROW: Row = Row {
-    change: Refused::JoinedTexts,
-    loss: Loss::Nothing,
-    places: &[],
-    names: &[],
-    lacks: &[],
-    makes_text: false,
-    is_without_tools: false,
-};
-
-/// A parameter that only a path can name: its name may be a word.
-const fn parameter(parameter: Parameter, loss: Loss, places: &'static [&'static str]) -> Row {
-    Row { change: Refused::Parameter(parameter), loss, places, ..ROW }
+/// Name of a change in warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Warning {
+    Code(&'static str),
+    /// `parameter_refused:KEY`
+    Key(&'static str),
 }
 
-/// Changes of requests, the likelier first where two lose as much.
-pub(super) static ROWS: [Row; 24] = [
-    Row {
-        change: Refused::Streaming,
-        places: &["stream"],
-        names: &["stream", "streaming", "non streaming", "流式"],
-        lacks: &[
-            "not support",
-            "nt support",
-            "unsupported",
-            "not allowed",
-            "not enabled",
-            "cannot",
-            "can not",
-            "only",
-            "must",
-            "require",
-            "needs",
-            "expected true",
-            "without",
-            "不支持",
-            "仅支持",
-        ],
-        ..ROW
-    },
-    Row { change: Refused::JoinedTexts, places: &["messages.*.content"], makes_text: true, ..ROW },
-    Row {
-        change: Refused::ResultsAsText,
-        places: &["input.*.output", "messages.*.content"],
-        names: &["tool & output", "function_call_output", "tool result", "tool message"],
-        makes_text: true,
-        ..ROW
-    },
-    Row {
-        change: Refused::EmptyContent(EmptyAssistantContent::Empty),
-        places: &["messages.*.content"],
-        names: &["content & null", "content & none", "text is not present", "content & missing"],
-        makes_text: true,
-        ..ROW
-    },
-    Row {
-        change: Refused::EmptyContent(EmptyAssistantContent::Null),
-        places: &["messages.*.content"],
-        names: &["content & empty", "content text & missing", "text & blank"],
-        ..ROW
-    },
-    Row {
-        change: Refused::Ids,
-        places: &[
-            "messages.*.tool_calls.*.id",
-            "messages.*.tool_call_id",
-            "input.*.call_id",
-            "messages.*.content.*.tool_use_id",
-        ],
-        names: &["tool call id", "tool_call_id", "tool_calls id", "call_id", "tool_use_id"],
-        lacks: &["too long", "length", "pattern", "a-z", "characters", "alphanumeric"],
-        ..ROW
-    },
-    Row {
-        change: Refused::ReasoningInEachTurn,
-        names: &[
-            "reasoning_content & passed back",
-            "reasoning_content & missing",
-            "reasoning_content & required",
-            "reasoning content & passed back",
-            "reasoning & must be passed",
-        ],
-        ..ROW
-    },
-    Row { change: Refused::StreamOptions, places: &["stream_options"], ..ROW },
-    parameter(Parameter::PromptCacheKey, Loss::Nothing, &["prompt_cache_key"]),
-    parameter(Parameter::User, Loss::Nothing, &["user", "metadata"]),
-    parameter(Parameter::ServiceTier, Loss::Nothing, &["service_tier"]),
-    parameter(Parameter::Phase, Loss::Nothing, &["input.*.phase"]),
-    Row {
-        change: Refused::StrictTools,
-        loss: Loss::Words,
-        places: &["tools.*.function.strict", "tools.*.strict"],
-        names: &["strict"],
-        lacks: LACKS,
-        ..ROW
-    },
-    Row {
-        change: Refused::Reasoning,
-        loss: Loss::Words,
-        places: &[
-            "messages.*.reasoning_content",
-            "messages.*.reasoning",
-            "messages.*.reasoning_details",
-            "messages.*.thinking",
-            "messages.*.tool_calls.*.extra_content",
-            "input.*.encrypted_content",
-            "input.*.summary",
-        ],
-        names: &["thought signature", "thought_signature", "signature", "encrypted_content"],
-        lacks: &[
-            "corrupt",
-            "invalid",
-            "not valid",
-            "missing",
-            "mismatch",
-            "verif",
-            "decrypt",
-            "not support",
-        ],
-        ..ROW
-    },
-    Row {
-        change: Refused::Parameter(Parameter::Thinking),
-        loss: Loss::Words,
-        places: &["thinking", "reasoning", "reasoning_effort", "enable_thinking"],
-        names: &["thinking", "思考"],
-        lacks: LACKS,
-        ..ROW
-    },
-    parameter(Parameter::Sampling, Loss::Words, &["temperature", "top_p"]),
-    parameter(Parameter::TopK, Loss::Words, &["top_k"]),
-    parameter(Parameter::Stop, Loss::Words, &["stop"]),
-    parameter(Parameter::ParallelToolCalls, Loss::Words, &["parallel_tool_calls"]),
-    Row {
-        change: Refused::ResponseFormat,
-        loss: Loss::Words,
-        places: &["response_format", "text.format"],
-        names: &["json schema", "grammar", "structured output"],
-        ..ROW
-    },
-    Row {
-        change: Refused::Calls(String::new()),
-        loss: Loss::Words,
-        names: &[
-            "without & tools",
-            "toolconfig",
-            "tools & must be defined",
-            "tools & must be specified",
-            "tools & required",
-        ],
-        is_without_tools: true,
-        ..ROW
-    },
-    Row {
-        change: Refused::ForcedTool,
-        loss: Loss::Ability,
-        places: &["tool_choice"],
-        names: &[
-            "tool_choice",
-            "tool choice",
-            "toolchoice",
-            "forces tool",
-            "force tool",
-            "forced tool",
-        ],
-        lacks: LACKS,
-        ..ROW
-    },
-    Row {
-        change: Refused::Images,
-        loss: Loss::Ability,
-        places: &[
-            "messages.*.content.*.image_url",
-            "input.*.content.*.image_url",
-            "input.*.output.*.image_url",
-        ],
-        names: &["image", "vision", "multimodal", "multi modal", "图片", "图像", "视觉", "多模态"],
-        lacks: LACKS,
-        makes_text: true,
-        ..ROW
-    },
-    Row {
-        change: Refused::Documents,
-        loss: Loss::Ability,
-        places: &[
-            "messages.*.content.*.file",
-            "input.*.content.*.file_data",
-            "input.*.output.*.file_data",
-        ],
-        names: &["pdf", "file part", "input_file"],
-        lacks: LACKS,
-        makes_text: true,
-        ..ROW
-    },
-];
+impl Refused {
+    /// The row of the change. Each has one, as a test holds.
+    fn row(&self) -> &'static Row {
+        ROWS.iter().find(|row| row.change.is_like(self)).unwrap_or(&rows::ROW)
+    }
 
-/// Words for what a model or a server cannot do, or may not.
-const LACKS: &[&str] = &[
-    "not support",
-    // Without its quote.
-    "nt support",
-    "unsupported",
-    "not enabled",
-    "not be enabled",
-    "not available",
-    "not allowed",
-    "not accept",
-    "incompatible",
-    "missing",
-    "cannot",
-    "only",
-    "不支持",
-    "未启用",
-    "不能",
-];
+    /// The code of the warning, and its name.
+    #[must_use]
+    pub fn code(&self) -> (&'static str, &'static str) {
+        match self.row().warning {
+            Warning::Code(code) => (code, ""),
+            Warning::Key(key) => ("parameter_refused", key),
+        }
+    }
 
-/// Words for a server that wants a text where it got a list, or another form.
-pub(super) const WANTS_TEXT: &[&str] = &[
-    "valid string",
-    "array not in string",
-    "be a string",
-    "be of type string",
-    "expected string",
-    "expected a string",
-    "expected str",
-    "not a string",
-    "of type string",
-    "string_type",
-    "invalid_union",
-    "invalid type for",
-    "type mismatch",
-    "input text",
-    "unmarshal array",
-    "array into",
-    "array instead",
-    "list instead",
-    "got array",
-    "got list",
-];
+    /// Whether a Chat Completions request can have it. Where it has not, an error that names it means something else.
+    #[must_use]
+    pub(crate) fn may_be_in_chat(&self, context: &RequestContext) -> bool {
+        (self.row().chat)(self, context)
+    }
 
-/// Words for a text that is too long.
-pub(super) const TOO_LONG: &[&str] =
-    &["too long", "maximum length", "max_length", "above_max_length", "过长"];
+    /// Whether a Responses request can have it.
+    #[must_use]
+    pub(crate) fn may_be_in_responses(&self, context: &RequestContext) -> bool {
+        (self.row().responses)(self, context)
+    }
 
-/// Words, also of codes, for what no change of a request mends: money, keys, rates, policy, regions, models, lengths.
-pub(super) const VETOES: &[&str] = &[
-    "quota",
-    "overdue",
-    "purchase",
-    "arrear",
-    "key is",
-    "signaturedoesnotmatch",
-    "pull image",
-    "container",
-    "forbidden",
-    "balance",
-    "billing",
-    "credit",
-    "budget",
-    "spending",
-    "subscription",
-    "upgrade",
-    "payment",
-    "recharge",
-    "usage limit",
-    "rate limit",
-    "ratelimit",
-    "rate_limit",
-    "too many requests",
-    "per minute",
-    "allowance",
-    "premium",
-    "api key",
-    "api-key",
-    "apikey",
-    "api_key",
-    "access token",
-    "oauth",
-    "authenticat",
-    "authoriz",
-    "permission",
-    "have access",
-    "denied",
-    "credentials",
-    "account",
-    "policy",
-    "policies",
-    "safety",
-    "flagged",
-    "inappropriate",
-    "moderation",
-    "inspection",
-    "filtered",
-    "violat",
-    "guardrail",
-    "country",
-    "region",
-    "territory",
-    "location",
-    "data center",
-    "overloaded",
-    "high demand",
-    "try again",
-    "temporarily",
-    "unavailable",
-    "timed out",
-    "timeout",
-    "context length",
-    "context window",
-    "context limit",
-    "maximum context",
-    "token count",
-    "length of the messages",
-    "too large",
-    "input length",
-    "does not exist",
-    "model identifier",
-    "no endpoints",
-    "degraded",
-    "余额",
-    "额度",
-    "欠费",
-    "限流",
-    "频率",
-    "速率",
-    "上限",
-    "敏感",
-    "违规",
-    "渠道",
-    "稍后",
-    "地区",
-    "访问量",
-];
+    /// Whether it is part of a Messages request, too, where the upstream speaks that.
+    #[must_use]
+    pub fn is_of_messages(&self) -> bool {
+        self.row().messages
+    }
+
+    /// Whether this repeats an older refusal, or shows that it was wrong: a server whose window is named as its limit
+    /// then refuses an answer as long as that.
+    #[must_use]
+    pub(crate) fn replaces(&self, older: &Self) -> bool {
+        match (self, older) {
+            (Self::Space(space), Self::MaxTokens(most)) => *most >= space.window(),
+            (Self::MaxTokens(_), Self::Space(_)) => false,
+            _ => self.code() == older.code(),
+        }
+    }
+
+    /// Changes the profile to that of an upstream that does not take this. `estimate`: the tokens of the prompt.
+    ///
+    /// # Errors
+    /// The configuration allows nothing to be left out.
+    pub(crate) fn narrow(
+        &self,
+        profile: &mut Profile,
+        estimate: impl Fn() -> u64,
+        warnings: &mut Warnings,
+    ) -> Result<(), Error> {
+        let row = self.row();
+        // Of efforts that the server names the nearest is sent.
+        let is_kept = matches!(self, Self::Effort(values) if !values.is_empty());
+        if !row.drops.is_empty() && !is_kept {
+            warnings.dropped(row.drops)?;
+        }
+        (row.narrow)(self, profile, &estimate);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_change_has_one_row() {
+        for (at, row) in ROWS.iter().enumerate() {
+            let first = ROWS.iter().position(|other| other.change.is_like(&row.change));
+            assert_eq!(first, Some(at), "{:?}", row.change);
+            let key = match row.warning {
+                Warning::Code(word) | Warning::Key(word) => word,
+            };
+            assert!(!key.is_empty(), "{:?}", row.change);
+        }
+    }
+}

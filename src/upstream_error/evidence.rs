@@ -6,9 +6,10 @@
 
 use std::cmp::Ordering;
 
-use super::changes::{Loss, ROWS, Row, TOO_LONG, VETOES, WANTS_TEXT};
+use super::changes::{Loss, ROWS, Row};
 use super::quoted::own_words;
 use super::refused::Refused;
+use super::wordings::{TEXT_TOO_LONG, VETOES, WANTS_TEXT};
 use crate::error::{Reason, Rejection};
 use crate::json;
 use crate::text::words;
@@ -56,15 +57,15 @@ pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(E
         return Vec::new();
     }
     let paths = paths(rejection, sent);
-    let wants_text = words::has_any(&own, WANTS_TEXT)
-        || rejection.codes.iter().any(|code| WANTS_TEXT.contains(&&**code));
+    let wants_text =
+        WANTS_TEXT.any(&own) || rejection.codes.iter().any(|code| WANTS_TEXT.lists(code));
     let mut echoes = Echoes::new(&rejection.message, &own, sent);
     // Where the words go on, nobody knows what they veto. A server's own fault says less of the request.
     let may_name = !rejection.message.ends_with('…') && !matches!(rejection.status, 403 | 404);
     let is_of_server = rejection.status >= 500;
     let has_tools = json::member(sent, "tools").is_some();
     // Of what is too long, ids can be shorter.
-    let is_too_long = words::has_any(&own, TOO_LONG);
+    let is_too_long = TEXT_TOO_LONG.any(&own);
     let mut found: Vec<_> = ROWS
         .iter()
         .filter(|row| !(row.is_without_tools && has_tools))
@@ -92,8 +93,7 @@ pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(E
 
 /// Whether words or codes are of what no change of the request mends.
 fn is_vetoed(rejection: &Rejection, own: &str) -> bool {
-    words::has_any(own, VETOES)
-        || rejection.codes.iter().any(|code| words::has_any(&code.to_ascii_lowercase(), VETOES))
+    VETOES.any(own) || rejection.codes.iter().any(|code| VETOES.any(&code.to_ascii_lowercase()))
 }
 
 /// Whether no change of the request could help, or its client will change it.
@@ -179,7 +179,7 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
 fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
     // A part of a list says nothing of the list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
-    row.places.iter().any(|place| {
+    listed(row.places).any(|place| {
         let place: Vec<_> = place.split('.').collect();
         let is_same = place.iter().zip(path).all(|(wanted, name)| wanted == name);
         is_same
@@ -192,8 +192,13 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
 
 /// Whether the server's own words name the subject of a row.
 fn is_named(row: &Row, own: &str, echoes: &mut Echoes<'_>) -> bool {
-    (row.lacks.is_empty() || words::has_any(own, row.lacks))
-        && row.names.iter().any(|name| name.split(" & ").all(|part| echoes.names(part)))
+    (row.lacks.is_empty() || listed(row.lacks).any(|word| words::has(own, word)))
+        && listed(row.names).any(|name| name.split(" & ").all(|part| echoes.names(part)))
+}
+
+/// The entries of a list of a row.
+fn listed(list: &str) -> impl Iterator<Item = &str> {
+    list.split(" | ").filter(|entry| !entry.is_empty())
 }
 
 /// The server's own words, and the request that they may repeat.

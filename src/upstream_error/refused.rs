@@ -1,17 +1,10 @@
-//! What an upstream refuses of a request, and what is left of its profile without that.
+//! What an upstream refuses of a request: the subjects of changes.
 
-use crate::dialect::profile::{
-    self, Effort, EmptyAssistantContent, IdStyle, ImageParts, Profile, ReasoningHistory,
-    ReasoningSummary, ResponseFormat, StoreField, ToolChoiceAny, ToolChoiceNamed, ToolContentParts,
-    ToolOutputParts, UserId,
-};
-use crate::error::Parameter::{
-    self, MaxTokensField, ParallelToolCalls, PromptCacheKey, Sampling, ServiceTier, Stop, Thinking,
-    ThinkingBudget, ThinkingSwitch, TopK, User,
-};
-use crate::error::{ContextLimit, Error, Reason};
-use crate::model::request_context::{Display, RequestContext};
-use crate::observe::warning::Warnings;
+use std::mem;
+
+use crate::dialect::profile::{Effort, EmptyAssistantContent};
+use crate::error::{ContextLimit, Parameter, Reason};
+use crate::model::request_context::RequestContext;
 
 /// What an upstream refuses. In a conversation it stays, and clients send their settings with each request, so
 /// every later one would be refused, too.
@@ -125,18 +118,6 @@ impl Space {
     }
 }
 
-/// What is counted.
-const PAIRING: &str = "pairing_refused";
-const IMAGES: &str = "images_refused";
-const DOCUMENTS: &str = "documents_refused";
-const REASONING: &str = "reasoning_refused";
-const RESPONSE_FORMAT: &str = "response_format_refused";
-const MAX_TOKENS: &str = "max_tokens_refused";
-const STREAMING: &str = "stream_refused";
-const STREAM_OPTIONS: &str = "stream_options_refused";
-/// The warning's code for a refused parameter; the profile's key that saves the first try follows it.
-const PARAMETER: &str = "parameter_refused";
-
 /// No model gives less. Images, tools and values of temperature have bounds below.
 pub(crate) const ANSWER_MOST_LEAST: u64 = 256;
 
@@ -175,243 +156,14 @@ impl Refused {
         })
     }
 
-    /// The code of the warning, and its name.
-    #[must_use]
-    pub fn code(&self) -> (&'static str, &'static str) {
-        match self {
-            Self::Calls(_) => (PAIRING, ""),
-            Self::Images => (IMAGES, ""),
-            Self::Documents => (DOCUMENTS, ""),
-            Self::Reasoning => (REASONING, ""),
-            Self::ResponseFormat => (RESPONSE_FORMAT, ""),
-            Self::MaxTokens(_) | Self::Space(_) => (MAX_TOKENS, ""),
-            Self::StreamOptions => (STREAM_OPTIONS, ""),
-            Self::Effort(_) => (PARAMETER, "reasoning_effort_values"),
-            Self::StopCount(_) => (PARAMETER, "max_stop"),
-            Self::EmptyContent(_) => (PARAMETER, "empty_assistant_content"),
-            Self::Neighbours => (PARAMETER, "alternating_roles"),
-            Self::Streaming => (STREAMING, ""),
-            Self::JoinedTexts => (PARAMETER, "joined_texts"),
-            Self::ResultsAsText => (PARAMETER, "tool_output_parts"),
-            Self::Ids => (PARAMETER, "id_style"),
-            Self::ReasoningInEachTurn => (PARAMETER, "reasoning_history"),
-            Self::StrictTools => (PARAMETER, "strict_tools"),
-            Self::ForcedTool => (PARAMETER, "tool_choice_any"),
-            Self::Parameter(parameter) => (PARAMETER, key(*parameter)),
+    /// Whether it is the same change, with whatever number, values or words.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Parameter(one), Self::Parameter(other)) => one == other,
+            (Self::EmptyContent(one), Self::EmptyContent(other)) => one == other,
+            _ => mem::discriminant(self) == mem::discriminant(other),
         }
     }
-
-    /// Whether a Chat Completions request can have it. Where it has not, an error that names it means something else.
-    #[must_use]
-    pub(crate) fn may_be_in(&self, context: &RequestContext) -> bool {
-        let has = &context.refusable;
-        match self {
-            Self::StopCount(most) => context.limits.stop_sequences.len() > *most,
-            Self::EmptyContent(_) => context.counts.has_calls(),
-            Self::Neighbours => has.neighbours,
-            Self::Effort(_) => has.thinking,
-            Self::Parameter(parameter) => match parameter {
-                Thinking | ThinkingSwitch | ThinkingBudget => has.thinking,
-                Sampling => has.sampling,
-                TopK => has.top_k,
-                Stop => !context.limits.stop_sequences.is_empty(),
-                ParallelToolCalls => !context.tools.is_empty(),
-                ServiceTier => has.service_tier,
-                User => has.user,
-                MaxTokensField | PromptCacheKey => true,
-                // Those of Responses.
-                Parameter::ReasoningSummary
-                | Parameter::Include
-                | Parameter::OutputLimit
-                | Parameter::Store
-                | Parameter::Phase => false,
-            },
-            _ => true,
-        }
-    }
-
-    /// Whether a Responses request can have it.
-    #[must_use]
-    pub(crate) fn may_be_in_responses(&self, context: &RequestContext) -> bool {
-        match self {
-            Self::StopCount(_) | Self::EmptyContent(_) => false,
-            Self::Parameter(parameter) => match parameter {
-                ThinkingSwitch | ThinkingBudget | Stop | MaxTokensField => false,
-                Parameter::ReasoningSummary => context.thinking.display == Display::Shown,
-                Parameter::Include
-                | Parameter::OutputLimit
-                | Parameter::Store
-                | Parameter::Phase => true,
-                _ => self.may_be_in(context),
-            },
-            _ => self.may_be_in(context),
-        }
-    }
-
-    /// Whether it is part of a Messages request, too, where the upstream speaks that.
-    #[must_use]
-    pub fn is_of_messages(&self) -> bool {
-        // Calls are not: such a conversation is not rebuilt in words.
-        matches!(
-            self,
-            Self::Images
-                | Self::Documents
-                | Self::Reasoning
-                | Self::MaxTokens(_)
-                | Self::Space(_)
-                | Self::Effort(_)
-                | Self::Parameter(Thinking | ThinkingSwitch | Sampling | TopK | ServiceTier | User)
-        )
-    }
-
-    /// Whether this repeats an older refusal, or shows that it was wrong: a server whose window is named as its limit
-    /// then refuses an answer as long as that.
-    #[must_use]
-    pub(crate) fn replaces(&self, older: &Self) -> bool {
-        match (self, older) {
-            (Self::Space(space), Self::MaxTokens(most)) => *most >= space.window(),
-            (Self::MaxTokens(_), Self::Space(_)) => false,
-            _ => self.code() == older.code(),
-        }
-    }
-
-    /// Changes the profile to that of an upstream that does not take this. `estimate`: the tokens of the prompt.
-    ///
-    /// # Errors
-    /// The configuration allows nothing to be left out.
-    pub(crate) fn narrow(
-        &self,
-        profile: &mut Profile,
-        estimate: impl FnOnce() -> u64,
-        warnings: &mut Warnings,
-    ) -> Result<(), Error> {
-        match self {
-            // It is the conversation that changes, or the answer.
-            Self::Calls(_) | Self::Streaming => {}
-            // Each image is named where it is left out, and so are most parameters.
-            Self::Images => profile.image_parts = ImageParts::None,
-            Self::Documents => profile.file_parts = false,
-            Self::Reasoning => {
-                warnings.dropped("reasoning")?;
-                profile.reasoning_history = ReasoningHistory::Never;
-            }
-            Self::ResponseFormat => {
-                // Words hold no model to a schema.
-                warnings.dropped("output_config.format")?;
-                profile.response_format = ResponseFormat::None;
-            }
-            Self::MaxTokens(most) => limit(profile, *most),
-            Self::Space(space) => {
-                if let Some(most) = space.beside(estimate()) {
-                    limit(profile, most);
-                }
-            }
-            Self::StreamOptions => {
-                profile.stream_usage = false;
-                profile.obfuscation = true;
-            }
-            Self::Effort(values) => {
-                if values.is_empty() {
-                    warnings.dropped("output_config.effort")?;
-                }
-                if profile.thinking_switch == profile::ThinkingSwitch::EffortNone {
-                    // Then it is one of the values, or nothing.
-                    profile.thinking_switch = profile::ThinkingSwitch::None;
-                }
-                profile.reasoning_effort_values.clone_from(values);
-            }
-            Self::StopCount(most) => profile.max_stop = *most,
-            Self::EmptyContent(content) => profile.empty_assistant_content = *content,
-            Self::Neighbours => profile.alternating_roles = true,
-            Self::JoinedTexts => profile.joined_texts = true,
-            Self::ResultsAsText => {
-                profile.tool_content_parts = ToolContentParts::No;
-                profile.tool_output_parts = ToolOutputParts::Text;
-            }
-            Self::Ids => profile.id_style = IdStyle::Mistral9,
-            Self::ReasoningInEachTurn => profile.reasoning_history = ReasoningHistory::Required,
-            Self::StrictTools => profile.strict_tools = false,
-            Self::ForcedTool => {
-                profile.tool_choice_any = ToolChoiceAny::Auto;
-                profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
-            }
-            Self::Parameter(parameter) => narrow_parameter(*parameter, profile, warnings)?,
-        }
-        Ok(())
-    }
-}
-
-/// The key of the profile that saves the first try without a parameter.
-fn key(parameter: Parameter) -> &'static str {
-    match parameter {
-        MaxTokensField => "max_tokens_field",
-        Thinking => "reasoning_effort_values",
-        ThinkingSwitch => "thinking_switch",
-        ThinkingBudget => "thinking_budget",
-        Sampling => "sampling",
-        TopK => "top_k",
-        Stop => "stop",
-        ParallelToolCalls => "parallel_tool_calls",
-        PromptCacheKey => "prompt_cache_key",
-        ServiceTier => "service_tier",
-        User => "user_id",
-        Parameter::ReasoningSummary => "reasoning_summary",
-        Parameter::Include => "include_encrypted",
-        Parameter::OutputLimit => "output_limit",
-        Parameter::Store => "store_field",
-        Parameter::Phase => "message_phase",
-    }
-}
-
-/// Changes the profile to that of an upstream that does not take a parameter.
-fn narrow_parameter(
-    parameter: Parameter,
-    profile: &mut Profile,
-    warnings: &mut Warnings,
-) -> Result<(), Error> {
-    match parameter {
-        MaxTokensField => {
-            profile.max_tokens_field = match profile.max_tokens_field {
-                profile::MaxTokensField::MaxTokens => profile::MaxTokensField::MaxCompletionTokens,
-                profile::MaxTokensField::MaxCompletionTokens => profile::MaxTokensField::MaxTokens,
-            };
-        }
-        Thinking => {
-            warnings.dropped("thinking")?;
-            profile.thinking_switch = profile::ThinkingSwitch::None;
-            profile.thinking_budget = false;
-            profile.reasoning_summary = ReasoningSummary::None;
-            profile.reasoning_effort_values.clear();
-        }
-        ThinkingSwitch => {
-            warnings.dropped("thinking")?;
-            profile.thinking_switch = profile::ThinkingSwitch::None;
-            profile.reasoning_effort_values.retain(|effort| *effort != Effort::None);
-        }
-        ThinkingBudget => {
-            warnings.dropped("thinking.budget_tokens")?;
-            profile.thinking_budget = false;
-        }
-        Sampling => profile.sampling = false,
-        TopK => profile.top_k = false,
-        Stop => profile.stop = false,
-        ParallelToolCalls => profile.parallel_tool_calls = false,
-        PromptCacheKey => profile.prompt_cache_key = false,
-        ServiceTier => profile.service_tier = false,
-        User => profile.user_id = UserId::Drop,
-        Parameter::ReasoningSummary => profile.reasoning_summary = ReasoningSummary::None,
-        Parameter::Include => profile.include_encrypted = false,
-        Parameter::OutputLimit => profile.output_limit = false,
-        Parameter::Store => profile.store_field = StoreField::Omit,
-        Parameter::Phase => profile.message_phase = false,
-    }
-    Ok(())
-}
-
-/// Lowers the limit of the answer.
-fn limit(profile: &mut Profile, most: u64) {
-    let known = profile.max_tokens_max;
-    profile.max_tokens_max = if known == 0 { most } else { known.min(most) };
 }
 
 #[cfg(test)]

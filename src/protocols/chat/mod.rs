@@ -46,7 +46,7 @@ impl UpstreamProtocol for Chat {
     }
 
     fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool {
-        refused.may_be_in(context)
+        refused.may_be_in_chat(context)
     }
 
     fn rebuilds_calls(&self) -> bool {

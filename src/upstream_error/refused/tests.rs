@@ -30,8 +30,8 @@ fn a_window_replaces_the_limit_that_it_was_taken_for_and_no_lower_one() {
     assert!(!Refused::MaxTokens(4_000).replaces(&space));
     assert!(Refused::MaxTokens(4_000).replaces(&Refused::MaxTokens(8_000)));
     assert!(
-        !space.replaces(&Refused::Parameter(Stop))
-            && !Refused::Parameter(TopK).replaces(&Refused::Parameter(Stop))
+        !space.replaces(&Refused::Parameter(Parameter::Stop))
+            && !Refused::Parameter(Parameter::TopK).replaces(&Refused::Parameter(Parameter::Stop))
     );
-    assert!(Refused::Parameter(Stop).replaces(&Refused::Parameter(Stop)));
+    assert!(Refused::Parameter(Parameter::Stop).replaces(&Refused::Parameter(Parameter::Stop)));
 }

@@ -16,6 +16,7 @@ mod images;
 mod numbers;
 mod parameters;
 mod requests;
+mod unknown;
 mod windows;
 
 pub(super) use accounts::*;
@@ -25,6 +26,7 @@ pub(super) use images::*;
 pub(super) use numbers::*;
 pub(super) use parameters::*;
 pub(super) use requests::*;
+pub(super) use unknown::*;
 pub(super) use windows::*;
 
 use super::number_beside::{number_after, number_before};
@@ -152,7 +154,7 @@ mod tests {
         let all =
             [accounts::ALL, codes::ALL, history::ALL, images::ALL, numbers::ALL, requests::ALL]
                 .into_iter()
-                .chain([parameters::ALL, windows::ALL]);
+                .chain([parameters::ALL, unknown::ALL, windows::ALL]);
         for row in all.flatten().flat_map(|wordings| wordings.0) {
             assert!(row.link.is_empty() || row.link.starts_with("https://"), "{row:?}");
             assert!(row.link.is_empty() || !row.who.is_empty(), "who writes it? {row:?}");
