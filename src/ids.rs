@@ -61,6 +61,12 @@ impl Ids {
         format!("mcptoolu_{}", self.digits(b'x', position))
     }
 
+    /// A number that nobody outside can know, to hash with.
+    #[must_use]
+    pub fn secret(&self) -> u64 {
+        scrambled(scrambled(self.seed) ^ u128::from(b's') << 32) as u64
+    }
+
     fn digits(&self, purpose: u8, position: u32) -> String {
         let about = u128::from(purpose) << 32 | u128::from(position);
         let high = scrambled(scrambled(self.seed) ^ about);

@@ -1,14 +1,18 @@
 //! What upstreams refused of late. Clients send their settings with each request, so what a model refused once it
-//! would refuse each time: for a while, it is left out from the start.
+//! would refuse each time: for a while, it is left out from the start. What says nothing of other conversations is
+//! remembered of its own alone.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
+use super::conversations::{ConversationId, Conversations, Known};
+use super::retry::Found;
 use super::round::RoundRequest;
+use crate::Millis;
 use crate::error::{Reason, Rejection};
+use crate::headers::{self, session};
 use crate::model::request_context::RequestContext;
 use crate::protocols::Refused;
-use crate::{Millis, protocols};
 
 /// How long it is remembered: by then the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
@@ -20,9 +24,18 @@ const REFUSALS_MAX: usize = 256;
 const MODEL_BYTES_MAX: usize = 256;
 
 /// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
-/// [`Exchange::remember`]. Of requests it holds nothing but names of models.
+/// [`Exchange::remember`]. Of requests it holds names of models, keyed hashes of conversations, and what an upstream
+/// said of a request that its client is told to send again, until it does.
 #[derive(Debug, Default)]
-pub struct Refusals(Mutex<Vec<Remembered>>);
+pub struct Refusals(Mutex<Memory>);
+
+#[derive(Debug, Default)]
+struct Memory {
+    models: Vec<Remembered>,
+    conversations: Conversations,
+    /// What conversations are hashed with: a number that no client knows.
+    secret: Option<u64>,
+}
 
 #[derive(Debug)]
 struct Remembered {
@@ -49,13 +62,13 @@ impl RefusalScope {
 }
 
 impl Refusals {
-    fn lock(&self) -> MutexGuard<'_, Vec<Remembered>> {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What is refused of such requests, in the order in which it was.
     fn of(&self, sent: &RoundRequest, now: Millis) -> Vec<Refused> {
-        let mut remembered = self.lock();
+        let remembered = &mut self.lock().models;
         remembered.retain(|one| now < one.until);
         if remembered.is_empty() {
             return Vec::new();
@@ -65,7 +78,7 @@ impl Refusals {
     }
 
     fn add(&self, of: RefusalScope, refused: Refused, now: Millis) {
-        let mut remembered = self.lock();
+        let remembered = &mut self.lock().models;
         remembered.retain(|one| one.of != of || !refused.replaces(&one.refused));
         if remembered.len() >= REFUSALS_MAX {
             remembered.remove(0);
@@ -84,32 +97,109 @@ impl Exchange {
         }
     }
 
-    /// The request without what is remembered of its model, as far as that is part of it.
+    /// The request without what is remembered of its model and of its conversation, as far as that is part of it.
     pub(super) fn without_remembered(
         &mut self,
         body: &str,
         sent: RoundRequest,
         now: Millis,
     ) -> RoundRequest {
-        let Some(refusals) = &self.refusals else { return sent };
-        self.remembered = refusals.of(&sent, now);
+        let Some(refusals) = self.refusals.clone() else { return sent };
+        let mut remembered = refusals.of(&sent, now);
         let mut sent = sent;
-        for refused in &self.remembered {
-            let mut warnings = self.preparing.warnings(false);
-            self.refused.push(refused.clone());
-            let (refused, headers) = (&self.refused, &self.client.headers);
-            let without =
-                protocols::request_without(refused, body, &self.config, headers, &mut warnings);
-            match RoundRequest::of(without) {
-                Some(without) if without.body != sent.body => {
-                    self.note_refused_in(&mut warnings);
-                    self.report.warnings = warnings;
-                    sent = without;
-                }
-                _ => drop(self.refused.pop()),
+        for refused in &remembered {
+            self.leave_out(refused, body, &mut sent);
+        }
+        self.conversation = self.conversation_of(&refusals, &sent);
+        let Some(id) = self.conversation else {
+            self.remembered = remembered;
+            return sent;
+        };
+        let Known { changes, useless, pending } = refusals.lock().conversations.known(id, now);
+        for change in &changes {
+            // Another image is another matter.
+            let is_same = *change != Refused::Images || !sent.context.refusable.new_image;
+            if is_same && self.leave_out(change, body, &mut sent) {
+                self.own_changes.push(change.clone());
             }
         }
+        remembered.extend(changes.into_iter().chain(useless));
+        self.remembered = remembered;
+        let asked = pending
+            .and_then(|rejection| self.found(&rejection, &sent.context, Some((body, &sent.body))));
+        if let Some(Found { refused, .. }) = asked
+            && self.leave_out(&refused, body, &mut sent)
+        {
+            refusals.lock().conversations.tried(id, &refused, now);
+            self.own_changes.push(refused);
+        }
         sent
+    }
+
+    /// Changes a request so, and says whether that made another one of it.
+    fn leave_out(&mut self, change: &Refused, body: &str, sent: &mut RoundRequest) -> bool {
+        let mut warnings = self.preparing.warnings(false);
+        self.refused.push(change.clone());
+        match self.without(&self.refused, body, &mut warnings) {
+            Some(without) if without.body != sent.body => {
+                self.note_refused_in(&mut warnings);
+                self.report.warnings = warnings;
+                *sent = without;
+                true
+            }
+            _ => {
+                self.refused.pop();
+                false
+            }
+        }
+    }
+
+    /// The conversation of a request, where something names it: its session, or the user's first words.
+    fn conversation_of(&self, refusals: &Refusals, sent: &RoundRequest) -> Option<ConversationId> {
+        let headers = &self.client.headers;
+        let named = match session::of_headers(headers) {
+            Some(session) => session,
+            None if sent.context.conversation == 0 => return None,
+            None => sent.context.conversation.to_string(),
+        };
+        let secret = *refusals.lock().secret.get_or_insert_with(|| self.ids.secret());
+        // A key that opens Creole's own door, or one for the upstream.
+        let key = self.report.client_key.as_deref().unwrap_or_default();
+        let client: Vec<_> = [key].into_iter().chain(headers::sent_credentials(headers)).collect();
+        Some(ConversationId::new(secret, &client, &[&sent.upstream, &sent.context.model, &named]))
+    }
+
+    /// Remembers that the conversation's own changes helped.
+    pub(super) fn remember_help(&self, now: Millis) {
+        if let (Some(refusals), Some(id)) = (&self.refusals, self.conversation)
+            && !self.own_changes.is_empty()
+        {
+            refusals.lock().conversations.helped(id, &self.own_changes, now);
+        }
+    }
+
+    /// Remembers that the conversation's own changes did not help, so that they are not tried with each turn.
+    pub(super) fn remember_no_help(&self, rejection: Option<&Rejection>) {
+        // Those come and go.
+        let is_of_request = rejection
+            .is_some_and(|it| matches!(it.status, 400 | 404 | 405 | 413 | 415 | 422 | 501));
+        if let (Some(refusals), Some(id)) = (&self.refusals, self.conversation)
+            && is_of_request
+            && !self.own_changes.is_empty()
+        {
+            let now = self.report.requested_at;
+            refusals.lock().conversations.useless(id, &self.own_changes, now);
+        }
+    }
+
+    /// Keeps a refusal until the client sends the conversation again. Returns false where that would be of no use.
+    pub(super) fn ask_client(&self, rejection: &Rejection) -> bool {
+        match (&self.refusals, self.conversation) {
+            (Some(refusals), Some(id)) => {
+                refusals.lock().conversations.ask(id, rejection, self.report.requested_at)
+            }
+            _ => false,
+        }
     }
 
     /// The requests of which the upstream would refuse it, if a rejection is about more than this request.

@@ -12,7 +12,7 @@
 //! | `response`, `body`, `unreachable` | what comes of a call |
 //! | `state`, `watchdog` | where the exchange is, and how long that may take |
 //! | `output` | what the client gets |
-//! | `retry`, `memory` | what is left out after a refusal, and what is remembered of that |
+//! | `retry`, `memory`, `conversations` | what is left out after a refusal, and what is remembered of that: of a model, of a conversation |
 //! | `count`, `models` | counts of tokens, and the list of models |
 //! | `preparing`, `describing` | calls before the client's request is sent: preparations, and of them descriptions |
 //! | `judging` | the judge's call, after the answer |
@@ -21,6 +21,7 @@
 mod base;
 mod body;
 mod calls;
+mod conversations;
 mod count;
 mod describing;
 mod documents;
@@ -52,6 +53,7 @@ pub use pass::{PassedHead, passed};
 pub use seam::{Call, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, RequestHead};
 pub use unreachable::Unreachable;
 
+use conversations::ConversationId;
 use judging::Judging;
 use output::{Body, Output};
 use preparing::Preparing;
@@ -135,6 +137,9 @@ pub struct Exchange {
     /// What upstreams refused of late, and what of that this request is one of.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
+    /// The conversation, where something can be remembered of it, and the changes that are its own.
+    conversation: Option<ConversationId>,
+    own_changes: Vec<Refused>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
     /// Number of changes for which nothing but a name spoke.
@@ -198,6 +203,8 @@ impl Exchange {
             output: Output::new(),
             refusals: None,
             remembered: Vec::new(),
+            conversation: None,
+            own_changes: Vec::new(),
             refused: Vec::new(),
             named: 0,
             preparing: Preparing::default(),

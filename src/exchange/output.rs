@@ -251,6 +251,9 @@ impl Exchange {
     /// The answer is over, or given up: what it counted goes into the report.
     pub(super) fn finish(&mut self, outcome: Outcome, status: u16, now: Millis) {
         self.report = self.report();
+        if outcome == Outcome::Answered && self.report.outcome == Outcome::Open {
+            self.remember_help(now);
+        }
         self.end(outcome, status);
         self.report.ended_at = Some(now);
     }

@@ -36,6 +36,16 @@ pub(super) struct Refusal {
     refused: Refused,
     /// The requests of which the same is refused, if that is known.
     scope: Option<RefusalScope>,
+    by_evidence: bool,
+}
+
+/// What a rejection refuses, and can be left out.
+pub(super) struct Found {
+    pub(super) refused: Refused,
+    /// The requests of which the same is refused, if it says something of others.
+    scope: Option<RefusalScope>,
+    /// What speaks for it, where the words are not known.
+    evidence: Option<Evidence>,
 }
 
 impl Exchange {
@@ -79,8 +89,11 @@ impl Exchange {
         if before.is_some_and(|before| before.body == request.body) {
             return None;
         }
-        if let Some(scope) = &refusal.scope {
-            self.memorize(scope.clone(), &refusal.refused);
+        match &refusal.scope {
+            Some(scope) => self.memorize(scope.clone(), &refusal.refused),
+            None if refusal.by_evidence => self.own_changes.push(refusal.refused.clone()),
+            // Where the words are known, it is about one image, one effort or the credit of this moment.
+            None => {}
         }
         self.refused = refused;
         self.report.retries = self.report.retries.saturating_add(1);
@@ -97,7 +110,7 @@ impl Exchange {
     }
 
     /// The request without what was refused.
-    fn without(
+    pub(super) fn without(
         &self,
         refused: &[Refused],
         body: &str,
@@ -125,30 +138,63 @@ impl Exchange {
         context: &RequestContext,
         error: Error,
     ) -> Result<Refusal, Error> {
-        let found = error.rejection().and_then(|rejection| {
-            let known = self.left_out(rejection, context);
-            known.map(|(refused, scope)| (refused, scope, false)).or_else(|| {
-                let (evidence, refused) = self.evident(rejection, context)?;
-                Some((refused, None, evidence == Evidence::Name))
-            })
+        let found = error.rejection().and_then(|rejection| match self.keeps_body() {
+            true => {
+                let body = words::utf8(&self.client.body)?;
+                let strict = self.config.settings.strict;
+                let sent = self.without(&self.refused, body, &mut self.preparing.warnings(strict));
+                let sent = sent.filter(|_| self.can_call_again());
+                let bodies = sent.as_ref().map(|sent| (body, &*sent.body));
+                self.found(rejection, context, bodies)
+            }
+            false => self.found(rejection, context, None),
         });
-        let Some((refused, scope, is_named)) = found else {
+        let Some(Found { refused, scope, evidence }) = found else {
+            self.remember_no_help(error.rejection());
             return Err(self.explained(context, error));
         };
-        self.named = self.named.saturating_add(u32::from(is_named));
+        self.named = self.named.saturating_add(u32::from(evidence == Some(Evidence::Name)));
         if self.keeps_body() && self.can_call_again() {
             let error = self.explained(context, error);
-            return Ok(Refusal { error, refused, scope });
+            return Ok(Refusal { error, refused, scope, by_evidence: evidence.is_some() });
         }
-        let Some(scope) = scope else { return Err(self.explained(context, error)) };
-        self.memorize(scope, &refused);
-        if !self.output.is_held() {
+        // A host that cannot ask again tells its client to do so.
+        let is_asked = match (scope, error.rejection()) {
+            (Some(scope), _) => {
+                self.memorize(scope, &refused);
+                true
+            }
+            (None, Some(rejection)) => {
+                self.remember_no_help(Some(rejection));
+                !self.keeps_body()
+                    && !rejection.is_passing
+                    && self.output.is_held()
+                    && self.ask_client(rejection)
+            }
+            (None, None) => false,
+        };
+        if !is_asked || !self.output.is_held() {
             return Err(self.explained(context, error));
         }
         let (code, name) = refused.code();
         self.report.warnings.add_named(code, name);
         let message = format!("Upstream refuses what is left out from now on: {}", error.message);
         Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
+    }
+
+    /// Finds what a rejection refuses and can be left out: in words that are known, or by evidence in the request that
+    /// was sent. `bodies`: the client's body and that request, where they are known.
+    pub(super) fn found(
+        &self,
+        rejection: &Rejection,
+        context: &RequestContext,
+        bodies: Option<(&str, &[u8])>,
+    ) -> Option<Found> {
+        let known = self.left_out(rejection, context);
+        known.map(|(refused, scope)| Found { refused, scope, evidence: None }).or_else(|| {
+            let (evidence, refused) = self.evident(rejection, context, bodies)?;
+            Some(Found { refused, scope: None, evidence: Some(evidence) })
+        })
     }
 
     /// What a rejection refuses of what was sent and can be left out, and the requests of which it is remembered.
@@ -160,11 +206,12 @@ impl Exchange {
         if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
+        // Where a later request is all that can be without it, it must be one of the same conversation.
+        let is_known = self.keeps_body() || self.conversation.is_some();
         let is_new = |reason: &Reason, refused: &Refused| {
             let can_be = match refused {
-                Refused::Calls(_) => self.keeps_body() && self.can_rebuild(context),
-                // Where a later request is all that can be without it, it may have other images or schemas.
-                Refused::Images | Refused::Documents | Refused::ResponseFormat => self.keeps_body(),
+                Refused::Calls(_) => is_known && self.can_rebuild(context),
+                Refused::Images | Refused::Documents | Refused::ResponseFormat => is_known,
                 // Claude Code sends the conversation again without it, on words of its own.
                 Refused::Reasoning if matches!(reason, Reason::ReasoningUnread { .. }) => {
                     self.keeps_body()
@@ -183,33 +230,36 @@ impl Exchange {
     }
 
     /// Finds the change that a rejection in unknown words asks for, by evidence in the request that was sent, which is
-    /// made again for it.
+    /// made again for it. Where there are no bodies, a change that a later request may decide for.
     fn evident(
         &self,
         rejection: &Rejection,
         context: &RequestContext,
+        bodies: Option<(&str, &[u8])>,
     ) -> Option<(Evidence, Refused)> {
-        if !self.keeps_body() || !self.can_call_again() {
-            return None;
-        }
-        let (body, strict) = (words::utf8(&self.client.body)?, self.config.settings.strict);
-        let without =
-            |refused: &[Refused]| self.without(refused, body, &mut self.preparing.warnings(strict));
-        let sent = without(&self.refused)?;
-        let found = evidence::changes(rejection, words::utf8(&sent.body)?, strict).into_iter();
+        let strict = self.config.settings.strict;
+        let sent = match bodies {
+            Some((_, sent)) => Some(words::utf8(sent)?),
+            None if self.keeps_body() => return None,
+            None => None,
+        };
+        let found = evidence::changes(rejection, sent, strict).into_iter();
         let may_try = found.filter(|(evidence, refused)| {
             // A new image of the user is the user's to mend.
             let is_sure = *refused != Refused::Images || !context.refusable.new_image;
             let may_name = *evidence != Evidence::Name || self.named < NAMED_MAX;
-            is_sure && may_name && self.is_new(refused)
+            let is_sent = self.protocol().may_refuse(refused, context);
+            is_sure && may_name && is_sent && self.is_new(refused)
         });
-        may_try.take(CHANGES_MAX).find_map(|(evidence, refused)| {
-            let changed = without(&[&*self.refused, std::slice::from_ref(&refused)].concat())?;
-            (changed.body != sent.body).then_some((evidence, refused))
+        may_try.take(CHANGES_MAX).find(|(_, refused)| {
+            let Some((body, sent)) = bodies else { return true };
+            let refused = [&*self.refused, std::slice::from_ref(refused)].concat();
+            let changed = self.without(&refused, body, &mut self.preparing.warnings(strict));
+            changed.is_some_and(|changed| changed.body != sent)
         })
     }
 
-    fn keeps_body(&self) -> bool {
+    pub(super) fn keeps_body(&self) -> bool {
         !self.client.body.is_empty()
     }
 

@@ -45,6 +45,8 @@ pub struct RequestContext {
     pub prefill: String,
     /// What the upstream may refuse of the request.
     pub refusable: Refusable,
+    /// Hash of what names the conversation in the request's body; 0 where nothing does.
+    pub conversation: u64,
     /// What shape the request had.
     pub counts: RequestCounts,
     /// What was cleared of the history; nothing where the client did not ask for it.

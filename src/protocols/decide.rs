@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use super::clearing;
 use super::client::{ClientRequest, Purpose, Routed};
+use super::conversation;
 use super::effort::{self, Effective};
 use super::local::{self, Local};
 use super::sizes;
@@ -201,6 +202,7 @@ impl Target<'_> {
         let Found { window, input_tokens, cleared } = found;
         let config = client.config;
         let mut counts = tokens::counts(request);
+        let conversation = conversation::hash_of(request);
         let takes_images = profile.image_parts != ImageParts::None;
         let attached = attached::refusable(request, takes_images, profile.file_parts);
 
@@ -250,6 +252,7 @@ impl Target<'_> {
             edge_key: upstream.key.is_own(),
             prefill,
             refusable,
+            conversation,
             counts,
             cleared,
             searches: tools.searches(),

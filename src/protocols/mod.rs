@@ -9,6 +9,7 @@ mod breakpoints;
 pub(crate) mod chat;
 mod clearing;
 mod client;
+mod conversation;
 mod count;
 mod decide;
 mod effort;

@@ -50,8 +50,13 @@ pub(crate) enum Evidence {
 }
 
 /// Finds the changes that a refusal may ask for, those first that lose least; in strict mode those that lose nothing.
-/// `sent` is the request that was refused, as JSON: it is read a bounded number of times.
-pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(Evidence, Refused)> {
+/// `sent` is the request that was refused, as JSON: it is read a bounded number of times. Where it is gone, a path is
+/// believed that could be one of a request, and so is a name outside of quotations: a later request must decide.
+pub(crate) fn changes(
+    rejection: &Rejection,
+    sent: Option<&str>,
+    strict: bool,
+) -> Vec<(Evidence, Refused)> {
     let own = own_words(&rejection.message);
     if is_hopeless(rejection) || is_vetoed(rejection, &own) {
         return Vec::new();
@@ -63,7 +68,7 @@ pub(crate) fn changes(rejection: &Rejection, sent: &str, strict: bool) -> Vec<(E
     // Where the words go on, nobody knows what they veto. A server's own fault says less of the request.
     let may_name = !rejection.message.ends_with('…') && !matches!(rejection.status, 403 | 404);
     let is_of_server = rejection.status >= 500;
-    let has_tools = json::member(sent, "tools").is_some();
+    let has_tools = sent.is_some_and(|sent| json::member(sent, "tools").is_some());
     // Of what is too long, ids can be shorter.
     let is_too_long = TEXT_TOO_LONG.any(&own);
     let mut found: Vec<_> = ROWS
@@ -127,8 +132,9 @@ fn is_hopeless(rejection: &Rejection) -> bool {
 type Path = Vec<String>;
 
 /// The paths that an error names and that lead somewhere in the request.
-fn paths(rejection: &Rejection, sent: &str) -> Vec<Path> {
-    let parameter = rejection.parameter.as_deref().and_then(|path| resolved(path, sent));
+fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
+    let follow = |path| sent.map_or_else(|| unresolved(path), |sent| resolved(path, sent));
+    let parameter = rejection.parameter.as_deref().and_then(follow);
     let is_separator = |letter: char| letter.is_whitespace() || "'\"`,;:()<>=".contains(letter);
     let words = rejection.message.split(is_separator).filter(|word| {
         let is_pointer = word.starts_with('/') && !word.starts_with("//");
@@ -137,20 +143,35 @@ fn paths(rejection: &Rejection, sent: &str) -> Vec<Path> {
     // A path that stands in the request, too, is a word of its user.
     let in_words = words
         .take(PATH_WORDS_MAX)
-        .filter(|word| !words::has(sent, word))
-        .filter_map(|word| resolved(word, sent));
+        .filter(|word| !sent.is_some_and(|sent| words::has(sent, word)))
+        .filter_map(follow);
     parameter.into_iter().chain(in_words).take(PATHS_MAX).collect()
 }
 
-/// The part of a path that leads somewhere in the request; nothing where its beginning does not.
-fn resolved(path: &str, sent: &str) -> Option<Path> {
+/// The steps of a path, without what validators write in front of it.
+fn steps(path: &str) -> impl Iterator<Item = &str> {
     let steps = path.split(['.', '[', ']', '/', '\'', '"']).filter(|step| !step.is_empty());
     let mut steps = steps.take(STEPS_MAX).peekable();
     if steps.peek().is_some_and(|step| ROOTS.contains(step)) {
         steps.next();
     }
+    steps
+}
+
+/// A path of a request that is gone, which may lead nowhere.
+fn unresolved(path: &str) -> Option<Path> {
+    let name = |step: &str| match step.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => "*".to_owned(),
+        false => step.to_owned(),
+    };
+    let found: Path = steps(path).map(name).collect();
+    (!found.is_empty()).then_some(found)
+}
+
+/// The part of a path that leads somewhere in the request; nothing where its beginning does not.
+fn resolved(path: &str, sent: &str) -> Option<Path> {
     let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
-    for step in steps {
+    for step in steps(path) {
         let next = match value.as_bytes().first() {
             Some(b'{') => json::member(value, step).map(|value| (step, value)),
             Some(b'[') => {
@@ -207,14 +228,15 @@ struct Echoes<'s> {
     own: String,
     /// Texts that the error quotes, with spaces for signs.
     quoted: Vec<String>,
-    sent: &'s str,
+    /// Nothing where it is gone.
+    sent: Option<&'s str>,
     /// The request in the form of the words: made once something is looked up.
     plain: Option<String>,
     lookups: usize,
 }
 
 impl<'s> Echoes<'s> {
-    fn new(message: &str, own: &str, sent: &'s str) -> Self {
+    fn new(message: &str, own: &str, sent: Option<&'s str>) -> Self {
         let is_quote = |letter: char| "'\"`“”‘’「」".contains(letter);
         let quoted = message.split(is_quote).skip(1).step_by(2).map(plain).collect();
         Self { own: plain(own), quoted, sent, plain: None, lookups: 0 }
@@ -232,14 +254,17 @@ impl<'s> Echoes<'s> {
 
     /// Whether a name at this place is only repeated: with its neighbours, or in a quotation.
     fn is_repeated(&mut self, own: &str, at: usize, name: &str) -> bool {
-        let plain = self.plain.get_or_insert_with(|| plain(self.sent));
+        let Some(sent) = self.sent else {
+            return self.quoted.iter().any(|text| text != name && words::has(text, name));
+        };
+        let plain = self.plain.get_or_insert_with(|| plain(sent));
         let mut is_in = |request: &str, text: &str| {
             self.lookups = self.lookups.saturating_add(1);
             self.lookups > LOOKUPS_MAX || words::has(request, text)
         };
         for text in self.quoted.iter().filter(|text| words::has(text, name)) {
             // A member that the server names in quotes is no value.
-            let is_value = text != name || is_in(self.sent, &format!(":\"{name}\""));
+            let is_value = text != name || is_in(sent, &format!(":\"{name}\""));
             if is_value && is_in(plain, text) {
                 return true;
             }

@@ -17,6 +17,8 @@ pub(super) struct Host<'h, M> {
     pub(super) refusals: Arc<Refusals>,
     /// Whether it keeps the client's body, for a second request.
     pub(super) asks_again: bool,
+    /// The client's headers.
+    pub(super) headers: &'h [(&'h str, &'h str)],
     /// The status with which the upstream refuses.
     pub(super) status: u16,
     pub(super) refuses: &'h dyn Fn(&Value) -> Option<M>,
@@ -25,7 +27,8 @@ pub(super) struct Host<'h, M> {
 impl<'h, M: AsRef<str>> Host<'h, M> {
     pub(super) fn new(asks_again: bool, refuses: &'h dyn Fn(&Value) -> Option<M>) -> Self {
         let config = drive::config("{}");
-        Self { config, refusals: Arc::default(), asks_again, status: 400, refuses }
+        let headers = &[("x-api-key", "k")];
+        Self { config, refusals: Arc::default(), asks_again, headers, status: 400, refuses }
     }
 
     pub(super) fn ask(&self, body: &Value, now: u64) -> Got {
@@ -36,7 +39,7 @@ impl<'h, M: AsRef<str>> Host<'h, M> {
             HostCan { ask_again: self.asks_again, ..HostCan::default() },
         );
         exchange.remember(Arc::clone(&self.refusals));
-        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        exchange.decide("POST", "/v1/messages", &headers(self.headers));
         let mut request = exchange.request(&body, now).unwrap();
         let (mut asked, mut out) = (Vec::new(), Vec::new());
         loop {

@@ -9,6 +9,7 @@
 
 mod beginnings;
 mod context;
+mod conversations;
 mod cuts;
 mod doors;
 mod endings;

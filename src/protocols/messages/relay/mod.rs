@@ -32,6 +32,7 @@ use crate::model::Request;
 use crate::model::request_context::{Display, RequestContext, Tool};
 use crate::observe::warning::Warnings;
 use crate::protocols::client::{ClientRequest, Purpose};
+use crate::protocols::conversation;
 use crate::protocols::upstream::Translated;
 use crate::text::{surrogates, words};
 use crate::tokens;
@@ -236,6 +237,7 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
     }
     context.limits.max_tokens = request.max_tokens.unwrap_or_default();
     context.refusable = attached::refusable(request, true, true);
+    context.conversation = conversation::hash_of(request);
     context.refusable.reasoning = guards::has_thinking(request);
     for sequence in &request.stop_sequences {
         context.limits.stop_sequences.push(sequence.decode().into_owned());

@@ -1,0 +1,25 @@
+//! What a request's body names its conversation by.
+
+use crate::headers::session;
+use crate::model::{Block, Request, Role};
+use crate::text::hash::{bytes, mix};
+
+/// So many bytes of the user's first words are looked at.
+const WORDS_BYTES_MAX: usize = 4 << 10;
+
+/// Hash of the session in the user id, else of the user id and the user's first words; 0 where there are none.
+pub(super) fn hash_of(request: &Request<'_>) -> u64 {
+    let user_id = request.user_id.map(|id| id.decode()).unwrap_or_default();
+    if let Some(session) = session::of_user_id(&user_id) {
+        return bytes(1, session.as_bytes());
+    }
+    let first = request.messages.iter().find(|message| message.role == Role::User);
+    let text = first.and_then(|message| {
+        message.content.iter().find_map(|block| match block {
+            Block::Text(text) => Some(text.text.raw().as_bytes()),
+            _ => None,
+        })
+    });
+    let words = text.map(|text| text.get(..WORDS_BYTES_MAX).unwrap_or(text));
+    words.map_or(0, |words| mix(bytes(2, user_id.as_bytes()), bytes(3, words)))
+}
