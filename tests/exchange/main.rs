@@ -15,6 +15,7 @@ mod doors;
 mod endings;
 mod errors;
 mod evidence;
+mod evidence_messages;
 mod host;
 mod images;
 mod local;

@@ -11,9 +11,9 @@
 //! - `safeguards`, where a judge answers it;
 //! - what the upstream refused, in a second request (`without`).
 //!
-//! Ids keep their exact value. A turn that needs no repair keeps its text, down to the white space
-//! and to members that nobody here knows. What cannot be read as a history is left for the upstream
-//! to refuse.
+//! Ids keep their exact value. A turn that needs no repair keeps its text, down to
+//! the white space and to members that nobody here knows. What cannot be read as a history is left for the upstream to
+//! refuse.
 
 mod guards;
 mod history;
@@ -59,7 +59,14 @@ pub(super) fn write_request(
             body = Without { refused, warnings }.request(&body)?.into_owned().into();
         }
     }
-    relay(client, &body, warnings)
+    let mut sent = relay(client, &body, warnings)?;
+    if let Translated::Send { body, .. } = &mut sent {
+        for refused in refused {
+            let form = Without { refused, warnings }.form(words::utf8(body).unwrap_or_default())?;
+            *body = form.into_owned().into_bytes();
+        }
+    }
+    Ok(sent)
 }
 
 /// The body with images in place of texts of results that are images, if there are any and the model sees images.

@@ -40,6 +40,47 @@ impl Without<'_> {
         object(body, |key, value| self.member(key, value))
     }
 
+    /// The body in the form that the upstream takes. Guards and the answer go by the client's own form, so this comes
+    /// after them.
+    ///
+    /// # Errors
+    /// The configuration allows nothing to be left out.
+    pub(crate) fn form<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
+        match self.refused {
+            Refused::ForcedTool => self.unforced(body),
+            _ => Ok(body.into()),
+        }
+    }
+
+    /// The body with a model that is free to call no tool. Of a tool that was forced, the others are left out, unless
+    /// the conversation is bound to them: it refers to some, or Claude has thought.
+    fn unforced<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
+        let choice = json::member(body, "tool_choice").unwrap_or_default();
+        let named = match text(choice, "type").as_deref() {
+            Some("any") => None,
+            Some("tool") => text(choice, "name"),
+            _ => return Ok(body.into()),
+        };
+        self.warnings.dropped("tool_choice")?;
+        let model = text(body, "model").unwrap_or_default();
+        let is_bound = words::has(body, "\"tool_reference\"")
+            || words::has(&model, "claude") && words::has(body, "\"signature\"");
+        let is_offered = |tool: &str| text(tool, "name").is_none_or(|name| Some(name) == named);
+        let tools = json::member(body, "tools").unwrap_or_default();
+        let is_only = !is_bound && named.is_some() && json::elements(tools).any(is_offered);
+        object(body, |key, value| match key {
+            "tool_choice" => object(value, |key, value| match key {
+                "type" => Ok(Some("\"auto\"".into())),
+                _ => Ok((key != "name").then(|| value.into())),
+            })
+            .map(Some),
+            "tools" if is_only => {
+                array(value, |tool| Ok(is_offered(tool).then(|| tool.into()))).map(Some)
+            }
+            _ => Ok(Some(value.into())),
+        })
+    }
+
     fn member<'b>(&mut self, key: &str, value: &'b str) -> Rewritten<'b> {
         match (self.refused, key) {
             (Refused::Images | Refused::Documents | Refused::Reasoning, "messages") => {
@@ -113,7 +154,7 @@ impl Without<'_> {
     }
 
     fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
-        let kind = json::member(block, "type").and_then(json::string).map(|kind| kind.decode());
+        let kind = text(block, "type");
         match (self.refused, kind.as_deref()) {
             (Refused::Images, Some("image")) => self.omitted(block, "image", IMAGE_OMITTED),
             // One that the user has just given is the user's to mend.
@@ -154,6 +195,11 @@ const BUDGET_LEAST: u64 = 1024;
 
 fn budget(thinking: &str) -> Option<u64> {
     json::member(thinking, "budget_tokens")?.parse().ok()
+}
+
+/// The decoded text of a member.
+fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
+    json::member(object, name).and_then(json::string).map(|text| text.decode())
 }
 
 /// `thinking` with a budget of at most so many tokens.

@@ -1,0 +1,211 @@
+//! Refusals in words that no row knows, of upstreams that speak Messages.
+
+use super::host::request;
+use super::*;
+use support::fold;
+
+const LONG: &str = "toolu_r_chatcmpl-tool-0123456789abcdef0123456789abcdef";
+
+fn config(more: &str) -> Arc<Config> {
+    drive::config(&format!(r#"{{"upstreams": {{"a": {{"protocol": "anthropic"}}}}{more}}}"#))
+}
+
+/// A conversation with calls, and members that nobody here knows.
+fn conversation(more: Value) -> Value {
+    let call = |id: &str| json!({"type": "tool_use", "id": id, "name": "look", "input": {"n": 1.0}, "x": 1});
+    let result = |id: &str| json!({"type": "tool_result", "tool_use_id": id, "content": "A page."});
+    let tool = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    let mut body = request(
+        "m",
+        json!({
+            "max_tokens": 4000, "future": {"a": [1]},
+            "tools": [tool("other"), tool("look")],
+            "messages": [
+                {"role": "user", "content": "Look"},
+                {"role": "assistant", "content": [call(LONG), call("Abcdefgh9"),
+                    {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+                    {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}]},
+                {"role": "user", "content": [result("Abcdefgh9"), result(LONG)]},
+            ],
+        }),
+    );
+    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// An answer of every kind of block, some of which nobody here knows.
+fn message() -> Value {
+    json!({
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": "c2ln"},
+            {"type": "redacted_thinking", "data": "x"},
+            {"type": "text", "text": "Hi, \u{e4}"},
+            {"type": "future_block", "data": {"a": [1]}},
+            {"type": "tool_use", "id": "Zyxwvuts1", "name": "look", "input": {"n": 1}},
+        ],
+        "stop_reason": "tool_use", "stop_sequence": null, "stop_details": null, "container": null,
+        "usage": {"input_tokens": 3, "output_tokens": 4, "vendor": {"x": 1}},
+    })
+}
+
+/// The answer of every kind of block, as a stream.
+fn events() -> String {
+    let of = message();
+    let mut head = of.clone();
+    head["content"] = json!([]);
+    head["stop_reason"] = Value::Null;
+    let mut events =
+        vec![json!({"type": "message_start", "message": head}), json!({"type": "ping"})];
+    for (index, block) in of["content"].as_array().unwrap().iter().enumerate() {
+        let (mut start, mut deltas) = (block.clone(), Vec::new());
+        let mut moved = |name: &str, blank: Value, delta: Value| {
+            start[name] = blank;
+            deltas.push(json!({"type": "content_block_delta", "index": index, "delta": delta}));
+        };
+        match block["type"].as_str().unwrap() {
+            "thinking" => {
+                moved("thinking", json!(""), json!({"type": "thinking_delta", "thinking": "hm"}));
+                moved(
+                    "signature",
+                    json!(""),
+                    json!({"type": "signature_delta", "signature": "c2ln"}),
+                );
+            }
+            "text" => {
+                moved("text", json!(""), json!({"type": "text_delta", "text": block["text"]}));
+            }
+            "tool_use" => {
+                let json = block["input"].to_string();
+                let delta = json!({"type": "input_json_delta", "partial_json": json});
+                moved("input", json!({}), delta);
+            }
+            _ => {}
+        }
+        events.push(json!({"type": "content_block_start", "index": index, "content_block": start}));
+        events.append(&mut deltas);
+        events.push(json!({"type": "content_block_stop", "index": index}));
+    }
+    events.push(json!({"type": "message_delta", "usage": of["usage"],
+        "delta": {"stop_reason": "tool_use", "stop_sequence": null}}));
+    events.push(json!({"type": "message_stop"}));
+    let lines = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap()));
+    lines.collect()
+}
+
+/// Asks an upstream that refuses with this body for as long as `is_in` finds in the request what it refuses. Gives the
+/// exchange after that, and the requests.
+fn asked(
+    config: &Arc<Config>,
+    body: &Value,
+    refusal: &str,
+    is_in: &dyn Fn(&Value) -> bool,
+) -> (Exchange, Vec<Value>) {
+    let can = HostCan { ask_again: true, ..HostCan::default() };
+    let mut exchange = Exchange::new(Arc::clone(config), SEED, can);
+    exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+    let mut call = Some(exchange.request(body.to_string().as_bytes(), NOW).unwrap());
+    let mut asked: Vec<Value> = Vec::new();
+    while let Some(sent) = call {
+        asked.push(serde_json::from_slice(&sent.body).unwrap());
+        let accepts = sent.headers.iter().find(|(name, _)| name == "accept").unwrap();
+        assert_eq!(accepts.1 == "text/event-stream", asked.last().unwrap()["stream"] == true);
+        if !is_in(asked.last().unwrap()) {
+            break;
+        }
+        let mut out = Vec::new();
+        exchange.handle_call_head(400, &[], NOW);
+        exchange.piece(refusal.as_bytes(), NOW, &mut out);
+        exchange.end(End::Complete, NOW, &mut out);
+        call = exchange.poll_call(NOW);
+    }
+    (exchange, asked)
+}
+
+/// The message that a client gets in these pieces, and the warnings of its head.
+fn answered(exchange: Exchange, stream: bool, pieces: Vec<&[u8]>) -> (Value, String, Vec<u8>) {
+    let got = drive::respond(exchange, 200, &[], pieces, End::Complete);
+    let warnings = header(&got.head, "x-creole-warnings").unwrap_or_default().to_owned();
+    let rules = Rules { foreign_blocks: true, ..Rules::default() };
+    let message = if stream {
+        fold::fold(&grammar::check_stream(&got.body, rules).unwrap()).message
+    } else {
+        serde_json::from_slice(&got.body).unwrap()
+    };
+    (message, warnings, got.body)
+}
+
+/// What the upstream answers to a request.
+fn answer(sent: &Value) -> String {
+    if sent["stream"] == true { events() } else { message().to_string() }
+}
+
+#[test]
+fn a_tool_that_cannot_be_forced_is_the_only_one_that_is_offered() {
+    let forced =
+        |sent: &Value| matches!(sent["tool_choice"]["type"].as_str(), Some("any" | "tool"));
+    let warned = "dropped:tool_choice,parameter_refused:tool_choice_any";
+    for stream in [false, true] {
+        for refusal in [
+            "Thinking mode does not support this tool_choice",
+            r#"{"error": {"message": "Nope", "param": "tool_choice.type"}}"#,
+        ] {
+            for (choice, wanted, tools) in [
+                (json!({"type": "any"}), json!({"type": "auto"}), &[0, 1][..]),
+                (json!({"type": "tool", "name": "look"}), json!({"type": "auto"}), &[1]),
+                (
+                    json!({"type": "tool", "name": "look", "disable_parallel_tool_use": true}),
+                    json!({"type": "auto", "disable_parallel_tool_use": true}),
+                    &[1],
+                ),
+                // The upstream has a tool that this request has not, or it will say so.
+                (json!({"type": "tool", "name": "unknown"}), json!({"type": "auto"}), &[0, 1]),
+            ] {
+                let body = conversation(json!({"stream": stream, "tool_choice": choice}));
+                let (exchange, asked) = asked(&config(""), &body, refusal, &forced);
+                let mut expected = body.clone();
+                expected["tool_choice"] = wanted;
+                expected["tools"] = tools.iter().map(|at| body["tools"][*at].clone()).collect();
+                assert_eq!(asked, [body, expected]);
+                let answer = answer(&asked[1]);
+                let (got, warnings, _) = answered(exchange, stream, vec![answer.as_bytes()]);
+                assert_eq!((got, &*warnings), (message(), warned));
+            }
+        }
+    }
+}
+
+#[test]
+fn other_tools_stay_where_the_conversation_is_bound_to_them() {
+    let forced = |sent: &Value| sent["tool_choice"]["type"] == "tool";
+    let choice = json!({"type": "tool", "name": "look"});
+    let mut found = conversation(json!({"tool_choice": choice}));
+    found["messages"][2]["content"][0]["content"] =
+        json!([{"type": "tool_reference", "tool_name": "other"}]);
+    let mut thought = conversation(json!({"tool_choice": choice, "model": "claude-x"}));
+    let thinking = json!({"type": "thinking", "thinking": "", "signature": "c2ln"});
+    thought["messages"][1]["content"].as_array_mut().unwrap().insert(0, thinking);
+    for body in [found, thought] {
+        let (_, asked) = asked(&config(""), &body, "tool_choice is not supported", &forced);
+        assert_eq!(asked.len(), 2);
+        assert_eq!(asked[1]["tool_choice"], json!({"type": "auto"}));
+        assert_eq!(asked[1]["tools"], body["tools"]);
+    }
+}
+
+#[test]
+fn thinking_is_given_up_before_a_forced_tool() {
+    let forced = |sent: &Value| sent["tool_choice"]["type"] == "any";
+    let both = |sent: &Value| forced(sent) && sent.get("thinking").is_some();
+    let body = conversation(json!({"tool_choice": {"type": "any"},
+        "thinking": {"type": "enabled", "budget_tokens": 2000}}));
+    let refusal = "Thinking may not be enabled when tool_choice forces tool use.";
+    let (_, sent) = asked(&config(""), &body, refusal, &both);
+    assert_eq!(sent.len(), 2);
+    assert!(forced(&sent[1]) && sent[1].get("thinking").is_none());
+    let (_, sent) = asked(&config(""), &body, refusal, &forced);
+    assert_eq!(sent.len(), 3);
+    assert!(forced(&sent[1]) && sent[2]["tool_choice"] == json!({"type": "auto"}));
+}
