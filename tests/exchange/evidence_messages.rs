@@ -209,3 +209,92 @@ fn thinking_is_given_up_before_a_forced_tool() {
     assert_eq!(sent.len(), 3);
     assert!(forced(&sent[1]) && sent[2]["tool_choice"] == json!({"type": "auto"}));
 }
+
+#[test]
+fn ids_that_are_refused_get_nine_letters_and_digits() {
+    let nine = |id: &Value| {
+        let id = id.as_str().unwrap();
+        id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    let long = |sent: &Value| !nine(&sent["messages"][1]["content"][0]["id"]);
+    for stream in [false, true] {
+        for (refusal, strict) in [
+            (
+                "messages.1.content.0.tool_use.id: String should match pattern '^[a-zA-Z0-9_-]+$'",
+                "",
+            ),
+            (r#"{"error": {"message": "No.", "param": "messages[2].content[1].tool_use_id"}}"#, ""),
+            (
+                "Tool call id was toolu_r_x but must be a-z, A-Z, 0-9, with a length of 9.",
+                r#", "strict": true"#,
+            ),
+        ] {
+            let body = conversation(json!({"stream": stream}));
+            let body = if strict.is_empty() { body } else { known(body) };
+            let (exchange, sent) = asked(&config(strict), &body, refusal, &long);
+            assert_eq!(sent.len(), 2, "{refusal}");
+            let short = &sent[1]["messages"][1]["content"][0]["id"];
+            let mut expected = body.clone();
+            expected["messages"][1]["content"][0]["id"] = short.clone();
+            expected["messages"][2]["content"][1]["tool_use_id"] = short.clone();
+            assert_eq!(sent[1], expected);
+            assert_ne!(short, "Abcdefgh9");
+            let answer = answer(&sent[1]);
+            let (got, warnings, _) = answered(exchange, stream, vec![answer.as_bytes()]);
+            assert_eq!((&got, &*warnings), (&message(), "parameter_refused:id_style"));
+
+            // The next turn has the same ids, and that of the answer as the upstream gave it.
+            let mut body = body.clone();
+            let messages = body["messages"].as_array_mut().unwrap();
+            let call = got["content"][4].clone();
+            let result = json!({"type": "tool_result", "tool_use_id": call["id"], "content": "b"});
+            messages.push(json!({"role": "assistant", "content": [call]}));
+            messages.push(json!({"role": "user", "content": [result]}));
+            let (_, again) = asked(&config(strict), &body, refusal, &long);
+            let known = |sent: &Value| sent["messages"].as_array().unwrap()[..3].to_vec();
+            assert_eq!(known(&again[1]), known(&sent[1]));
+            assert_eq!(
+                again[1]["messages"].as_array().unwrap()[3..],
+                body["messages"].as_array().unwrap()[3..]
+            );
+        }
+    }
+}
+
+/// The conversation without what no API has.
+fn known(mut body: Value) -> Value {
+    body.as_object_mut().unwrap().remove("future");
+    body["messages"][1]["content"].as_array_mut().unwrap().iter_mut().for_each(|block| {
+        block.as_object_mut().unwrap().remove("x");
+    });
+    body
+}
+
+#[test]
+fn an_answers_id_is_told_from_one_that_was_made_up() {
+    let long = |sent: &Value| sent["messages"][1]["content"][0]["id"].as_str().unwrap().len() > 9;
+    let refusal = r#"{"error": {"message": "No.", "param": "messages[1].content[0].id"}}"#;
+    let mut body = conversation(json!({}));
+    let (_, sent) = asked(&config(""), &body, refusal, &long);
+    let short = sent[1]["messages"][1]["content"][0]["id"].clone();
+    // A model repeats the id that it was shown.
+    let messages = body["messages"].as_array_mut().unwrap();
+    let call = json!({"type": "tool_use", "id": short, "name": "look", "input": {}});
+    messages.push(json!({"role": "assistant", "content": [call]}));
+    let result = json!({"type": "tool_result", "tool_use_id": short, "content": "b"});
+    messages.push(json!({"role": "user", "content": [result]}));
+    let (_, sent) = asked(&config(""), &body, refusal, &long);
+    let id = &sent[1]["messages"][3]["content"][0]["id"];
+    assert_eq!(sent[1]["messages"][1]["content"][0]["id"], short);
+    assert_ne!(*id, short);
+    assert_eq!(sent[1]["messages"][4]["content"][0]["tool_use_id"], *id);
+}
+
+#[test]
+fn results_of_a_thread_keep_the_ids_that_its_server_knows() {
+    let body = json!({"model": "m", "max_tokens": 9, "thread": {"id": "t"}, "messages": [
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": LONG, "content": "b"}]}]});
+    let refusal = r#"{"error": {"message": "No.", "param": "messages[0].content[0].tool_use_id"}}"#;
+    let (_, sent) = asked(&config(""), &body, refusal, &|_| true);
+    assert_eq!(sent.len(), 1);
+}

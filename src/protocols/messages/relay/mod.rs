@@ -11,7 +11,7 @@
 //! - `safeguards`, where a judge answers it;
 //! - what the upstream refused, in a second request (`without`).
 //!
-//! Ids keep their exact value. A turn that needs no repair keeps its text, down to
+//! Ids keep their exact value, unless the upstream refused them. A turn that needs no repair keeps its text, down to
 //! the white space and to members that nobody here knows. What cannot be read as a history is left for the upstream to
 //! refuse.
 

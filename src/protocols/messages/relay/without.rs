@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
+use crate::carry::tool_id::Outgoing;
 use crate::dialect::effort;
+use crate::dialect::profile::IdStyle;
 use crate::error::Error;
 use crate::error::Parameter::{Sampling, ServiceTier, Thinking, ThinkingSwitch, TopK, User};
 use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
@@ -48,6 +50,13 @@ impl Without<'_> {
     pub(crate) fn form<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         match self.refused {
             Refused::ForcedTool => self.unforced(body),
+            // The server of a thread keeps calls whose results stand here, by their own ids.
+            Refused::Ids if matches!(json::member(body, "thread"), None | Some("null")) => {
+                object(body, |key, value| match key {
+                    "messages" => with_short_ids(value).map(Some),
+                    _ => Ok(Some(value.into())),
+                })
+            }
             _ => Ok(body.into()),
         }
     }
@@ -200,6 +209,31 @@ fn budget(thinking: &str) -> Option<u64> {
 /// The decoded text of a member.
 fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
+}
+
+/// The messages with calls whose ids have nine letters and digits, and their results.
+fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
+    // All count as one message: this API wants no id twice.
+    let mut ids = Outgoing::new(IdStyle::Mistral9, 0);
+    let mut block = |block| {
+        let name = match text(block, "type").as_deref() {
+            Some("tool_use") => "id",
+            Some("tool_result") => "tool_use_id",
+            _ => return Ok(Some(block.into())),
+        };
+        let rewritten = object(block, |key, value| match json::string(value) {
+            Some(id) if key == name => Ok(Some(json::quoted(ids.id(id.decode(), "")).into())),
+            _ => Ok(Some(value.into())),
+        });
+        rewritten.map(Some)
+    };
+    array(messages, |message| {
+        let rewritten = object(message, |key, value| match key {
+            "content" if value.starts_with('[') => array(value, &mut block).map(Some),
+            _ => Ok(Some(value.into())),
+        });
+        rewritten.map(Some)
+    })
 }
 
 /// `thinking` with a budget of at most so many tokens.
