@@ -143,6 +143,54 @@ fn answer(sent: &Value) -> String {
 }
 
 #[test]
+fn an_upstream_that_serves_one_kind_of_answers_is_asked_for_that() {
+    for (stream, refusal) in [
+        (true, r#"{"error": {"message": "Verify first.", "param": "stream"}}"#),
+        (true, "ValidationException: This model doesn't support tool use in streaming mode."),
+        (false, "Stream must be set to true"),
+        (false, "parameter.enable_thinking must be set to false for non-streaming calls"),
+    ] {
+        let body = conversation(json!({"stream": stream}));
+        let is_in = |sent: &Value| (sent["stream"] == true) == stream;
+        let run = || {
+            let (exchange, asked) = asked(&config(""), &body, refusal, &is_in);
+            assert_eq!(asked.len(), 2, "{refusal}");
+            (exchange, asked[1].clone())
+        };
+        let (exchange, sent) = run();
+        let mut expected = body.clone();
+        match stream {
+            true => drop(expected.as_object_mut().unwrap().remove("stream")),
+            false => expected["stream"] = json!(true),
+        }
+        assert_eq!(sent, expected);
+        let answer = answer(&sent);
+        let (got, warnings, bytes) = answered(exchange, stream, vec![answer.as_bytes()]);
+        assert_eq!(got, message());
+        assert_eq!(warnings, "stream_refused");
+        let cuts =
+            (1..answer.len()).map(|at| answer.as_bytes().split_at(at)).map(|(a, b)| vec![a, b]);
+        for pieces in cuts.chain([answer.as_bytes().chunks(1).collect()]) {
+            assert_eq!(answered(run().0, stream, pieces).2, bytes);
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_was_not_wanted_and_breaks_off_is_no_message() {
+    let body = conversation(json!({}));
+    let is_in = |sent: &Value| sent["stream"] != true;
+    for cut in ["content_block_stop", "message_delta"] {
+        let (exchange, _) = asked(&config(""), &body, "Stream must be set to true", &is_in);
+        let events = events();
+        let at = events.find(&format!("event: {cut}")).unwrap();
+        let got = drive::respond(exchange, 200, &[], [&events.as_bytes()[..at]], End::Complete);
+        assert!(got.head.status >= 500, "{}", got.head.status);
+        error_of(&got.body);
+    }
+}
+
+#[test]
 fn a_tool_that_cannot_be_forced_is_the_only_one_that_is_offered() {
     let forced =
         |sent: &Value| matches!(sent["tool_choice"]["type"].as_str(), Some("any" | "tool"));
@@ -297,4 +345,42 @@ fn results_of_a_thread_keep_the_ids_that_its_server_knows() {
     let refusal = r#"{"error": {"message": "No.", "param": "messages[0].content[0].tool_use_id"}}"#;
     let (_, sent) = asked(&config(""), &body, refusal, &|_| true);
     assert_eq!(sent.len(), 1);
+}
+
+#[test]
+fn one_change_after_the_other_is_made() {
+    let is_forced = |sent: &Value| sent["tool_choice"]["type"] == "tool";
+    let is_long = |sent: &Value| sent["messages"][1]["content"][0]["id"] == LONG;
+    for stream in [false, true] {
+        let body = conversation(
+            json!({"stream": stream, "tool_choice": {"type": "tool", "name": "look"}}),
+        );
+        let is_in =
+            |sent: &Value| (sent["stream"] == true) == stream || is_forced(sent) || is_long(sent);
+        let refusal = r#"{"error": {"message": "Only the other kind of stream and of tool_choice.",
+            "param": "messages[1].content[0].id"}}"#;
+        let (exchange, sent) = asked(&config(""), &body, refusal, &is_in);
+        assert_eq!(sent.len(), 4);
+        let answer = answer(&sent[3]);
+        let (got, warnings, _) = answered(exchange, stream, vec![answer.as_bytes()]);
+        assert_eq!(got, message());
+        for warning in ["stream_refused", "tool_choice_any", "id_style", "dropped:tool_choice"] {
+            assert!(warnings.contains(warning), "{warnings}");
+        }
+    }
+}
+
+#[test]
+fn an_upstream_that_refuses_everything_keeps_its_words() {
+    let body = conversation(json!({"tool_choice": {"type": "any"}, "stream": true}));
+    for refusal in [
+        "stream, tool_choice and tool_use_id: not supported, too long",
+        "This model supports no streaming: it is not supported, nor is tool_choice",
+    ] {
+        let (mut exchange, sent) = asked(&config(""), &body, refusal, &|_| true);
+        assert!((2..=5).contains(&sent.len()), "{}", sent.len());
+        let mut out = Vec::new();
+        exchange.poll_body(&mut out);
+        assert!(exchange.report().status == 400, "{}", exchange.report().status);
+    }
 }

@@ -60,8 +60,9 @@ pub(super) fn write_request(
         }
     }
     let mut sent = relay(client, &body, warnings)?;
-    if let Translated::Send { body, .. } = &mut sent {
+    if let Translated::Send { body, context, .. } = &mut sent {
         for refused in refused {
+            context.upstream_stream ^= *refused == Refused::Streaming;
             let form = Without { refused, warnings }.form(words::utf8(body).unwrap_or_default())?;
             *body = form.into_owned().into_bytes();
         }

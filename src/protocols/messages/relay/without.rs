@@ -49,6 +49,7 @@ impl Without<'_> {
     /// The configuration allows nothing to be left out.
     pub(crate) fn form<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         match self.refused {
+            Refused::Streaming => other_kind(body),
             Refused::ForcedTool => self.unforced(body),
             // The server of a thread keeps calls whose results stand here, by their own ids.
             Refused::Ids if matches!(json::member(body, "thread"), None | Some("null")) => {
@@ -209,6 +210,16 @@ fn budget(thinking: &str) -> Option<u64> {
 /// The decoded text of a member.
 fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
+}
+
+/// The body that asks for a whole answer in place of a stream, or the other way round.
+fn other_kind(body: &str) -> Result<Cow<'_, str>, Error> {
+    let whole = without_member(body, "stream")?;
+    if json::member(body, "stream") == Some("true") {
+        return Ok(whole);
+    }
+    let members = whole.trim_start().strip_prefix('{').unwrap_or_default();
+    Ok(format!("{{\"stream\":true,{members}").into())
 }
 
 /// The messages with calls whose ids have nine letters and digits, and their results.
