@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
 use super::conversations::{ConversationId, Conversations, Known};
-use super::retry::Found;
 use super::round::RoundRequest;
 use crate::Millis;
 use crate::error::{Reason, Rejection};
 use crate::headers::{self, session};
 use crate::model::request_context::RequestContext;
 use crate::protocols::Refused;
+use crate::upstream_error::evidence::Evidence;
 
 /// How long it is remembered: by then the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
@@ -52,6 +52,15 @@ pub(super) struct RefusalScope {
     model: String,
     /// Some models take an effort only without tools.
     has_tools: bool,
+}
+
+/// What a rejection refuses, and can be left out.
+pub(super) struct Found {
+    pub(super) refused: Refused,
+    /// The requests of which the same is refused, if it says something of others.
+    pub(super) scope: Option<RefusalScope>,
+    /// What speaks for it, where the words are not known.
+    pub(super) evidence: Option<Evidence>,
 }
 
 impl RefusalScope {

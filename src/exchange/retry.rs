@@ -6,7 +6,7 @@
 //! Where no row knows the words of a refusal, what it is about is found in the request that was sent
 //! (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each is left out once.
 
-use super::memory::RefusalScope;
+use super::memory::{Found, RefusalScope};
 use super::round::RoundRequest;
 use super::{Exchange, Path};
 use crate::config::Pairing;
@@ -37,15 +37,6 @@ pub(super) struct Refusal {
     /// The requests of which the same is refused, if that is known.
     scope: Option<RefusalScope>,
     by_evidence: bool,
-}
-
-/// What a rejection refuses, and can be left out.
-pub(super) struct Found {
-    pub(super) refused: Refused,
-    /// The requests of which the same is refused, if it says something of others.
-    scope: Option<RefusalScope>,
-    /// What speaks for it, where the words are not known.
-    evidence: Option<Evidence>,
 }
 
 impl Exchange {

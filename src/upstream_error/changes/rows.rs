@@ -12,10 +12,12 @@ use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, Space};
 
 /// Words for what a model or a server cannot do, or may not. One lacks its quote.
 const LACKS: &str = "not support | nt support | unsupported | not enabled | not be enabled | not available | \
-    not allowed | not accept | incompatible | missing | cannot | only | 不支持 | 未启用 | 不能";
+    not allowed | not accept | incompatible | missing | cannot | must be auto | only | 不支持 | 未启用 | 不能";
 
 const ALWAYS: Has = |_, _| true;
 const NEVER: Has = |_, _| false;
+const WITH_CALLS: Has = |_, context| context.counts.has_calls();
+const WITH_TOOLS: Has = |_, context| !context.tools.is_empty();
 const WITH_THINKING: Has = |_, context| context.refusable.thinking;
 
 /// A change without evidence that any request may need, and that changes nothing.
@@ -46,6 +48,7 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
     Row {
         change: Refused::Streaming,
         warning: Warning::Code("stream_refused"),
+        messages: true,
         places: "stream",
         names: "stream | streaming | non streaming | 流式",
         lacks: "not support | nt support | unsupported | not allowed | not enabled | cannot | can not | only | must | \
@@ -63,6 +66,8 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
     Row {
         change: Refused::ResultsAsText,
         warning: Warning::Key("tool_output_parts"),
+        chat: WITH_CALLS,
+        responses: WITH_CALLS,
         narrow: |_, profile, _| {
             profile.tool_content_parts = ToolContentParts::No;
             profile.tool_output_parts = ToolOutputParts::Text;
@@ -88,10 +93,14 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
     Row {
         change: Refused::Ids,
         warning: Warning::Key("id_style"),
+        chat: WITH_CALLS,
+        responses: WITH_CALLS,
+        messages: true,
         narrow: |_, profile, _| profile.id_style = IdStyle::Mistral9,
         places: "messages.*.tool_calls.*.id | messages.*.tool_call_id | input.*.call_id | \
+            messages.*.content.*.id | \
             messages.*.content.*.tool_use_id",
-        names: "tool call id | tool_call_id | tool_calls id | call_id | tool_use_id",
+        names: "tool call id | tool_call_id | tool_calls id | call_id | tool_use_id | tool_use id",
         lacks: "too long | length | pattern | a-z | characters | alphanumeric",
         ..ROW
     },
@@ -317,8 +326,8 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         change: Refused::Parameter(Parameter::ParallelToolCalls),
         loss: Loss::Words,
         warning: Warning::Key("parallel_tool_calls"),
-        chat: |_, context| !context.tools.is_empty(),
-        responses: |_, context| !context.tools.is_empty(),
+        chat: WITH_TOOLS,
+        responses: WITH_TOOLS,
         narrow: |_, profile, _| profile.parallel_tool_calls = false,
         places: "parallel_tool_calls",
         ..ROW
@@ -373,6 +382,9 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         change: Refused::ForcedTool,
         loss: Loss::Ability,
         warning: Warning::Key("tool_choice_any"),
+        chat: WITH_TOOLS,
+        responses: WITH_TOOLS,
+        messages: true,
         narrow: |_, profile, _| {
             profile.tool_choice_any = ToolChoiceAny::Auto;
             profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
@@ -386,6 +398,8 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         change: Refused::Images,
         loss: Loss::Ability,
         warning: Warning::Code("images_refused"),
+        chat: |_, context| context.refusable.images,
+        responses: |_, context| context.refusable.images,
         messages: true,
         // Each image is named where it is left out.
         narrow: |_, profile, _| profile.image_parts = ImageParts::None,
@@ -399,6 +413,8 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         change: Refused::Documents,
         loss: Loss::Ability,
         warning: Warning::Code("documents_refused"),
+        chat: |_, context| context.refusable.documents,
+        responses: |_, context| context.refusable.documents,
         messages: true,
         narrow: |_, profile, _| profile.file_parts = false,
         places: "messages.*.content.*.file | input.*.content.*.file_data | input.*.output.*.file_data",
@@ -412,7 +428,7 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
 /// Row of a message of the assistant without words.
 const EMPTY_CONTENT: Row = Row {
     warning: Warning::Key("empty_assistant_content"),
-    chat: |_, context| context.counts.has_calls(),
+    chat: WITH_CALLS,
     responses: NEVER,
     narrow: |refused, profile, _| {
         if let Refused::EmptyContent(content) = refused {

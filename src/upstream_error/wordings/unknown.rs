@@ -3,7 +3,8 @@
 use super::wordings;
 
 wordings! {
-    /// Words, also of codes, for what no change of a request mends: money, keys, rates, policy, regions, models, lengths.
+    /// Words, also of codes, for what no change of a request mends: money, keys, rates, policy, regions, models and
+    /// lengths.
     VETOES {
         Alone: "quota" | "overdue" | "purchase" | "arrear" | "key is" | "signaturedoesnotmatch" | "pull image";
         Alone: "container" | "forbidden" | "balance" | "billing" | "credit" | "budget" | "spending";
