@@ -420,11 +420,19 @@ impl Entry {
         Self { plugin, host: Host::default(), stream: None, counted: None }
     }
 
-    /// Counts what the stream holds by now, which is never more than before, and how far it is.
+    /// Counts what the stream holds by now, which is never more than before, and how far it is. One that is over holds
+    /// nothing here, though Envoy keeps it for as long as the client does not take its answer.
     fn count(&mut self, memory: &mut Memory, now: Millis) {
-        if let (Some(counted), Some(stream)) = (&mut self.counted, &self.stream) {
-            memory.note_progress(counted, stream.progress());
-            let _ = memory.set(counted, stream.held_bytes(), now);
+        let (Some(counted), Some(stream)) = (&mut self.counted, &self.stream) else { return };
+        match stream.progress() {
+            Progress::Ended => {
+                memory.end(counted);
+                self.counted = None;
+            }
+            progress => {
+                memory.note_progress(counted, progress);
+                let _ = memory.set(counted, stream.held_bytes(), now);
+            }
         }
     }
 }

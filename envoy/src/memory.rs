@@ -88,7 +88,7 @@ impl Memory {
     /// Notes how far the stream of a request is.
     pub(crate) fn note_progress(&mut self, counted: &Counted, progress: Progress) {
         match (counted.holding, progress) {
-            (Some(holding), Progress::Waits | Progress::Ended) => self.budget.complete(holding),
+            (Some(holding), Progress::Waits) => self.budget.complete(holding),
             (Some(holding), Progress::Answers) => self.budget.begin_answer(holding),
             _ => {}
         }

@@ -216,6 +216,27 @@ fn refused_requests_that_wait_count_with_their_whole_heads() {
 }
 
 #[test]
+fn refusals_that_envoy_keeps_take_no_memory_from_others() {
+    let config = r#"{"buffered_bytes_max": 16777216, "client_keys": [{"env": "TEAM"}],
+        "upstreams": {"default": {"key": "none"}}}"#;
+    let mut envoy = Envoy::new(config);
+    let large = header("cookie", &"c".repeat(50_000));
+    // Their clients take no byte of the answers: no stream is deleted.
+    for number in 0..2000 {
+        envoy.next_stream();
+        envoy.connection = 2 + number / 100;
+        envoy.request("POST", MESSAGES, std::slice::from_ref(&large), false);
+        assert_eq!(envoy::local(&envoy.body(b"", true)).status, 401);
+    }
+    envoy.next_stream();
+    envoy.connection = 1;
+    envoy.request("POST", MESSAGES, &[header("x-api-key", "secret-TEAM")], false);
+    assert_eq!(envoy.body(&vec![b' '; 29 << 18], false).flow, Flow::Stop);
+    let now = envoy.now;
+    assert_eq!(envoy.tick(now), []);
+}
+
+#[test]
 fn a_request_that_a_tick_has_refused_is_not_refused_again() {
     let mut envoy = Envoy::new(r#"{"buffered_bytes_max": 2000}"#);
     envoy.request("POST", MESSAGES, &[], false);

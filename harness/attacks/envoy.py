@@ -166,6 +166,9 @@ def events_that_do_not_end_trap_no_vm(start):
     return under_attack(envoy, upstream, attack)
 
 
+POSTED = b"\x83\x86" + literal_once(b":path", b"/v1/messages") + literal_once(b":authority", b"localhost")
+
+
 def unfinished(port, count):
     """A connection of HTTP/2 with so many requests without an end, with heads of 30 kB for a few bytes each."""
     client = connect(port, 5)
@@ -173,7 +176,7 @@ def unfinished(port, count):
     fields = literal(b"x-a", b"b" * 3700) + b"\xbe" * 7
     for number in range(1, 2 * count, 2):
         # Pseudo-headers go first.
-        head = b"\x83\x86" + literal_once(b":path", b"/v1/messages") + literal_once(b":authority", b"localhost") + fields
+        head = POSTED + fields
         fields = b"\xbe" * 8
         try:
             client.sendall(frame(1, 4, number, head) + frame(0, 0, number, b"{"))
@@ -213,6 +216,29 @@ def requests_without_an_end_trap_no_vm_and_keep_nobody_out(start):
             lines = envoy.log().count('"overloaded"')
             assert lines <= 300, f"{lines} lines of refused requests"
     return "; ".join(said)
+
+
+@check
+def refusals_of_which_no_byte_is_taken_keep_no_memory(start):
+    upstream = start(Upstream(FOLDER))
+    config = {"upstreams": {"u": {"key": "none"}}, "client_keys": [{"env": "CLIENT"}], "buffered_bytes_max": 16 * MIB}
+    envoy = start(Envoy(upstream, config, CLIENT=KEY))
+    clients, fields = [], literal(b"x-a", b"b" * 3700) + b"\xbe" * 6
+    for _ in range(check.sized(8, 40)):
+        clients.append(connect(envoy.port, 5))
+        clients[-1].sendall(PREFACE + frame(4, 0, 0, b"\x00\x04\x00\x00\x00\x00"))
+        for number in range(1, 200, 2):
+            again = fields if number == 1 else b"\xbe" * 7
+            clients[-1].sendall(frame(1, 4, number, POSTED + again) + frame(0, 1, number))
+    time.sleep(2)
+    got = ask(envoy.port, post(message(text="a" * 500_000), headers=[f"x-api-key: {KEY}"]))
+    ended, said = refused(envoy, 401), f"{envoy.peak() / MIB:.0f} MiB"
+    assert got and got.status == 200, f"{got}; {said}"
+    envoy.is_whole()
+    for client in clients:
+        client.close()
+    until("their refusals", lambda: refused(envoy, 401) - ended >= 100 * len(clients))
+    return f"{said}, {ended} had ended"
 
 
 @check

@@ -90,7 +90,7 @@ struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
-    /// Nobody knows yet whether the client may come in, or it may not.
+    /// Nobody knows yet whether the client may come in, or it may not. No other state follows.
     Stranger,
     /// The client may come in, and its body is not whole.
     Incomplete,
@@ -173,8 +173,8 @@ impl Budget {
         self.begin_as(State::Incomplete, owner, now)
     }
 
-    /// Begins a request that is not let in, or not yet, and holds nothing yet: nobody is given up for it, and until
-    /// [`complete`](Self::complete) it is given up before all requests that are let in.
+    /// Begins a request that is not let in, or not yet, and holds nothing yet: nobody is given up for it, and to its end
+    /// it is given up before all requests that are let in.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(State::Stranger, owner, now)
     }
@@ -382,7 +382,8 @@ impl Budget {
     }
 
     fn advance(&mut self, holding: Holding, state: State) {
-        if self.requests.get(&holding).is_some_and(|request| request.state < state) {
+        let advances = |request: &Request| (State::Incomplete..state).contains(&request.state);
+        if self.requests.get(&holding).is_some_and(advances) {
             self.change(holding, |request| request.state = state);
         }
     }
