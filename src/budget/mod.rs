@@ -11,8 +11,8 @@
 //! would have; else the oldest one that began before [`BODY_GRACE_MS`]. Where only the share of the asking owner is
 //! full, its own old ones go. A request with a whole body is never given up: its upstream works for it.
 //!
-//! Strangers' requests, which are not let in, are given up before all others, and nobody is given up for them: what
-//! they hold counts for no owner's share, and is free for every request that is let in.
+//! Strangers' requests, which are not let in, are given up before all others: what they hold counts for no owner's
+//! share, and is free for every request that is let in. For them, only old strangers are given up.
 //!
 //! `pace.rs` limits the time of a body.
 
@@ -173,8 +173,8 @@ impl Budget {
         self.begin_as(State::Incomplete, owner, now)
     }
 
-    /// Begins a request that is not let in, or not yet, and holds nothing yet: nobody is given up for it, and to its end
-    /// it is given up before all requests that are let in.
+    /// Begins a request that is not let in, or not yet, and holds nothing yet: only old ones of its kind are given up
+    /// for it, and to its end it is given up before all requests that are let in.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(State::Stranger, owner, now)
     }
@@ -240,25 +240,24 @@ impl Budget {
         self.bytes
     }
 
-    /// Gives requests up until there is place. Nobody is given up for a request that is refused all the same.
+    /// Gives requests up until there is place. Nobody who is let in is given up for a request that is refused.
     fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
         if self.place(asking, 0, 0) == Place::Free {
             return Ok(());
         }
-        if asking.request.state == State::Stranger {
-            return Err(Full);
-        }
         self.age(now);
         let first = self.place(asking, self.stranger_bytes, 0);
-        if !self.can_make(first, asking) {
+        let is_let_in = asking.request.state != State::Stranger;
+        if is_let_in && !self.can_make(first, asking) {
             return Err(Full);
         }
         loop {
             let place = self.place(asking, 0, 0);
             let larger = || self.silent(asking, now).or_else(|| self.of_largest(asking));
-            let stranger = self.strangers.first().copied();
+            let stranger = self.strangers.iter().find(|one| **one != asking.holding).copied();
             let victim = match (place, first) {
                 (Place::Free, _) => return Ok(()),
+                _ if !is_let_in => stranger.filter(|one| self.is_old(*one, now)),
                 _ if stranger.is_some() => stranger,
                 (Place::MemoryFull, _) => larger().or_else(|| self.old(&self.incomplete, asking)),
                 (_, Place::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
@@ -370,15 +369,18 @@ impl Budget {
     fn age(&mut self, now: Millis) {
         loop {
             let younger = (Bound::Excluded(self.last_old), Bound::Unbounded);
-            let Some(next) = self.incomplete.range(younger).next().copied() else { return };
+            let next = self.incomplete.range(younger).next().copied();
+            let Some(next) = next.filter(|next| self.is_old(*next, now)) else { return };
             let Some(request) = self.requests.get(&next).copied() else { return };
-            if now.saturating_sub(request.began) < BODY_GRACE_MS {
-                return;
-            }
             self.count(next, request, false);
             self.last_old = next;
             self.count(next, request, true);
         }
+    }
+
+    fn is_old(&self, holding: Holding, now: Millis) -> bool {
+        let request = self.requests.get(&holding);
+        request.is_some_and(|request| now.saturating_sub(request.began) >= BODY_GRACE_MS)
     }
 
     fn advance(&mut self, holding: Holding, state: State) {

@@ -220,6 +220,26 @@ fn strangers_take_nothing_from_an_upload_and_give_way_to_it() {
 }
 
 #[test]
+fn strangers_that_stay_give_way_to_new_ones_and_nobody_else_does() {
+    let mut budget = budget();
+    let upload = hold(&mut budget, 1, MIB, 0).unwrap();
+    let begin = |budget: &mut Budget, owner, now| {
+        let stranger = budget.begin_stranger(Owner(owner), now);
+        budget.set(stranger, 100 << 10, now).map(|()| stranger)
+    };
+    let old: Vec<_> = (2..).map_while(|owner| begin(&mut budget, owner, 0).ok()).collect();
+    assert_eq!(begin(&mut budget, 1000, 1999), Err(Full));
+    assert!(begin(&mut budget, 1001, 2000).is_ok());
+    assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old[0]), None));
+    // An old one takes the place of others, and not its own.
+    budget.set(old[1], 200 << 10, 9000).unwrap();
+    assert_eq!((budget.poll_given_up(), budget.poll_given_up()), (Some(old[2]), None));
+    let large = budget.begin_stranger(Owner(1002), 9000);
+    assert_eq!(budget.set(large, 15 * MIB, 9000), Err(Full));
+    assert_eq!((budget.held_bytes(), budget.requests.contains_key(&upload)), (MIB, true));
+}
+
+#[test]
 fn a_full_share_takes_old_requests_of_its_own_and_never_those_of_others() {
     let rows = [(1, 4, 0, None), (2, 3, 0, Some(100))];
     let (mut budget, _) = holding(&rows);
@@ -348,9 +368,10 @@ fn sums_are_right_after_any_changes() {
             5..=10 => {
                 let held = budget.held_bytes();
                 let is_set = budget.set(known[place], pick % (2 * MIB), now).is_ok();
-                // Nobody is given up for a request that is refused all the same.
+                // Nobody is given up for a request that is refused all the same, but strangers for one.
                 let is_kept = budget.held_bytes() == held && budget.given_up.is_empty();
-                assert!(is_set || is_kept);
+                let is_stranger = budget.requests[&known[place]].state == State::Stranger;
+                assert!(is_set || is_kept || is_stranger);
                 refused += usize::from(!is_set);
             }
             11 => budget.note_bytes(known[place], pick % 2000, now),
