@@ -21,6 +21,8 @@ pub(crate) struct Socket<S> {
     /// Number of requests until then.
     requests: u64,
     head_max: usize,
+    /// True if bytes came since the reader had time to begin the requests in them.
+    has_come: bool,
     /// Memory of a head that is not complete, where it is more than that of an exchange.
     held: Option<Held>,
 }
@@ -32,12 +34,12 @@ impl<S> Socket<S> {
         budget: Arc<Budget>,
         head_max: usize,
     ) -> Self {
-        let (unanswered, requests) = (0, 0);
-        Self { stream, client, budget, unanswered, requests, head_max, held: None }
+        let (unanswered, requests, has_come, held) = (0, 0, false, None);
+        Self { stream, client, budget, unanswered, requests, head_max, has_come, held }
     }
 
     /// Counts what came and belongs to no request. To be called before more is read: one read may bring a whole head.
-    fn count(&mut self) -> io::Result<()> {
+    fn poll_count(&mut self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let (requests, _) = self.client.requests();
         if requests != self.requests {
             self.requests = requests;
@@ -46,20 +48,26 @@ impl<S> Socket<S> {
         let bytes = self.unanswered.saturating_sub(self.budget.exchange());
         if bytes == 0 {
             self.held = None;
-            return Ok(());
+            return Poll::Ready(Ok(()));
+        }
+        if std::mem::take(&mut self.has_come) {
+            // HTTP/2 begins no request before the reader has read all that is there: a body would count as a head.
+            context.waker().wake_by_ref();
+            return Poll::Pending;
         }
         let close = || Arc::clone(&self.client.close);
         let begin = || self.budget.begin_stranger(self.client.owner, close());
         if self.held.get_or_insert_with(begin).set(bytes) {
-            return Ok(());
+            return Poll::Ready(Ok(()));
         }
-        Err(io::Error::from(io::ErrorKind::OutOfMemory))
+        Poll::Ready(Err(io::Error::from(io::ErrorKind::OutOfMemory)))
     }
 
     /// Notes bytes that came. What comes while a request is answered is its body, which counts there.
     fn note(&mut self, bytes: &[u8]) {
         if !self.client.requests().1 && !is_kept_nowhere(bytes) {
             self.unanswered = self.unanswered.saturating_add(bytes.len()).min(self.head_max);
+            self.has_come = true;
         }
     }
 }
@@ -88,7 +96,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        self.count()?;
+        ready!(self.poll_count(context))?;
         let before = buffer.filled().len();
         ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
         self.note(buffer.filled().get(before..).unwrap_or_default());

@@ -4,8 +4,16 @@ use super::*;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http2;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+
 use crate::budget::Budget;
 use crate::connections::Connections;
+use crate::workers;
 
 type Pair = (tokio::io::DuplexStream, Socket<tokio::io::DuplexStream>);
 
@@ -60,4 +68,38 @@ async fn an_idle_client_that_answers_pings_holds_nothing() {
         socket.read_exact(&mut vec![0; sent.len()]).await.unwrap();
         assert_eq!(socket.unanswered, counted);
     }
+}
+
+#[tokio::test]
+async fn a_body_that_comes_with_its_head_does_not_count_as_one() {
+    let budget = Budget::new(256 << 20);
+    // Strangers leave nothing.
+    let begin = |owner| budget.begin_stranger(creole::Owner::of_connection(owner), Arc::default());
+    let mut strangers: Vec<_> = (100..1500).map(begin).collect();
+    strangers.iter_mut().for_each(|one| while one.grow(16 << 10) {});
+    let connection = Connections::new(9).client().unwrap();
+    let (near, far) = tokio::io::duplex(1 << 20);
+    let (read, write) = tokio::io::split(far);
+    let asking = Arc::clone(&connection);
+    let service = service_fn(move |request: Request<hyper::body::Incoming>| {
+        let busy = asking.begin();
+        async move {
+            let body = http_body_util::BodyExt::collect(request).await?.to_bytes();
+            drop(busy);
+            Ok::<_, hyper::Error>(Response::new(Full::new(body)))
+        }
+    });
+    let builder = http2::Builder::new(TokioExecutor::new());
+    let (mut sender, driver) = builder.handshake(TokioIo::new(near)).await.unwrap();
+    tokio::spawn(driver);
+    let body = Full::new(Bytes::from(vec![b' '; 60_000]));
+    let answer = tokio::spawn(sender.send_request(Request::new(body)));
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    // All of it is there now.
+    let socket = tokio::io::join(Socket::new(read, connection, budget, 128 << 10), write);
+    let builder = workers::builder();
+    tokio::spawn(builder.serve_connection(TokioIo::new(socket), service).into_owned());
+    assert_eq!(answer.await.unwrap().unwrap().status(), 200);
 }
