@@ -32,7 +32,7 @@ pub(crate) struct Paced<B = Incoming> {
     began: Millis,
     /// Time that does not count: the upstream took nothing, or the pace began anew after it.
     uncounted: Millis,
-    /// Time since which the upstream has not asked for more.
+    /// Time since which the upstream has not asked for more; its connection may take long.
     given: Option<Millis>,
     passed: usize,
     timer: Pin<Box<Sleep>>,
@@ -63,7 +63,7 @@ impl<B> Paced<B> {
             pace,
             began,
             uncounted: 0,
-            given: None,
+            given: Some(began),
             passed: 0,
             timer: Box::pin(tokio::time::sleep_until(clock.instant(began))),
             until_whole: Some(until_whole),
