@@ -28,7 +28,7 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
         Some((upstream, uri))
     });
     let Some((upstream, uri)) = target else {
-        discard_sent(&head, body);
+        discard_sent(&head, body, busy);
         return live.fail(Failure::NoRoute);
     };
     let name = upstream.name.clone();
@@ -47,7 +47,7 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
         match collect(&mut body, settings, &mut rest, clock).await {
             Ok(collected) => Either::Left(Full::new(rest.with(collected))),
             Err(failure) => {
-                discard(head.version, body);
+                discard(head.version, body, busy);
                 return live.fail(failure);
             }
         }

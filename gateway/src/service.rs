@@ -166,7 +166,7 @@ impl Gateway {
         }
         let mut live = self.begin(method, path);
         if let Some(reason) = refused {
-            discard_sent(&head, body);
+            discard_sent(&head, body, busy);
             return Decided::Answered(live.fail(Failure::Forbidden(reason)));
         }
         let decided = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
@@ -176,7 +176,7 @@ impl Gateway {
             busy.reach(if body.is_end_stream() { Stage::Whole } else { Stage::LetIn });
         }
         if let RequestHead::Answered = decided {
-            discard_sent(&head, body);
+            discard_sent(&head, body, busy);
             return Decided::Answered(live.reply());
         }
         let owner = key.map_or(busy.client.owner, Owner::of_client_key);
@@ -186,7 +186,7 @@ impl Gateway {
             held.complete();
         }
         if !held.set(own.saturating_add(headers::bytes(&head))) {
-            discard_sent(&head, body);
+            discard_sent(&head, body, busy);
             return Decided::Answered(live.fail(Failure::Overloaded));
         }
         if let RequestHead::PassThrough = decided {
@@ -214,7 +214,7 @@ impl Gateway {
         let collected = match collect(&mut body, settings, &mut held, live.clock).await {
             Ok(collected) => collected,
             Err(failure) => {
-                discard(version, body);
+                discard(version, body, busy);
                 return live.fail(failure);
             }
         };
@@ -308,18 +308,23 @@ impl Gateway {
 }
 
 /// Reads on in a refused body, unless its client waits for `100 Continue` and sends nothing.
-pub(crate) fn discard_sent(head: &Parts, body: Incoming) {
+pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
     if !head.headers.contains_key(EXPECT) {
-        discard(head.version, body);
+        discard(head.version, body, busy);
     }
 }
 
 /// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
 /// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
 /// writes.
-pub(crate) fn discard(version: Version, mut body: Incoming) {
+pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
     if version < Version::HTTP_2 && !body.is_end_stream() {
-        let read = async move { while let Some(Ok(_)) = body.frame().await {} };
+        // Behind the answer, the body would count as the next head.
+        let reading = busy.client.begin();
+        let read = async move {
+            while let Some(Ok(_)) = body.frame().await {}
+            drop(reading);
+        };
         tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
     }
 }

@@ -1,15 +1,16 @@
 //! Tests of `service.rs`.
 
 use super::*;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZero;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use http_body_util::Empty;
+use http_body_util::Full;
 use hyper::client::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::task::JoinSet;
 
 use crate::apart::Apart;
@@ -17,6 +18,7 @@ use crate::connections::{Client, Connections};
 use crate::log::Format;
 use crate::page::Board;
 use crate::reach;
+use crate::socket::Socket;
 use crate::workers;
 
 pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
@@ -49,9 +51,41 @@ async fn a_request_goes_by_the_systems_clock_as_it_is_when_it_comes() {
 
 const KEY: &str = "key-of-a-client";
 
+/// A gateway whose clients have keys.
+fn with_keys(budget_max: usize, upstream: SocketAddr) -> Arc<Gateway> {
+    let document = format!(
+        r#"{{"upstreams": {{"a": {{"url": "http://{upstream}", "key": "none"}}}},
+            "client_keys": [{{"secret": "CLIENT"}}]}}"#
+    );
+    Arc::new(Gateway {
+        config: Arc::new(Config::from_json(&document, |_| Some(KEY.to_owned())).unwrap()),
+        records: Arc::new(Records::new(Format::Json, Some(Board::default()))),
+        budget: Budget::new(budget_max),
+        shows_metrics: true,
+        ..gateway(NOWHERE, Load::default())
+    })
+}
+
+const NOWHERE: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 1);
+
+/// Serves a connection, and returns its client's side.
+fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> DuplexStream {
+    let (near, far) = tokio::io::duplex(buffered);
+    let (read, write) = tokio::io::split(far);
+    let budget = Arc::clone(&gateway.budget);
+    let read = Socket::new(read, Arc::clone(place), budget, workers::HTTP1_BYTES_MAX);
+    let (gateway, asking) = (Arc::clone(gateway), Arc::clone(place));
+    let service = service_fn(move |request| gateway.answer(request, asking.begin()));
+    let mut builder = workers::builder();
+    builder.http2().max_concurrent_streams(1024);
+    let socket = TokioIo::new(tokio::io::join(read, write));
+    tokio::spawn(builder.serve_connection(socket, service).into_owned());
+    near
+}
+
 /// A connection of HTTP/2 whose client lets no byte of an answer's body come.
 struct Unread {
-    sender: http2::SendRequest<Empty<Bytes>>,
+    sender: http2::SendRequest<Full<Bytes>>,
     connections: Arc<Connections>,
     place: Arc<Client>,
     budget: Arc<Budget>,
@@ -60,34 +94,23 @@ struct Unread {
 impl Unread {
     /// Connects to a gateway whose clients have keys, with place for one connection.
     async fn connect(budget_max: usize) -> Self {
-        let address = SocketAddr::from(([127, 0, 0, 1], 1));
-        let document = r#"{"upstreams": {"a": {"url": "http://localhost:1", "key": "none"}},
-            "client_keys": [{"secret": "CLIENT"}]}"#;
-        let gateway = Arc::new(Gateway {
-            config: Arc::new(Config::from_json(document, |_| Some(KEY.to_owned())).unwrap()),
-            records: Arc::new(Records::new(Format::Json, Some(Board::default()))),
-            budget: Budget::new(budget_max),
-            shows_metrics: true,
-            ..gateway(address, Load::default())
-        });
-        let (connections, budget) = (Connections::new(1), Arc::clone(&gateway.budget));
+        Self::connect_to(&with_keys(budget_max, NOWHERE)).await
+    }
+
+    async fn connect_to(gateway: &Arc<Gateway>) -> Self {
+        let connections = Connections::new(1);
         let place = connections.client().unwrap();
-        let (near, far) = tokio::io::duplex(1 << 20);
-        let asking = Arc::clone(&place);
-        let service = service_fn(move |request| gateway.answer(request, asking.begin()));
-        let mut builder = workers::builder();
-        builder.http2().max_concurrent_streams(1024);
-        tokio::spawn(builder.serve_connection(TokioIo::new(far), service).into_owned());
+        let near = serve(gateway, &place, 1 << 20);
         let mut builder = http2::Builder::new(TokioExecutor::new());
         builder.initial_stream_window_size(0).initial_max_send_streams(1024);
         let (sender, connection) = builder.handshake(TokioIo::new(near)).await.unwrap();
         tokio::spawn(connection);
-        Self { sender, connections, place, budget }
+        Self { sender, connections, place, budget: Arc::clone(&gateway.budget) }
     }
 
     /// Asks, and returns the answer's status and its body, of which nothing has come.
     async fn ask(&mut self, request: hyper::http::request::Builder) -> Response<Incoming> {
-        let request = request.body(Empty::new()).unwrap();
+        let request = request.body(Full::default()).unwrap();
         self.sender.send_request(request).await.unwrap()
     }
 }
@@ -133,7 +156,6 @@ async fn refusals_that_nobody_reads_count_and_where_there_is_no_memory_streams_a
     let mut other = client.budget.begin_stranger(Owner::of_connection(1000), Arc::default());
     let counted = (MAX / 16 * 15) - 100 * 4096;
     assert!(!other.set(counted) && other.set(counted - 100 * 4096));
-    other.complete();
     // Others leave nothing.
     let mut others: Vec<_> = (1001..1400).map(begin).collect();
     for other in &mut others {
@@ -142,7 +164,7 @@ async fn refusals_that_nobody_reads_count_and_where_there_is_no_memory_streams_a
     }
     let mut asks = JoinSet::new();
     for _ in 0..10 {
-        let request = asked("POST", "/v1/messages", "wrong").body(Empty::new()).unwrap();
+        let request = asked("POST", "/v1/messages", "wrong").body(Full::default()).unwrap();
         asks.spawn(client.sender.send_request(request));
     }
     assert!(asks.join_all().await.iter().all(Result::is_err));
@@ -168,4 +190,20 @@ async fn an_answer_of_an_exchange_is_held_until_it_is_read() {
         tokio::task::yield_now().await;
     }
     assert!(other.set(most));
+}
+
+#[tokio::test]
+async fn a_refused_body_is_read_behind_its_answer_where_strangers_leave_nothing() {
+    let gateway = with_keys(16 << 20, NOWHERE);
+    let begin = |one| gateway.budget.begin_stranger(Owner::of_connection(one), Arc::default());
+    let mut strangers: Vec<_> = (100..300).map(begin).collect();
+    strangers.iter_mut().for_each(|one| while one.grow(4096) {});
+    let connections = Connections::new(1);
+    let mut client = serve(&gateway, &connections.client().unwrap(), 1 << 10);
+    let head = "POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1000000\r\n\r\n";
+    client.write_all(head.as_bytes()).await.unwrap();
+    let mut status = [0; 12];
+    client.read_exact(&mut status).await.unwrap();
+    assert_eq!(&status, b"HTTP/1.1 401");
+    client.write_all(&vec![b' '; 1_000_000]).await.unwrap();
 }
