@@ -45,7 +45,10 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
         // One more that its upstream does not take would hold up the bodies of other streams.
         let mut rest = held.part();
         match collect(&mut body, settings, &mut rest, clock).await {
-            Ok(collected) => Either::Left(Full::new(rest.with(collected))),
+            Ok(collected) => {
+                busy.reach(Stage::Whole);
+                Either::Left(Full::new(rest.with(collected)))
+            }
             Err(failure) => {
                 discard(head.version, body, busy);
                 return live.fail(failure);

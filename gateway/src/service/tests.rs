@@ -11,10 +11,11 @@ use hyper::client::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
 use crate::apart::Apart;
-use crate::connections::{Client, Connections};
+use crate::connections::{Client, Connections, PASSING_MAX};
 use crate::log::Format;
 use crate::page::Board;
 use crate::reach;
@@ -206,4 +207,17 @@ async fn a_refused_body_is_read_behind_its_answer_where_strangers_leave_nothing(
     client.read_exact(&mut status).await.unwrap();
     assert_eq!(&status, b"HTTP/1.1 401");
     client.write_all(&vec![b' '; 1_000_000]).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_passed_request_with_its_whole_body_keeps_its_place() {
+    let upstream = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let gateway = with_keys(16 << 20, upstream.local_addr().unwrap());
+    let mut client = Unread::connect_to(&gateway).await;
+    // Its body is collected.
+    let _passing = client.place.passing.try_acquire_many(PASSING_MAX as u32).unwrap();
+    let request = asked("POST", "/v1/files", KEY).body(Full::from("a file")).unwrap();
+    let _answer = tokio::spawn(client.sender.send_request(request));
+    let _asked = upstream.accept().await.unwrap();
+    assert!(client.connections.client().is_none());
 }
