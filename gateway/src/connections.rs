@@ -103,6 +103,9 @@ pub(crate) struct Client {
     state: Mutex<State>,
     /// Signal that closes the connection, unless a request that was let in and whose body is whole is in flight.
     pub(crate) close: Arc<Notify>,
+    /// Signal that others need the memory of refusals and of unfinished heads: closes the connection unless a request
+    /// that was let in is in flight.
+    pub(crate) yields: Arc<Notify>,
     /// Permits for bodies that pass at the pace of their upstream.
     pub(crate) passing: Arc<Semaphore>,
 }
@@ -180,6 +183,7 @@ impl Connections {
             owner: Owner::of_connection(place.1),
             state: Mutex::new(State { place: Some(place), ..State::default() }),
             close,
+            yields: Arc::default(),
             passing: Arc::new(Semaphore::new(PASSING_MAX)),
         }))
     }
@@ -252,6 +256,12 @@ impl Client {
                 () = self.close.notified() => if locked(&self.state).whole == 0 {
                     return "others need its place";
                 },
+                () = self.yields.notified() => {
+                    let state = locked(&self.state);
+                    if state.uploads == 0 && state.whole == 0 {
+                        return "others need its memory";
+                    }
+                }
                 () = sleep(LOOK_INTERVAL) => {
                     let state = locked(&self.state);
                     if state.begun == 0 {
@@ -310,13 +320,13 @@ impl Busy {
         }
         let is_closable = state.whole == 0;
         drop(state);
-        let (owner, close) = (self.client.owner, Arc::clone(&self.client.close));
+        let client = &self.client;
         let mut held = match self.stage {
-            Stage::Begun => budget.begin_stranger(owner, close),
-            Stage::LetIn | Stage::Whole => budget.begin(owner, close),
+            Stage::Begun => budget.begin_stranger(client.owner, Arc::clone(&client.yields)),
+            Stage::LetIn | Stage::Whole => budget.begin(client.owner, Arc::clone(&client.close)),
         };
         let is_counted = held.set((budget.exchange() / ANSWER_PART).saturating_add(body_bytes));
-        if !is_closable {
+        if !is_closable && self.stage > Stage::Begun {
             held.complete();
         }
         self.memory = Memory::Budget(held);

@@ -55,8 +55,8 @@ impl<S> Socket<S> {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        let close = || Arc::clone(&self.client.close);
-        let begin = || self.budget.begin_stranger(self.client.owner, close());
+        let yields = || Arc::clone(&self.client.yields);
+        let begin = || self.budget.begin_stranger(self.client.owner, yields());
         if self.held.get_or_insert_with(begin).set(bytes) {
             return Poll::Ready(Ok(()));
         }

@@ -123,6 +123,24 @@ async fn small_answers_of_a_connection_are_its_own_and_others_count() {
     assert_eq!(locked(&client.state).small_answers, 0);
 }
 
+#[tokio::test(start_paused = true)]
+async fn refusals_that_nobody_reads_end_no_upload_of_their_connection() {
+    const MAX: usize = 256 << 20;
+    let (budget, connections) = (Budget::new(MAX), Connections::new(2));
+    let [shared, alone] = [connections.client(), connections.client()].map(Option::unwrap);
+    let refuse = |client: &Arc<Client>| {
+        let mut busy = client.begin();
+        busy.count_answer(100_000, &budget).then_some(busy).unwrap()
+    };
+    let _refusals =
+        [&shared, &alone].map(|client| (0..5).map(|_| refuse(client)).collect::<Vec<_>>());
+    let upload = begin_until(&shared, Stage::LetIn);
+    let mut other = budget.begin(Owner::of_connection(9), Arc::default());
+    assert!(other.set(MAX / 16 * 15));
+    assert!(is_closed(&alone) && !is_closed(&shared));
+    drop(upload);
+}
+
 #[tokio::test]
 async fn a_connection_that_has_got_a_request_is_not_closed() {
     let connections = Connections::new(1);
@@ -132,7 +150,7 @@ async fn a_connection_that_has_got_a_request_is_not_closed() {
     let request = begin(&first);
     assert!(!is_closed(&first));
     drop(request);
-    assert!(connections.client().is_some());
+    assert!(connections.client().is_some() && is_closed(&first));
 }
 
 #[tokio::test]
