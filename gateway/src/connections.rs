@@ -1,12 +1,14 @@
-//! Limit of connections. Where there is no place for one more, one without a whole request is closed: the oldest
-//! stranger where strangers have more than their part of all places, else the oldest one of the first [`Class`]. So a
-//! client with a key that keeps all places takes from nobody the time to send a head. A request that was refused, or
-//! is not let in yet, raises no class.
+//! Limit of connections. Where there is no place for one more, one without a request that was let in is closed: the
+//! oldest stranger where strangers have more than their part of all places, else the oldest one of the first [`Class`].
+//! So a client with a key that keeps all places takes from nobody the time to send a head. A request that was refused,
+//! or is not let in yet, raises no class. Where all have requests, an upload is closed once a request of the new
+//! connection is let in.
 //!
 //! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
 //! upstream, so that clients get half of them.
 
 use std::collections::BTreeMap;
+use std::ops::{RangeBounds, RangeFrom};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -83,6 +85,9 @@ enum Class {
 /// Class of a connection, and the number of the time at which it got this place.
 type Place = (Class, u64);
 
+/// Places of connections with uploads.
+const UPLOADS: RangeFrom<Place> = (Class::Uploading, 0)..;
+
 /// Progress of a request in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
@@ -123,6 +128,8 @@ struct State {
     /// Number of small answers in flight that the budget does not count.
     small_answers: usize,
     place: Option<Place>,
+    /// True if no connection was closed for this one, because all had requests.
+    owes_place: bool,
 }
 
 /// A request of a client, until the last piece of its answer has left.
@@ -168,12 +175,15 @@ impl Connections {
         self.clients_max
     }
 
-    /// Gives a new connection its place. If there are too many, another one is closed; `None` where each of them has a
-    /// request in flight that was let in and whose body is whole.
+    /// Gives a new connection its place. If there are too many, another one is closed, now or later; `None` where each
+    /// of them has a request in flight that was let in and whose body is whole.
     pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
         let mut clients = locked(&self.clients);
-        if clients.open >= self.clients_max {
-            clients.close_one(self.strangers_max()).then_some(())?;
+        let is_full = clients.open >= self.clients_max;
+        let owes_place = is_full && !clients.close_one(self.strangers_max());
+        if owes_place {
+            let most = self.clients_max.saturating_add(self.strangers_max());
+            clients.closable.range(UPLOADS).next().filter(|_| clients.open < most)?;
         }
         clients.open = clients.open.saturating_add(1);
         let close = Arc::<Notify>::default();
@@ -181,14 +191,14 @@ impl Connections {
         Some(Arc::new(Client {
             all: Arc::clone(self),
             owner: Owner::of_connection(place.1),
-            state: Mutex::new(State { place: Some(place), ..State::default() }),
+            state: Mutex::new(State { place: Some(place), owes_place, ..State::default() }),
             close,
             yields: Arc::default(),
             passing: Arc::new(Semaphore::new(PASSING_MAX)),
         }))
     }
 
-    /// Closes the first connection that may be closed. Returns false if there is none.
+    /// Closes the first connection without a request in flight that was let in. Returns false if there is none.
     pub(crate) fn close_one(&self) -> bool {
         locked(&self.clients).close_one(self.strangers_max())
     }
@@ -208,13 +218,15 @@ impl Clients {
     }
 
     fn close_one(&mut self, strangers_max: usize) -> bool {
-        let mut strangers = self.closable.range((Class::Stranger, 0)..(Class::Uploading, 0));
-        let oldest = strangers.next().map(|(place, _)| *place);
-        let is_over = strangers.nth(strangers_max.saturating_sub(1)).is_some();
-        let closed = match oldest.filter(|_| is_over) {
-            Some(stranger) => self.closable.remove(&stranger),
-            None => self.closable.pop_first().map(|(_, close)| close),
-        };
+        let strangers = self.closable.range((Class::Stranger, 0)..UPLOADS.start);
+        let is_over = strangers.take(strangers_max.saturating_add(1)).count() > strangers_max;
+        let class = if is_over { Class::Stranger } else { Class::Idle };
+        self.close_first((class, 0)..UPLOADS.start)
+    }
+
+    fn close_first(&mut self, places: impl RangeBounds<Place>) -> bool {
+        let first = self.closable.range(places).next().map(|(place, _)| *place);
+        let closed = first.and_then(|place| self.closable.remove(&place));
         closed.inspect(|close| close.notify_one()).is_some()
     }
 }
@@ -235,6 +247,9 @@ impl Client {
         let mut clients = locked(&self.all.clients);
         if let Some(place) = state.place.take() {
             clients.closable.remove(&place);
+        }
+        if std::mem::take(&mut state.owes_place) {
+            clients.close_first(UPLOADS);
         }
         if state.whole == 0 {
             let class = if state.uploads == 0 { Class::Idle } else { Class::Uploading };

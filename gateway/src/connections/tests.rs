@@ -57,19 +57,39 @@ async fn a_newcomer_has_time_for_its_head_where_one_client_keeps_all_places() {
 }
 
 #[tokio::test]
-async fn a_connection_whose_request_does_not_come_to_its_end_gives_way() {
-    let connections = Connections::new(3);
+async fn an_upload_gives_way_to_a_request_and_not_to_a_bare_connection() {
+    let connections = Connections::new(16);
     let open = || connections.client().unwrap();
-    let [first, whole, second] = [open(), open(), open()];
-    let uploading = [&first, &whole, &second, &second];
-    let _uploads = uploading.map(|client| begin_until(client, Stage::LetIn));
-    let _request = begin(&whole);
-    let mut new = Vec::new();
-    for gone in [&first, &second] {
-        new.push(begin(&open()));
-        assert!(is_closed(gone));
+    let mut uploads: Vec<_> = (0..14).map(|_| begin_until(&open(), Stage::LetIn)).collect();
+    let [whole, many] = [open(), open()];
+    uploads.extend([Stage::LetIn; 2].map(|stage| begin_until(&many, stage)));
+    let _upload = begin_until(&whole, Stage::LetIn);
+    let mut requests = vec![begin(&whole)];
+    let is_closed = |upload: &Busy| is_closed(&upload.client);
+    let bare: Vec<_> = (0..20).map(|_| open()).collect();
+    assert!(!uploads.iter().any(is_closed), "bare connections close each other");
+    drop(bare);
+    while !uploads.is_empty() {
+        let new = open();
+        assert!(!is_closed(&uploads[0]));
+        requests.push(begin(&new));
+        let gone = uploads.remove(0);
+        assert!(is_closed(&gone));
+        uploads.retain(|upload| !Arc::ptr_eq(&upload.client, &gone.client));
     }
-    assert!(connections.client().is_none() && !is_closed(&whole));
+    drop(many);
+    assert!(connections.client().is_none() && !requests.iter().any(is_closed));
+}
+
+#[tokio::test]
+async fn few_connections_are_too_many_where_uploads_end_before_they_give_way() {
+    let connections = Connections::new(16);
+    let mut all: Vec<Busy> = Vec::new();
+    while let Some(client) = connections.client().filter(|_| all.len() < 99) {
+        all.iter_mut().for_each(|busy| busy.reach(Stage::Whole));
+        all.push(begin_until(&client, Stage::LetIn));
+    }
+    assert_eq!(all.len(), 18, "an eighth");
 }
 
 #[tokio::test]
@@ -83,14 +103,18 @@ async fn refused_and_idle_connections_go_before_uploads() {
     soon_whole.reach(Stage::LetIn);
     drop(begin_until(&idle, Stage::LetIn));
     drop(begin_until(&refused, Stage::Begun));
-    let _refused = begin_until(&waiting, Stage::Begun);
+    let refused_request = begin_until(&waiting, Stage::Begun);
     let mut requests = Vec::new();
     // One of the two strangers is too many.
-    for gone in [&refused, &idle, &waiting, &uploading] {
+    for gone in [&refused, &idle, &waiting] {
         assert!(!is_closed(gone));
         requests.push(begin(&open()));
         assert!(is_closed(gone));
     }
+    drop((refused, idle, waiting, refused_request));
+    assert!(!is_closed(&uploading));
+    requests.push(begin(&open()));
+    assert!(is_closed(&uploading));
     assert!(connections.client().is_none() && !is_closed(&whole));
     drop((upload, soon_whole));
     assert!(connections.client().is_some(), "its answer has left");
