@@ -1,6 +1,5 @@
 //! `/metrics`: the core's table of metrics, for Prometheus.
 
-use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use creole::Millis;
@@ -41,7 +40,7 @@ pub(crate) struct Metrics {
 struct Counted {
     counters: Counters,
     /// Metrics with labels of models, which may be given up.
-    of_models: HashSet<(&'static str, Labels)>,
+    of_models: Vec<(&'static str, Labels)>,
 }
 
 /// One metric, with all its labels.
@@ -75,7 +74,7 @@ impl Metrics {
         let model = config.models.entry(&report.model);
         counters.count(report, model, now, |sample| self.add(&sample, of_models));
         for label in counters.take_given_up() {
-            for (name, labels) in of_models.extract_if(|(_, labels)| labels.contains(&label)) {
+            for (name, labels) in of_models.extract_if(.., |(_, labels)| labels.contains(&label)) {
                 if let Some(Sum::Counter(family)) = self.sum(name) {
                     family.remove(&labels);
                 }
@@ -87,13 +86,17 @@ impl Metrics {
         self.sums.iter().find(|(metric, _)| metric.name == name).map(|(_, sum)| sum)
     }
 
-    fn add(&self, sample: &Sample<'_>, of_models: &mut HashSet<(&'static str, Labels)>) {
+    fn add(&self, sample: &Sample<'_>, of_models: &mut Vec<(&'static str, Labels)>) {
         let Some(sum) = self.sum(sample.metric.name) else { return };
         let labels: Labels = sample.pairs().map(|(name, value)| (name, value.to_owned())).collect();
         match sum {
             Sum::Counter(family) => {
+                if let Some(counter) = family.get(&labels) {
+                    counter.inc_by(sample.value);
+                    return;
+                }
                 if labels.iter().any(|(name, _)| *name == "model") {
-                    of_models.insert((sample.metric.name, labels.clone()));
+                    of_models.push((sample.metric.name, labels.clone()));
                 }
                 family.get_or_create(&labels).inc_by(sample.value);
             }
