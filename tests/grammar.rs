@@ -404,8 +404,13 @@ fn only_the_last_call_may_be_cut_and_only_where_the_answer_is() {
 #[test]
 fn the_framing_is_one_event_line_and_one_data_line() {
     let wire = on_the_wire(&sample(STREAM));
-    assert_eq!(events(wire.as_bytes()).unwrap().len(), STREAM.lines().count());
+    for pings in ["", ": ping\n\n", ": ping\n\n: ping\n\n"] {
+        let wire = format!("{pings}{wire}");
+        assert_eq!(events(wire.as_bytes()).unwrap().len(), STREAM.lines().count());
+    }
     for broken in [
+        wire.replacen("\n\n", "\n\n: ping\n\n", 1),
+        format!(": ping\n{wire}"),
         wire.replacen("event: message_start\n", "", 1),
         wire.replacen("event: ", "event:", 1),
         wire.replacen("data: ", "id: 1\ndata: ", 1),
@@ -416,6 +421,7 @@ fn the_framing_is_one_event_line_and_one_data_line() {
     ] {
         assert!(events(broken.as_bytes()).is_err(), "{broken}");
     }
+    assert!(check_stream(b": ping\n\n", Rules::default()).is_err());
 }
 
 fn chat_request() -> Value {

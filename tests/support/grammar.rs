@@ -68,14 +68,17 @@ const ERROR_TYPES: [&str; 11] = [
     "overloaded_error",
 ];
 
+/// A ping in front of `message_start`.
+const COMMENT: &str = ": ping";
+
 /// Splits a stream into its events. Each is exactly an `event:` line, a `data:` line and a blank
-/// line, because old clients read no other form.
+/// line, because old clients read no other form. Comments may stand in front of the first one.
 pub fn events(stream: &[u8]) -> Result<Vec<Event>, String> {
     let text = std::str::from_utf8(stream).map_err(|error| format!("not UTF-8: {error}"))?;
     let Some(body) = text.strip_suffix("\n\n") else {
         return Err(format!("the stream does not end with a blank line: …{:?}", tail(text)));
     };
-    body.split("\n\n").map(event).collect()
+    body.split("\n\n").skip_while(|frame| *frame == COMMENT).map(event).collect()
 }
 
 fn event(frame: &str) -> Result<Event, String> {
