@@ -11,7 +11,7 @@
 //! | `calls`, `round`, `purpose` | the calls; a round is one of them with what came back, its purpose says what for |
 //! | `response`, `body`, `unreachable` | what comes of a call |
 //! | `state`, `watchdog` | where the exchange is, and how long that may take |
-//! | `output` | what the client gets |
+//! | `output`, `pings` | what the client gets, and what keeps its connection open meanwhile |
 //! | `retry`, `memory`, `conversations` | what is left out after a refusal, and what is remembered of that: of a model, of a conversation |
 //! | `count`, `models` | counts of tokens, and the list of models |
 //! | `preparing`, `describing` | calls before the client's request is sent: preparations, and of them descriptions |
@@ -32,6 +32,7 @@ mod models;
 mod output;
 mod own;
 mod pass;
+mod pings;
 mod preparing;
 mod purpose;
 mod request;
@@ -55,7 +56,7 @@ pub use unreachable::Unreachable;
 
 use conversations::ConversationId;
 use judging::Judging;
-use output::{Body, Output};
+use output::Output;
 use preparing::Preparing;
 use state::State;
 use watchdog::Watchdog;
@@ -86,12 +87,12 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// A time runs as soon as a call is polled, since the head of its answer may never come: so
 /// [`poll_timeout`](Self::poll_timeout) comes last, after each call.
 /// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed. A
-/// host that can ask again asks for it also when the client has some of the answer: behind that comes the judge's
-/// ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are asked for before the upstream is called,
-/// and of one that can ask again, descriptions of images ([`Config::vision`]).
+/// host that can ask again asks for it also when the client has some of the answer: behind pings comes the call after a
+/// refusal, behind the answer the judge's ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are
+/// asked for before the upstream is called, and of one that can ask again, descriptions of images ([`Config::vision`]).
 /// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first
-/// event still becomes an HTTP error. Once [`is_ended`](Self::is_ended) is true, the client has everything as soon as
-/// the host has polled it.
+/// event still becomes an HTTP error. A ping may begin a stream earlier. Once [`is_ended`](Self::is_ended) is true, the
+/// client has everything as soon as the host has polled it.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -298,7 +299,7 @@ impl Exchange {
 
     /// Status and headers for the client, once.
     pub fn poll_head(&mut self) -> Option<Head> {
-        if self.state.is_ended() && self.output.is_held() {
+        if self.state.is_ended() && self.output.is_blank() {
             // Waiting for more would hang the client.
             self.tell_nothing_came();
         }
@@ -376,32 +377,6 @@ impl Exchange {
     pub fn refused_bytes(&self) -> usize {
         let is_refused = self.state.round().is_some_and(|round| round.answer().is_none());
         if is_refused { self.client.body.len() } else { 0 }
-    }
-
-    /// Pings are events, so the client must have been promised events, or be promised them with the first
-    /// one: while the upstream only keeps its connection alive, Creole must keep the client's alive too.
-    fn may_ping(&self) -> bool {
-        let Some(round) = self.state.round() else { return false };
-        if round.is_judge() {
-            return self.output.promised() == Some(Body::Events);
-        }
-        match (self.output.promised(), round.answer()) {
-            (_, None) => false,
-            (None, Some(answer)) => {
-                !round.is_collecting() && answer.is_stream() && self.protocol().begins_in_silence()
-            }
-            (Some(body), Some(_)) => body == Body::Events,
-        }
-    }
-
-    /// Whether the host can write one while the upstream sends nothing.
-    fn may_ping_unasked(&self) -> bool {
-        let can_write = match self.can.ping {
-            Pings::Sent => true,
-            Pings::AfterHead => !self.output.is_held(),
-            Pings::No => false,
-        };
-        can_write && self.may_ping()
     }
 
     /// The upstream that has the request.

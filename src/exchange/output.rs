@@ -34,6 +34,8 @@ enum HeadState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Json,
+    /// Events, of which the client has none yet: it has comments. The upstream may be called again.
+    Comments,
     Events,
 }
 
@@ -41,7 +43,7 @@ impl Body {
     fn content_type(self) -> &'static str {
         match self {
             Self::Json => JSON,
-            Self::Events => "text/event-stream; charset=utf-8",
+            Self::Comments | Self::Events => "text/event-stream; charset=utf-8",
         }
     }
 }
@@ -54,6 +56,11 @@ impl Output {
     /// Whether nothing is known yet of what the client gets.
     pub(super) fn is_held(&self) -> bool {
         matches!(self.head, HeadState::Held(_))
+    }
+
+    /// Whether the client has nothing of an answer: neither a head, nor more than comments.
+    pub(super) fn is_blank(&self) -> bool {
+        matches!(self.promised(), None | Some(Body::Comments))
     }
 
     /// What the client was promised.
@@ -91,11 +98,31 @@ impl Output {
 impl Exchange {
     /// Events follow.
     pub(super) fn begin_stream(&mut self) {
-        let mut head = self.make_head(200, Body::Events);
+        self.begin_events(Body::Events);
+    }
+
+    /// Comments follow, and perhaps events.
+    pub(super) fn begin_comments(&mut self) {
+        self.begin_events(Body::Comments);
+    }
+
+    fn begin_events(&mut self, body: Body) {
+        let mut head = self.make_head(200, body);
         // Proxies that compress or rewrite a body collect it first, and the stream stands still.
         head.add("cache-control", "no-cache, no-transform".to_owned());
         head.add("x-accel-buffering", "no".to_owned());
-        self.output.head = HeadState::Due(head, Body::Events);
+        self.output.head = HeadState::Due(head, body);
+    }
+
+    /// Forgets the client's body where a stream that began with comments has events now: the upstream cannot be
+    /// called again.
+    fn end_comments(&mut self) {
+        if let HeadState::Due(_, body) | HeadState::Sent(body) = &mut self.output.head
+            && *body == Body::Comments
+        {
+            *body = Body::Events;
+            self.client.body = Vec::new();
+        }
     }
 
     /// A message follows as a whole.
@@ -159,8 +186,10 @@ impl Exchange {
         if let HeadState::Held(upstream) = &mut self.output.head {
             head.headers.append(upstream);
         }
-        // The upstream cannot be called again.
-        self.client.body = Vec::new();
+        if body != Body::Comments {
+            // The upstream cannot be called again.
+            self.client.body = Vec::new();
+        }
         head
     }
 
@@ -176,7 +205,7 @@ impl Exchange {
     // Five verbs end an exchange:
     //   settle  what a call gave: the head, if there are bytes for it; an error goes to `fail`.
     //   fail    an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
-    //   refuse  an error of a request, which no upstream gets: told as a reply; then `end`.
+    //   refuse  an error of a request, which no upstream gets: told as `fail` does; then `end`.
     //   finish  what the answer counted, and the time, go into the report; then `end`.
     //   end     outcome and status go into the report, those of the first call.
 
@@ -189,6 +218,7 @@ impl Exchange {
                 if self.output.body.len() == before {
                     return;
                 }
+                self.end_comments();
                 if self.output.is_held()
                     && let Some(answer) = self.state.round().and_then(|round| round.events())
                 {
@@ -214,25 +244,35 @@ impl Exchange {
         self.watchdog.sent(now);
     }
 
-    /// The exchange ends with an error: an HTTP error where the client has seen nothing, else the
-    /// `error` event. The open block is not closed before it: Claude Code runs every tool call whose
-    /// block was closed.
+    /// Ends the exchange with an error: an HTTP error where the client has seen nothing, else the `error` event, also
+    /// behind comments alone. The open block is not closed before it: Claude Code runs every tool call whose block was
+    /// closed.
     fn fail(&mut self, error: &Error, now: Millis) {
         let answer = self.answer();
         let started = answer.is_some_and(|answer| answer.is_stream() && answer.has_started());
         self.finish(Outcome::Failed(error.kind, error.fault()), error.status, now);
-        if self.output.is_held() {
-            if started { self.begin_stream() } else { self.begin_error(error) }
+        if self.output.is_held() && started {
+            self.begin_stream();
         }
-        match self.output.promised() {
-            Some(Body::Events) => {
-                write_error::event(error, &self.report.request_id, &mut self.output.body);
+        self.write_error(error);
+    }
+
+    /// Writes an error in the form that the client was promised, by default as a reply.
+    fn write_error(&mut self, error: &Error) {
+        if self.output.is_held() {
+            self.begin_error(error);
+        }
+        self.end_comments();
+        let (id, out) = (&self.report.request_id, &mut self.output.body);
+        match self.output.head {
+            HeadState::Due(_, Body::Events) | HeadState::Sent(Body::Events) => {
+                write_error::event(error, id, out);
             }
-            _ => write_error::body(error, &self.report.request_id, &mut self.output.body),
+            _ => write_error::body(error, id, out),
         }
     }
 
-    /// Refuses a request.
+    /// Refuses a request, perhaps one that follows a refusal.
     pub(super) fn refuse(&mut self, error: &Error) {
         self.note_reason(error);
         if error.should_retry == Some(false) && !self.report.warnings.guards().is_empty() {
@@ -242,9 +282,8 @@ impl Exchange {
             self.report.failed_by.get_or_insert(Cause::RequestTooLarge);
         }
         self.end(Outcome::Failed(error.kind, error.fault()), error.status);
-        self.begin_error(error);
         let before = self.output.body.len();
-        write_error::body(error, &self.report.request_id, &mut self.output.body);
+        self.write_error(error);
         self.count_bytes_since(before);
     }
 
@@ -271,28 +310,7 @@ impl Exchange {
 
     /// An error for a client that should have been told something and was not.
     pub(super) fn tell_nothing_came(&mut self) {
-        let error = Error::answer_empty();
-        self.begin_error(&error);
-        write_error::body(&error, &self.report.request_id, &mut self.output.body);
-    }
-
-    pub(super) fn ping(&mut self, now: Millis) {
-        if self.is_judging() {
-            return self.ping_for_judge(now);
-        }
-        let before = self.output.body.len();
-        let round = self.state.round_mut();
-        if self.output.is_held()
-            && let Some(answer) = round.and_then(|round| round.answer_mut())
-        {
-            // A message begins with a ping.
-            answer.begin(&mut self.output.body);
-            self.begin_stream();
-        } else if let Some(answer) = self.state.round().and_then(|round| round.answer()) {
-            answer.ping(&mut self.output.body);
-        }
-        self.count_bytes_since(before);
-        self.watchdog.sent(now);
+        self.write_error(&Error::answer_empty());
     }
 
     /// Keeps for the log why it failed.

@@ -28,7 +28,7 @@ const NAMED_MAX: u32 = 2;
 /// Most changes that are tried on a request to find one that it has: each writes the request once more.
 const CHANGES_MAX: usize = 6;
 
-/// An error that a request without what it refuses may mend. The client has nothing.
+/// An error that a request without what it refuses may mend. The client has nothing but comments.
 #[derive(Debug)]
 pub(super) struct Refusal {
     /// For the client, if there is no such request.
@@ -56,12 +56,12 @@ impl Exchange {
         may_refuse && self.can_call_again()
     }
 
-    /// Whether not too much was refused, and the client has nothing yet.
+    /// Whether not too much was refused, and the client has nothing of the answer yet.
     fn can_call_again(&self) -> bool {
         self.can.ask_again
             && self.report.retries < RETRIES_MAX
             && self.client.path == Path::Messages
-            && self.output.is_held()
+            && self.output.is_blank()
     }
 
     /// The request to send instead of the one that was refused, without what offends the upstream. None if there is no

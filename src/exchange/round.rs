@@ -169,12 +169,18 @@ impl Round {
         }
     }
 
+    /// The context of a request for the client's answer, unless the upstream has refused it.
+    pub(super) fn context(&self) -> Option<&RequestContext> {
+        match &self.progress {
+            Progress::Sent(Purpose::Answer(context)) => Some(context),
+            _ => self.answer().map(Answer::context),
+        }
+    }
+
     /// The answer, if its body is a stream of events, or is read.
     pub(super) fn events(&self) -> Option<&Answer> {
-        match &self.progress {
-            Progress::Events { answer } => Some(answer),
-            _ => None,
-        }
+        let Progress::Events { answer } = &self.progress else { return None };
+        Some(answer)
     }
 
     /// Whether a whole answer is being collected.

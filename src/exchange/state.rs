@@ -12,7 +12,8 @@ pub(super) struct State(Phase);
 enum Phase {
     /// The request is not complete. The client has nothing.
     Requested,
-    /// The upstream is to be called: for the first time, or without what it refused. The client has nothing.
+    /// The upstream is to be called: for the first time, or without what it refused. The client has nothing but
+    /// comments.
     Due(Option<Box<Refusal>>),
     /// The next call before the first of the upstream is to be made, or that first one. `cut`: the answer to the one
     /// before goes on with what nobody reads.

@@ -20,6 +20,7 @@ mod host;
 mod images;
 mod local;
 mod memory;
+mod pings;
 mod refusals;
 mod report;
 mod requests;

@@ -1,0 +1,84 @@
+//! Pings, which keep a client's connection open while nothing comes of its answer.
+//!
+//! | the client has | a ping is |
+//! |---|---|
+//! | nothing, and the upstream may be called again, or was asked for a whole answer | a comment |
+//! | nothing, and the upstream is not called again | `message_start` with a `ping` event |
+//! | comments | a comment |
+//! | some of the message | a `ping` event |
+//!
+//! Readers of events skip comments. A `ping` event in front of `message_start` would confuse clients.
+
+use super::output::Body;
+use super::{Exchange, Pings};
+use crate::Millis;
+
+/// Comment of an event stream, which serves as a ping in front of the first event.
+const COMMENT: &[u8] = b": ping\n\n";
+
+impl Exchange {
+    /// Whether the client may get a ping: it must have been promised events, or be promised them with the first ping.
+    /// While the upstream only keeps its connection alive, Creole must keep the client's alive too.
+    pub(super) fn may_ping(&self) -> bool {
+        let Some(round) = self.state.round() else { return false };
+        match self.output.promised() {
+            Some(body) => body != Body::Json,
+            None if self.collects_for_stream() => true,
+            None => round.answer().is_some_and(|answer| {
+                !round.is_collecting() && answer.is_stream() && self.protocol().begins_in_silence()
+            }),
+        }
+    }
+
+    /// Whether the host can write a ping while the upstream sends nothing.
+    pub(super) fn may_ping_unasked(&self) -> bool {
+        let can_write = match self.can.ping {
+            Pings::Sent => true,
+            Pings::AfterHead => !self.output.is_held(),
+            Pings::No => false,
+        };
+        can_write && self.may_ping()
+    }
+
+    /// Whether the client wants a stream of an upstream that was asked for a whole answer, whose head may come no
+    /// sooner than its end.
+    fn collects_for_stream(&self) -> bool {
+        let context = self.state.round().and_then(|round| round.context());
+        self.can.ping == Pings::Sent
+            && context.is_some_and(|context| context.stream && !context.upstream_stream)
+    }
+
+    /// Whether the next ping is a comment.
+    fn pings_by_comment(&self) -> bool {
+        match self.output.promised() {
+            Some(body) => body == Body::Comments,
+            None => {
+                self.can.ping == Pings::Sent && (self.keeps_body() || self.collects_for_stream())
+            }
+        }
+    }
+
+    /// Writes a ping for the client, which may begin its stream.
+    pub(super) fn ping(&mut self, now: Millis) {
+        if self.is_judging() {
+            return self.ping_for_judge(now);
+        }
+        let before = self.output.body.len();
+        if self.pings_by_comment() {
+            self.output.body.extend_from_slice(COMMENT);
+            if self.output.is_held() {
+                self.begin_comments();
+            }
+        } else if self.output.is_held()
+            && let Some(answer) = self.state.round_mut().and_then(|round| round.answer_mut())
+        {
+            // A message begins with a ping.
+            answer.begin(&mut self.output.body);
+            self.begin_stream();
+        } else if let Some(answer) = self.state.round().and_then(|round| round.answer()) {
+            answer.ping(&mut self.output.body);
+        }
+        self.count_bytes_since(before);
+        self.watchdog.sent(now);
+    }
+}
