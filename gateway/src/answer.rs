@@ -18,7 +18,7 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use creole::{Cancel, End, Exchange, Failure};
+use creole::{Call, Cancel, End, Exchange, Failure, Head};
 use http_body::{Frame, SizeHint};
 use http_body_util::BodyExt as _;
 use hyper::Response;
@@ -88,6 +88,8 @@ enum Event {
 struct Done {
     live: Live,
     held: Held,
+    /// A call to be sent.
+    call: Option<Call>,
 }
 
 type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
@@ -99,7 +101,7 @@ pub(crate) struct Answering {
     running: Option<Running>,
     apart: Apart,
     caller: Arc<Caller>,
-    /// A call that follows, until its head has come.
+    /// A call of which the head has not come, though the client has its own.
     sent: Option<Sent>,
     /// The size of its body.
     sent_bytes: usize,
@@ -115,11 +117,11 @@ impl Answering {
     pub(crate) fn new(
         live: Live,
         (apart, caller): (Apart, Arc<Caller>),
-        upstream: inflate::Answer,
+        upstream: Option<inflate::Answer>,
         held: Held,
     ) -> Self {
         let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
-        let (live, upstream, out) = (Some(live), Some(upstream), Vec::new());
+        let (live, out) = (Some(live), Vec::new());
         Self {
             live,
             running: None,
@@ -132,6 +134,11 @@ impl Answering {
             timer,
             out,
         }
+    }
+
+    /// Waits for the head of the answer to a call of so many bytes, while the client gets pings.
+    pub(crate) fn waiting(self, sent: Sent, sent_bytes: usize) -> Self {
+        Self { sent: Some(sent), sent_bytes, ..self }
     }
 
     fn is_ended(&self) -> bool {
@@ -149,55 +156,81 @@ impl Answering {
             }
             self.live = Some(live);
             let Some(head) = head else { continue };
-            self.held.begin_answer();
-            let body = if self.is_ended() {
-                Body::whole(self.give())
-            } else {
-                Body::Translated(Box::new(self))
-            };
-            return Answered::Response(live::response(head, body));
+            return Answered::Response(self.begin(head));
         }
     }
 
-    /// Sends the call that follows the answer of which the client has the head.
-    fn call_again(&mut self, mut live: Live) {
-        let now = live.clock.now();
-        let call = live.timed(|exchange| exchange.poll_call(now));
-        self.sent_bytes = call.as_ref().map_or(0, |call| call.body.len());
-        self.sent = call.map(|call| self.caller.start(call));
+    /// Begins the response. The rest follows as the body.
+    pub(crate) fn begin(mut self, head: Head) -> Response<Body> {
+        self.held.begin_answer();
+        self.settle();
+        let body = if self.is_ended() {
+            Body::whole(self.give())
+        } else {
+            Body::Translated(Box::new(self))
+        };
+        live::response(head, body)
+    }
+
+    /// Does something with the exchange that takes so many bytes, and sends the call that it gives. Returns false if
+    /// another thread does it.
+    fn work(
+        &mut self,
+        mut live: Live,
+        bytes: usize,
+        work: impl FnOnce(&mut Live) -> Option<Call> + Send + 'static,
+    ) -> bool {
+        if bytes < APART_BYTES {
+            let call = work(&mut live);
+            self.go_on(live, call);
+            return true;
+        }
+        let (held, apart) = (self.held.take(), self.apart.clone());
+        let job = move || {
+            let call = work(&mut live);
+            Done { live, held, call }
+        };
+        self.running = Some(Box::pin(async move { apart.run(bytes, job).await }));
+        false
+    }
+
+    /// Goes on with an exchange in which something was done.
+    fn go_on(&mut self, live: Live, call: Option<Call>) {
         self.live = Some(live);
+        if let Some(call) = call {
+            self.sent_bytes = call.body.len();
+            self.sent = Some(self.caller.start(call));
+        }
+        self.settle();
     }
 
     /// One thing happens: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
-            if let Some(live) = self.live.take_if(|live| live.exchange.is_call_due()) {
-                self.call_again(live);
-                self.settle();
-                return Poll::Ready(());
-            }
             if let Some(running) = &mut self.running {
                 let done = ready!(running.as_mut().poll(context));
-                self.running = None;
-                (self.live, self.held) = (Some(done.live), done.held);
-                self.settle();
+                (self.running, self.held) = (None, done.held);
+                self.go_on(done.live, done.call);
                 return Poll::Ready(());
+            }
+            // The client has the head; what follows is the judge's call, or one behind pings.
+            if let Some(live) = self.live.take_if(|live| live.exchange.is_call_due()) {
+                let bytes = live.exchange.held_bytes();
+                if self.work(live, bytes, poll_call) {
+                    return Poll::Ready(());
+                }
+                continue;
             }
             let event = ready!(self.poll_event(context));
-            let Some(mut live) = self.live.take() else { return Poll::Pending };
+            let Some(live) = self.live.take() else { return Poll::Pending };
             let bytes = at_once(&live.exchange, &event);
-            if bytes < APART_BYTES {
-                tell(&mut live, event);
-                self.live = Some(live);
-                self.settle();
+            let tell = move |live: &mut Live| {
+                tell(live, event);
+                None
+            };
+            if self.work(live, bytes, tell) {
                 return Poll::Ready(());
             }
-            let (held, apart) = (self.held.take(), self.apart.clone());
-            let job = move || {
-                tell(&mut live, event);
-                Done { live, held }
-            };
-            self.running = Some(Box::pin(async move { apart.run(bytes, job).await }));
         }
     }
 
@@ -321,6 +354,12 @@ fn at_once(exchange: &Exchange, event: &Event) -> usize {
         }
         _ => 0,
     }
+}
+
+/// Takes the call that is due.
+fn poll_call(live: &mut Live) -> Option<Call> {
+    let now = live.clock.now();
+    live.timed(|exchange| exchange.poll_call(now))
 }
 
 /// Tells the exchange what happened.

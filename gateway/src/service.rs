@@ -266,24 +266,39 @@ impl Gateway {
             return Answered::Response(live.fail(Failure::Overloaded));
         }
         let url = call.fetch.as_ref().map(|fetch| fetch.url.clone());
-        let mut sent = pin!(async {
-            let fetching = match url {
-                Some(url) => self.fetches.begin(owner, &url).await,
-                None => None,
-            };
-            (self.caller.send(call).await, fetching)
-        });
-        // An image is read to its end in here.
-        let (answered, _fetching) = loop {
-            tokio::select! {
-                biased;
-                answered = &mut sent => break answered,
-                () = live.timeout() => {
-                    live.exchange.handle_timeout(live.clock.now());
-                    if live.exchange.is_ended() || live.exchange.is_call_due() {
-                        return without_answer(live, held);
+        let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
+        let bytes = call.body.len();
+        let mut sent = self.caller.start(call);
+        let waited = {
+            let mut answer = pin!(async {
+                let fetching = match url {
+                    Some(url) => self.fetches.begin(owner, &url).await,
+                    None => None,
+                };
+                ((&mut sent).await, fetching)
+            });
+            loop {
+                tokio::select! {
+                    biased;
+                    answered = &mut answer => break Ok(answered),
+                    () = live.timeout() => {
+                        live.exchange.handle_timeout(live.clock.now());
+                        if live.exchange.is_ended() || live.exchange.is_call_due() {
+                            return without_answer(live, held);
+                        }
+                        if let Some(head) = live.exchange.poll_head() {
+                            break Err(head);
+                        }
                     }
                 }
+            }
+        };
+        // An image is read to its end in here.
+        let (answered, _fetching) = match waited {
+            Ok(answered) => answered,
+            Err(head) => {
+                let waiting = Answering::new(live, (apart, caller), None, held);
+                return Answered::Response(waiting.waiting(sent, bytes).begin(head));
             }
         };
         let response = match answered {
@@ -302,8 +317,7 @@ impl Gateway {
         if live.exchange.is_call_due() {
             return without_answer(live, held);
         }
-        let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
-        Answering::new(live, (apart, caller), upstream, held).respond().await
+        Answering::new(live, (apart, caller), Some(upstream), held).respond().await
     }
 }
 

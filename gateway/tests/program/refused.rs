@@ -118,3 +118,65 @@ async fn what_is_refused_one_after_the_other_is_left_out_one_after_the_other() {
     assert_eq!((got.status, got.header("x-creole-warnings")), (200.try_into().unwrap(), warnings));
     assert_eq!(upstream.asked.lock().unwrap().len(), 5);
 }
+
+#[tokio::test]
+async fn a_refusal_behind_pings_is_asked_again_in_the_same_stream() {
+    let upstream = Upstream::start(|asked, mut out| {
+        let refused = asked.body.contains("tool_call_id");
+        tokio::spawn(async move {
+            if !refused {
+                return out.send_data(Bytes::from(COMPLETION)).await;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            out.send_data(Bytes::from(format!("data: {{\"error\":{REFUSAL}}}\n\n"))).await
+        });
+        (200, if refused { "text/event-stream" } else { "application/json" })
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), r#"{"ping_interval_ms": 50}"#);
+    // The larger one is translated on another thread.
+    for text in ["Look".to_owned(), "Look ".repeat(100_000)] {
+        let body = BODY.replacen('{', r#"{"stream":true,"#, 1).replace("Look", &text);
+        let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), body)).await;
+        assert_eq!(got.status, 200, "{got:?}");
+        let events = got.body.trim_start_matches(": ping\n\n");
+        assert!(events.len() < got.body.len(), "{got:?}");
+        assert!(events.starts_with("event: message_start\n"), "{got:?}");
+        assert!(got.complete && events.contains("event: message_stop\n"), "{got:?}");
+        assert!(upstream.last().body.contains("[Tool call look {} gave: a.txt]"));
+    }
+    assert_eq!(upstream.asked.lock().unwrap().len(), 4);
+    rig::until("the log lines", || gateway.lines(r#""guards":"pairing""#).len() == 2).await;
+}
+
+#[tokio::test]
+async fn pings_come_before_the_head_of_a_whole_answer_for_a_stream() {
+    let upstream = Upstream::start(|asked, mut out| {
+        if asked.body.contains(r#""stream":true"#) {
+            let refusal = r#"{"error":{"message":"This model doesn't support streaming."}}"#;
+            tokio::spawn(async move { out.send_data(Bytes::from(refusal)).await });
+            return (400, "application/json");
+        }
+        // Nothing but the gateway's own process goes on meanwhile.
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let fails = asked.body.contains("Fail");
+        let answer = if fails { r#"{"error":{"message":"slow down"}}"# } else { COMPLETION };
+        tokio::spawn(async move { out.send_data(Bytes::from(answer)).await });
+        (if fails { 429 } else { 200 }, "application/json")
+    })
+    .await;
+    let gateway = Gateway::start(&upstream.url(), r#"{"ping_interval_ms": 50}"#);
+    for (text, last) in [("Look", "event: message_stop\n"), ("Fail", "event: error\n")] {
+        let body = BODY.replacen('{', r#"{"stream":true,"#, 1).replace("Look", text);
+        let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), body)).await;
+        assert!(got.status == 200 && got.complete, "{got:?}");
+        assert!(got.header("x-creole-warnings").contains("stream_refused"), "{got:?}");
+        assert!(got.body.starts_with(": ping\n\n") && got.body.contains(last), "{got:?}");
+    }
+    let impatient = r#"{"ping_interval_ms": 50, "first_byte_timeout_ms": 100}"#;
+    let gateway = Gateway::start(&upstream.url(), impatient);
+    let body = BODY.replacen('{', r#"{"stream":true,"#, 1);
+    let got = send(&client(false), request("POST", &gateway.url("/v1/messages"), body)).await;
+    assert!(got.body.starts_with(": ping\n\nevent: error\n"), "{got:?}");
+    assert!(got.body.contains("timeout_error"), "{got:?}");
+}
