@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use creole::{Cancel, End, Failure, Millis};
+use creole::{Cancel, End, Failure, Head, Millis};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::Uint8Array;
 use worker::wasm_bindgen_futures::JsFuture;
@@ -33,7 +33,7 @@ const ENDING_MS: Millis = 100;
 pub(crate) struct Answering {
     live: Box<Live>,
     upstream: UpstreamBody,
-    /// A call that follows, until its head has come.
+    /// A call of which the head has not come, though the client has its own.
     sent: Option<Sent>,
     timer: Timer,
     /// Bytes for the client.
@@ -112,26 +112,36 @@ impl Answering {
         Self { live, upstream, sent: None, timer: Timer::default(), out: Vec::new(), ending: None }
     }
 
+    /// Waits for the head of the answer to a call, while the client gets pings.
+    pub(crate) fn waiting(live: Box<Live>, sent: Sent) -> Self {
+        Self { sent: Some(sent), ..Self::new(live, UpstreamBody(None)) }
+    }
+
+    /// Begins the response. The rest follows as the body.
+    pub(crate) fn begin(mut self, head: &Head) -> Response {
+        self.live.begin_answer();
+        self.live.exchange.poll_body(&mut self.out);
+        if self.live.exchange.is_ended() && self.upstream.is_over() {
+            return http::response(head, &self.out);
+        }
+        http::stream(head, &source::stream(self))
+    }
+
     pub(crate) fn client(&self) -> Rc<Client> {
         Rc::clone(&self.live.client)
     }
 
     /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
     pub(crate) async fn respond(mut self) -> Answered {
-        let head = loop {
+        loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
             if let Some(head) = self.live.exchange.poll_head() {
-                self.live.begin_answer();
-                break head;
+                return Answered::Response(self.begin(&head));
             }
             if self.live.exchange.is_call_due() {
                 return Answered::Due(self.live);
             }
-        };
-        if self.live.exchange.is_ended() && self.upstream.is_over() {
-            return Answered::Response(http::response(&head, &self.out));
         }
-        Answered::Response(http::stream(&head, &source::stream(self)))
     }
 
     /// Sends the call that follows the answer of which the client has the head, if one is due.

@@ -100,6 +100,9 @@ async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
         if live.exchange.is_ended() || live.exchange.is_call_due() {
             return without_answer(live);
         }
+        if let Some(head) = live.exchange.poll_head() {
+            return Answered::Response(Answering::waiting(live, sent).begin(&head));
+        }
     };
     let response = match answered {
         Ok(response) => response,
