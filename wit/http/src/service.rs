@@ -109,6 +109,8 @@ fn translate(live: &mut Live, body: &InputStream) -> Rest {
     {
         send(live, call);
     }
+    // Where no call is left behind pings, or none of the judge, that gave the end.
+    live.give();
     Rest::Nothing
 }
 
