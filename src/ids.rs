@@ -64,7 +64,8 @@ impl Ids {
     /// A number that nobody outside can know, to hash with.
     #[must_use]
     pub fn secret(&self) -> u64 {
-        scrambled(scrambled(self.seed) ^ u128::from(b's') << 32) as u64
+        let hash = Sha256::new().chain_update(b"secret").chain_update(self.seed.to_be_bytes());
+        hash.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
     }
 
     fn digits(&self, purpose: u8, position: u32) -> String {

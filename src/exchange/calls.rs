@@ -112,7 +112,6 @@ impl Exchange {
         if self.report.upstream_status.is_some_and(|status| status >= 400) {
             self.report.failed_by.get_or_insert(Cause::UpstreamRefused);
         }
-        self.remember_no_help(refusal.error.rejection());
         self.settle(Err(refusal.error), self.output.body.len(), now);
         None
     }

@@ -7,8 +7,11 @@ use crate::Millis;
 use crate::error::Rejection;
 use crate::protocols::Refused;
 
-/// How long a conversation is remembered after the last that was learnt of it.
+/// How long a change is made in a conversation: then the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
+
+/// How long a change is made that is about one image, or about the load of this moment.
+const BRIEFLY_MS: Millis = 60_000;
 
 /// Most conversations; then the client that has most of them loses its oldest one.
 const CONVERSATIONS_MAX: usize = 256;
@@ -16,8 +19,10 @@ const CONVERSATIONS_MAX: usize = 256;
 /// Most changes of a conversation; then the oldest is forgotten.
 const CHANGES_MAX: usize = 16;
 
-/// How often in a row clients are told to send a conversation again.
-const ASKED_MAX: u32 = 4;
+/// How many refusals of a conversation its client is told to answer with the next request, and how many of these may
+/// have nothing but a name to speak for a change.
+const ASKED_MAX: usize = 4;
+const NAMED_MAX: usize = 2;
 
 /// A conversation of one client with one model. Of clients and conversations nothing but keyed hashes is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +32,14 @@ pub(super) struct ConversationId {
 }
 
 impl ConversationId {
-    /// `client`: its keys. `conversation`: upstream, model and what names the conversation.
-    pub(super) fn new(secret: u64, client: &[&str], conversation: &[&str]) -> Self {
+    /// `client`: its key. `conversation`: upstream, model and what names the conversation.
+    pub(super) fn new(secret: u64, client: &str, conversation: &[&str]) -> Self {
         let keyed = |texts: &[&str]| {
             let mut hasher = DefaultHasher::new();
             (secret, texts).hash(&mut hasher);
             hasher.finish()
         };
-        Self { client: keyed(client), conversation: keyed(&[client, conversation].concat()) }
+        Self { client: keyed(&[client]), conversation: keyed(&[&[client], conversation].concat()) }
     }
 }
 
@@ -45,79 +50,109 @@ pub(super) struct Conversations(Vec<Conversation>);
 #[derive(Debug)]
 struct Conversation {
     id: ConversationId,
-    changes: Vec<(Refused, Standing)>,
+    changes: Vec<Known>,
     /// A refusal of which the next request of the conversation decides what is changed.
     pending: Option<Box<Rejection>>,
-    /// How often its client was told to send it again since a request was answered.
-    asked: u32,
+    /// The refusals for which its client was told to send it again.
+    asked: Vec<Asked>,
     until: Millis,
 }
 
-/// What is known of a change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Standing {
-    /// A request with it is under way, or was.
-    Tried,
-    /// A request with it was answered.
-    Helped,
-    /// A request with it was refused all the same.
-    Useless,
+/// A change, and what is known of it.
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    pub(super) change: Refused,
+    /// Hash of the words that asked for it.
+    pub(super) words: u64,
+    /// Whether a request with it was refused in the same words.
+    pub(super) is_useless: bool,
+    until: Millis,
 }
 
-/// What is known of a conversation.
-#[derive(Debug, Default)]
-pub(super) struct Known {
-    /// Changes with which its requests are sent.
-    pub(super) changes: Vec<Refused>,
-    /// Changes that are not worth another request.
-    pub(super) useless: Vec<Refused>,
-    /// The refusal that waits for a request.
-    pub(super) pending: Option<Box<Rejection>>,
+#[derive(Debug)]
+struct Asked {
+    words: u64,
+    by_name: bool,
+    until: Millis,
+}
+
+/// How long a change is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lasts {
+    Long,
+    Briefly,
 }
 
 impl Conversations {
-    /// What is known of a conversation. The refusal that waits is taken.
-    pub(super) fn known(&mut self, id: ConversationId, now: Millis) -> Known {
+    /// The changes of a conversation, and the refusal that waits for its next request, which is taken.
+    pub(super) fn of(
+        &mut self,
+        id: ConversationId,
+        now: Millis,
+    ) -> (Vec<Known>, Option<Box<Rejection>>) {
         self.0.retain(|one| now < one.until);
-        let Some(one) = self.0.iter_mut().find(|one| one.id == id) else { return Known::default() };
-        let (useless, changes): (Vec<_>, Vec<_>) =
-            one.changes.iter().partition(|(_, standing)| *standing == Standing::Useless);
-        let only = |all: Vec<&(Refused, Standing)>| {
-            all.into_iter().map(|(refused, _)| refused.clone()).collect()
+        let Some(one) = self.0.iter_mut().find(|one| one.id == id) else {
+            return Default::default();
         };
-        Known { changes: only(changes), useless: only(useless), pending: one.pending.take() }
+        one.changes.retain(|known| now < known.until);
+        (one.changes.clone(), one.pending.take())
     }
 
-    /// Keeps a refusal until the next request, which its client is told to send. Returns false where it was told so
-    /// too often.
-    pub(super) fn ask(&mut self, id: ConversationId, rejection: &Rejection, now: Millis) -> bool {
+    /// Keeps a refusal until the next request, which its client is told to send. Returns false where it was told so for
+    /// these words before, or too often.
+    pub(super) fn ask(
+        &mut self,
+        id: ConversationId,
+        rejection: Rejection,
+        by_name: bool,
+        now: Millis,
+    ) -> bool {
+        let words = words_of(&rejection);
         self.learn(id, now, |one| {
-            let may_ask = one.asked < ASKED_MAX;
+            one.asked.retain(|asked| now < asked.until);
+            let named = one.asked.iter().filter(|asked| asked.by_name).count();
+            let may_ask = one.asked.len() < ASKED_MAX
+                && !(by_name && named >= NAMED_MAX)
+                && !one.asked.iter().any(|asked| asked.words == words);
             if may_ask {
-                one.asked = one.asked.saturating_add(1);
-                one.pending = Some(Box::new(rejection.clone()));
+                let until = now.saturating_add(REMEMBERED_MS);
+                one.asked.push(Asked { words, by_name, until });
+                one.pending = Some(Box::new(rejection));
             }
             may_ask
         })
     }
 
-    /// A request is sent with a change.
-    pub(super) fn tried(&mut self, id: ConversationId, change: &Refused, now: Millis) {
-        self.learn(id, now, |one| one.note(change, Standing::Tried));
-    }
-
-    /// A request with these changes was answered.
-    pub(super) fn helped(&mut self, id: ConversationId, changes: &[Refused], now: Millis) {
+    /// Remembers a change. It is made for as long as `lasts` says from the first time on, however often it helps.
+    pub(super) fn note(
+        &mut self,
+        id: ConversationId,
+        (change, words): &(Refused, u64),
+        lasts: Lasts,
+        now: Millis,
+    ) {
+        let until = now.saturating_add(match lasts {
+            Lasts::Long => REMEMBERED_MS,
+            Lasts::Briefly => BRIEFLY_MS,
+        });
         self.learn(id, now, |one| {
-            one.asked = 0;
-            changes.iter().for_each(|change| one.note(change, Standing::Helped));
+            if one.changes.iter().any(|known| known.change == *change) {
+                return;
+            }
+            if one.changes.len() >= CHANGES_MAX {
+                one.changes.remove(0);
+            }
+            let (change, words) = (change.clone(), *words);
+            one.changes.push(Known { change, words, is_useless: false, until });
         });
     }
 
-    /// A request with these changes was refused.
-    pub(super) fn useless(&mut self, id: ConversationId, changes: &[Refused], now: Millis) {
+    /// A request with this change was refused in the words that had asked for it.
+    pub(super) fn spurn(&mut self, id: ConversationId, change: &(Refused, u64), now: Millis) {
+        self.note(id, change, Lasts::Long, now);
         self.learn(id, now, |one| {
-            changes.iter().for_each(|change| one.note(change, Standing::Useless));
+            let known = one.changes.iter_mut().filter(|known| known.change == change.0);
+            known.for_each(|known| known.is_useless = true);
         });
     }
 
@@ -127,10 +162,14 @@ impl Conversations {
         now: Millis,
         act: impl FnOnce(&mut Conversation) -> T,
     ) -> T {
+        self.0.retain(|one| now < one.until);
         let known = self.0.iter().position(|one| one.id == id);
         let mut one = match known {
             Some(at) => self.0.remove(at),
-            None => Conversation { id, changes: Vec::new(), pending: None, asked: 0, until: now },
+            None => {
+                let (changes, asked) = (Vec::new(), Vec::new());
+                Conversation { id, changes, pending: None, asked, until: now }
+            }
         };
         one.until = now.saturating_add(REMEMBERED_MS);
         let result = act(&mut one);
@@ -144,7 +183,7 @@ impl Conversations {
     /// Forgets the oldest conversation of the client that has most: one client must not push out all others.
     fn forget_one(&mut self) {
         let of = |client| self.0.iter().filter(|one| one.id.client == client).count();
-        // Of equals the one whose conversation is older.
+        // Of clients with as many, the one whose conversation is older.
         let largest = self.0.iter().rev().map(|one| one.id.client).max_by_key(|client| of(*client));
         let oldest = self.0.iter().position(|one| Some(one.id.client) == largest);
         if let Some(oldest) = oldest {
@@ -153,18 +192,12 @@ impl Conversations {
     }
 }
 
-impl Conversation {
-    fn note(&mut self, change: &Refused, standing: Standing) {
-        if let Some((_, known)) = self.changes.iter_mut().find(|(known, _)| known == change) {
-            // What has helped a conversation helps it when something else is refused, too.
-            if *known != Standing::Helped {
-                *known = standing;
-            }
-            return;
-        }
-        if self.changes.len() >= CHANGES_MAX {
-            self.changes.remove(0);
-        }
-        self.changes.push((change.clone(), standing));
-    }
+/// Hash of the words of an error, without what differs each time: words with digits, such as ids of requests.
+pub(super) fn words_of(rejection: &Rejection) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let has_digit = |word: &&str| word.bytes().any(|byte| byte.is_ascii_digit());
+    let words = rejection.message.split_ascii_whitespace().filter(|word| !has_digit(word));
+    words.for_each(|word| word.hash(&mut hasher));
+    (&rejection.parameter, &rejection.codes).hash(&mut hasher);
+    hasher.finish()
 }

@@ -2,10 +2,11 @@
 //! would refuse each time: for a while, it is left out from the start. What says nothing of other conversations is
 //! remembered of its own alone.
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Exchange;
-use super::conversations::{ConversationId, Conversations, Known};
+use super::conversations::{ConversationId, Conversations, Known, Lasts, words_of};
 use super::round::RoundRequest;
 use crate::Millis;
 use crate::error::{Reason, Rejection};
@@ -20,16 +21,27 @@ const REMEMBERED_MS: Millis = 10 * 60_000;
 /// Most of what is remembered; then the oldest is forgotten.
 const REFUSALS_MAX: usize = 256;
 
+/// Longest path and longest code of an error that are kept.
+const PATH_BYTES_MAX: usize = 512;
+const CODE_BYTES_MAX: usize = 128;
+
 /// Longest name of a model of which something is remembered.
 const MODEL_BYTES_MAX: usize = 256;
 
 /// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
 /// [`Exchange::remember`]. Of requests it holds names of models, keyed hashes of conversations, and what an upstream
 /// said of a request that its client is told to send again, until it does.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Refusals(Mutex<Memory>);
 
-#[derive(Debug, Default)]
+// What an upstream said may quote a prompt.
+impl fmt::Debug for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Refusals").finish_non_exhaustive()
+    }
+}
+
+#[derive(Default)]
 struct Memory {
     models: Vec<Remembered>,
     conversations: Conversations,
@@ -67,6 +79,20 @@ impl RefusalScope {
     fn of(upstream: &str, context: &RequestContext) -> Self {
         let (upstream, model) = (upstream.to_owned(), context.model.clone());
         Self { upstream, model, has_tools: context.counts.tools > 0 }
+    }
+}
+
+/// Whether an error is of the request, not of a key, a rate or the server's state, which come and go.
+pub(super) fn is_of_request(rejection: &Rejection) -> bool {
+    matches!(rejection.status, 400 | 404 | 405 | 413 | 415 | 422 | 501)
+}
+
+/// Whether a change would take a file that the user has just given: it may be another one than was refused.
+pub(super) fn is_of_new_file(change: &Refused, context: &RequestContext) -> bool {
+    match change {
+        Refused::Images => context.refusable.new_image,
+        Refused::Documents => context.refusable.new_document,
+        _ => false,
     }
 }
 
@@ -124,23 +150,29 @@ impl Exchange {
             self.remembered = remembered;
             return sent;
         };
-        let Known { changes, useless, pending } = refusals.lock().conversations.known(id, now);
-        for change in &changes {
-            // Another image is another matter.
-            let is_same = *change != Refused::Images || !sent.context.refusable.new_image;
-            if is_same && self.leave_out(change, body, &mut sent) {
-                self.own_changes.push(change.clone());
+        let (known, pending) = refusals.lock().conversations.of(id, now);
+        for Known { change, words, is_useless, .. } in known {
+            if is_useless {
+                remembered.push(change);
+            } else if !is_of_new_file(&change, &sent.context)
+                && self.leave_out(&change, body, &mut sent)
+            {
+                remembered.push(change.clone());
+                self.own_changes.push((change, words));
             }
         }
-        remembered.extend(changes.into_iter().chain(useless));
         self.remembered = remembered;
-        let asked = pending
-            .and_then(|rejection| self.found(&rejection, &sent.context, Some((body, &sent.body))));
-        if let Some(Found { refused, .. }) = asked
-            && self.leave_out(&refused, body, &mut sent)
-        {
-            refusals.lock().conversations.tried(id, &refused, now);
-            self.own_changes.push(refused);
+        let Some(rejection) = pending else { return sent };
+        let known = self.left_out(&rejection, &sent.context);
+        let found = known
+            .or_else(|| self.evident(&rejection, &sent.context, Some((body, &*sent.body))))
+            .filter(|found| self.leave_out(&found.refused, body, &mut sent));
+        if let Some(Found { refused, evidence, .. }) = found {
+            let is_lasting = evidence.is_some() && rejection.status < 500;
+            let lasts = if is_lasting { Lasts::Long } else { Lasts::Briefly };
+            let change = (refused, words_of(&rejection));
+            refusals.lock().conversations.note(id, &change, lasts, now);
+            self.own_changes.push(change);
         }
         sent
     }
@@ -172,43 +204,51 @@ impl Exchange {
             None => sent.context.conversation.to_string(),
         };
         let secret = *refusals.lock().secret.get_or_insert_with(|| self.ids.secret());
-        // A key that opens Creole's own door, or one for the upstream.
-        let key = self.report.client_key.as_deref().unwrap_or_default();
-        let client: Vec<_> = [key].into_iter().chain(headers::sent_credentials(headers)).collect();
+        let upstream = self.config.upstreams.get(&sent.upstream)?;
+        // The key that opens Creole's own door, else the one by which the upstream tells its clients apart.
+        let client = match &self.report.client_key {
+            Some(name) => name.clone(),
+            None if upstream.key.is_own() => String::new(),
+            None => {
+                let headers = self.upstream_headers(upstream, false).ok()?;
+                headers::credentials(&headers, &[]).next().unwrap_or_default().to_owned()
+            }
+        };
         Some(ConversationId::new(secret, &client, &[&sent.upstream, &sent.context.model, &named]))
     }
 
-    /// Remembers that the conversation's own changes helped.
+    /// Remembers the conversation's own changes, with which a request was answered.
     pub(super) fn remember_help(&self, now: Millis) {
-        if let (Some(refusals), Some(id)) = (&self.refusals, self.conversation)
-            && !self.own_changes.is_empty()
-        {
-            refusals.lock().conversations.helped(id, &self.own_changes, now);
+        let is_answered = self.report.upstream_status.is_some_and(|status| status < 300);
+        if let (Some(refusals), Some(id), true) = (&self.refusals, self.conversation, is_answered) {
+            let mut refusals = refusals.lock();
+            for change in &self.own_changes {
+                refusals.conversations.note(id, change, Lasts::Long, now);
+            }
         }
     }
 
-    /// Remembers that the conversation's own changes did not help, so that they are not tried with each turn.
-    pub(super) fn remember_no_help(&self, rejection: Option<&Rejection>) {
-        // Those come and go.
-        let is_of_request = rejection
-            .is_some_and(|it| matches!(it.status, 400 | 404 | 405 | 413 | 415 | 422 | 501));
-        if let (Some(refusals), Some(id)) = (&self.refusals, self.conversation)
-            && is_of_request
-            && !self.own_changes.is_empty()
-        {
-            let now = self.report.requested_at;
-            refusals.lock().conversations.useless(id, &self.own_changes, now);
+    /// Remembers that the changes which the same words had asked for did not help.
+    pub(super) fn remember_no_help(&mut self, rejection: &Rejection) {
+        let (Some(refusals), Some(id)) = (&self.refusals, self.conversation) else { return };
+        if self.own_changes.is_empty() || !is_of_request(rejection) {
+            return;
+        }
+        let now = self.report.requested_at;
+        let is_same = |change: &mut (Refused, u64)| change.1 == words_of(rejection);
+        for change in self.own_changes.extract_if(.., is_same) {
+            refusals.lock().conversations.spurn(id, &change, now);
         }
     }
 
     /// Keeps a refusal until the client sends the conversation again. Returns false where that would be of no use.
-    pub(super) fn ask_client(&self, rejection: &Rejection) -> bool {
-        match (&self.refusals, self.conversation) {
-            (Some(refusals), Some(id)) => {
-                refusals.lock().conversations.ask(id, rejection, self.report.requested_at)
-            }
-            _ => false,
-        }
+    pub(super) fn ask_client(&self, rejection: &Rejection, by_name: bool) -> bool {
+        let (Some(refusals), Some(id)) = (&self.refusals, self.conversation) else { return false };
+        let mut kept = rejection.clone();
+        self.hide_credentials(&mut kept.message);
+        kept.parameter = kept.parameter.filter(|path| path.len() <= PATH_BYTES_MAX);
+        kept.codes.retain(|code| code.len() <= CODE_BYTES_MAX);
+        refusals.lock().conversations.ask(id, kept, by_name, self.report.requested_at)
     }
 
     /// The requests of which the upstream would refuse it, if a rejection is about more than this request.

@@ -64,6 +64,7 @@ use watchdog::Watchdog;
 use crate::Millis;
 use crate::answer::Answer;
 use crate::config::{Config, Protocol, Upstream};
+use crate::error::Error;
 use crate::headers::Header;
 use crate::ids::Ids;
 use crate::observe::report::{Outcome, Report};
@@ -138,11 +139,14 @@ pub struct Exchange {
     /// What upstreams refused of late, and what of that this request is one of.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
-    /// The conversation, where something can be remembered of it, and the changes that are its own.
+    /// The conversation, where something can be remembered of it, and its own changes with the words that asked for
+    /// them.
     conversation: Option<ConversationId>,
-    own_changes: Vec<Refused>,
+    own_changes: Vec<(Refused, u64)>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
+    /// The first error for which the upstream was asked again.
+    first_refusal: Option<Error>,
     /// Number of changes for which nothing but a name spoke.
     named: u32,
     /// What is done to the request before its upstream is called.
@@ -207,6 +211,7 @@ impl Exchange {
             conversation: None,
             own_changes: Vec::new(),
             refused: Vec::new(),
+            first_refusal: None,
             named: 0,
             preparing: Preparing::default(),
             judging: None,

@@ -324,7 +324,7 @@ impl Exchange {
     }
 
     /// What an upstream says can quote the credential that it got, which need not look like one.
-    fn hide_credentials(&self, message: &mut String) {
+    pub(super) fn hide_credentials(&self, message: &mut String) {
         let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));

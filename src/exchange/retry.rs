@@ -6,7 +6,8 @@
 //! Where no row knows the words of a refusal, what it is about is found in the request that was sent
 //! (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each is left out once.
 
-use super::memory::{Found, RefusalScope};
+use super::conversations::words_of;
+use super::memory::{Found, RefusalScope, is_of_new_file, is_of_request};
 use super::round::RoundRequest;
 use super::{Exchange, Path};
 use crate::config::Pairing;
@@ -36,7 +37,9 @@ pub(super) struct Refusal {
     refused: Refused,
     /// The requests of which the same is refused, if that is known.
     scope: Option<RefusalScope>,
-    by_evidence: bool,
+    /// Hash of its words, where the change is worth to be remembered of the conversation. Words that are known are about
+    /// one image, one effort or the credit of this moment.
+    words: Option<u64>,
 }
 
 impl Exchange {
@@ -82,9 +85,10 @@ impl Exchange {
         }
         match &refusal.scope {
             Some(scope) => self.memorize(scope.clone(), &refusal.refused),
-            None if refusal.by_evidence => self.own_changes.push(refusal.refused.clone()),
-            // Where the words are known, it is about one image, one effort or the credit of this moment.
-            None => {}
+            None => {
+                let own = refusal.words.map(|words| (refusal.refused.clone(), words));
+                self.own_changes.extend(own);
+            }
         }
         self.refused = refused;
         self.report.retries = self.report.retries.saturating_add(1);
@@ -129,25 +133,22 @@ impl Exchange {
         context: &RequestContext,
         error: Error,
     ) -> Result<Refusal, Error> {
-        let found = error.rejection().and_then(|rejection| match self.keeps_body() {
-            true => {
-                let body = words::utf8(&self.client.body)?;
-                let strict = self.config.settings.strict;
-                let sent = self.without(&self.refused, body, &mut self.preparing.warnings(strict));
-                let sent = sent.filter(|_| self.can_call_again());
-                let bodies = sent.as_ref().map(|sent| (body, &*sent.body));
-                self.found(rejection, context, bodies)
-            }
-            false => self.found(rejection, context, None),
-        });
+        if let Some(rejection) = error.rejection() {
+            self.remember_no_help(rejection);
+        }
+        let found = error.rejection().and_then(|rejection| self.found(rejection, context));
         let Some(Found { refused, scope, evidence }) = found else {
-            self.remember_no_help(error.rejection());
-            return Err(self.explained(context, error));
+            return Err(self.given_up(context, error));
         };
-        self.named = self.named.saturating_add(u32::from(evidence == Some(Evidence::Name)));
+        let by_name = evidence == Some(Evidence::Name);
+        self.named = self.named.saturating_add(u32::from(by_name));
+        // A server's own fault may pass by itself.
+        let lasting = error.rejection().filter(|it| evidence.is_some() && it.status < 500);
+        let words = lasting.map(words_of);
         if self.keeps_body() && self.can_call_again() {
             let error = self.explained(context, error);
-            return Ok(Refusal { error, refused, scope, by_evidence: evidence.is_some() });
+            self.first_refusal.get_or_insert_with(|| error.clone());
+            return Ok(Refusal { error, refused, scope, words });
         }
         // A host that cannot ask again tells its client to do so.
         let is_asked = match (scope, error.rejection()) {
@@ -155,17 +156,13 @@ impl Exchange {
                 self.memorize(scope, &refused);
                 true
             }
-            (None, Some(rejection)) => {
-                self.remember_no_help(Some(rejection));
-                !self.keeps_body()
-                    && !rejection.is_passing
-                    && self.output.is_held()
-                    && self.ask_client(rejection)
+            (None, Some(rejection)) if !self.keeps_body() && self.output.is_held() => {
+                !rejection.is_passing && self.ask_client(rejection, by_name)
             }
-            (None, None) => false,
+            (None, _) => false,
         };
         if !is_asked || !self.output.is_held() {
-            return Err(self.explained(context, error));
+            return Err(self.given_up(context, error));
         }
         let (code, name) = refused.code();
         self.report.warnings.add_named(code, name);
@@ -173,27 +170,40 @@ impl Exchange {
         Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
     }
 
+    /// The error that the client gets where no change is left: the first one, because the last is about a request that
+    /// the client did not send; but what is final, such as a full window, is told as it is.
+    fn given_up(&mut self, context: &RequestContext, error: Error) -> Error {
+        let first = self.first_refusal.take();
+        let is_final =
+            error.rejection().is_none_or(|it| !is_of_request(it) || evidence::is_final(it));
+        let is_fault = error.status >= 500 && first.as_ref().is_some_and(|it| it.status >= 500);
+        let error = match first.filter(|_| !is_final) {
+            Some(first) => first,
+            None => self.explained(context, error),
+        };
+        // The fault was of the request, for which each repetition meets it.
+        if is_fault { error.with_should_retry(false) } else { error }
+    }
+
     /// Finds what a rejection refuses and can be left out: in words that are known, or by evidence in the request that
-    /// was sent. `bodies`: the client's body and that request, where they are known.
-    pub(super) fn found(
-        &self,
-        rejection: &Rejection,
-        context: &RequestContext,
-        bodies: Option<(&str, &[u8])>,
-    ) -> Option<Found> {
+    /// was sent, which is made again for it.
+    fn found(&self, rejection: &Rejection, context: &RequestContext) -> Option<Found> {
         let known = self.left_out(rejection, context);
-        known.map(|(refused, scope)| Found { refused, scope, evidence: None }).or_else(|| {
-            let (evidence, refused) = self.evident(rejection, context, bodies)?;
-            Some(Found { refused, scope: None, evidence: Some(evidence) })
-        })
+        if known.is_some() || !self.keeps_body() {
+            return known.or_else(|| self.evident(rejection, context, None));
+        }
+        let body = words::utf8(&self.client.body).filter(|_| self.can_call_again())?;
+        let warnings = &mut self.preparing.warnings(self.config.settings.strict);
+        let sent = self.without(&self.refused, body, warnings)?;
+        self.evident(rejection, context, Some((body, &sent.body)))
     }
 
     /// What a rejection refuses of what was sent and can be left out, and the requests of which it is remembered.
-    fn left_out(
+    pub(super) fn left_out(
         &self,
         rejection: &Rejection,
         context: &RequestContext,
-    ) -> Option<(Refused, Option<RefusalScope>)> {
+    ) -> Option<Found> {
         if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
@@ -216,38 +226,44 @@ impl Exchange {
             let refused = Refused::of(reason, &rejection.message, context)
                 .filter(|refused| is_new(reason, refused))?;
             let scope = self.lasting_scope(context, rejection, reason, &refused);
-            Some((refused, scope))
+            Some(Found { refused, scope, evidence: None })
         })
     }
 
-    /// Finds the change that a rejection in unknown words asks for, by evidence in the request that was sent, which is
-    /// made again for it. Where there are no bodies, a change that a later request may decide for.
-    fn evident(
+    /// Finds the change that a rejection in unknown words asks for, by evidence in the request that was sent. `bodies`:
+    /// the client's body, and that request; without them, a change that a later request may decide for.
+    pub(super) fn evident(
         &self,
         rejection: &Rejection,
         context: &RequestContext,
         bodies: Option<(&str, &[u8])>,
-    ) -> Option<(Evidence, Refused)> {
+    ) -> Option<Found> {
         let strict = self.config.settings.strict;
         let sent = match bodies {
             Some((_, sent)) => Some(words::utf8(sent)?),
-            None if self.keeps_body() => return None,
             None => None,
         };
         let found = evidence::changes(rejection, sent, strict).into_iter();
+        let found = found.map(|(evidence, refused)| match refused {
+            Refused::Streaming(_) => (evidence, Refused::Streaming(context.upstream_stream)),
+            refused => (evidence, refused),
+        });
+        // A server's own fault says less of the request.
+        let named_max = if rejection.status >= 500 { 1 } else { NAMED_MAX };
         let may_try = found.filter(|(evidence, refused)| {
             // A new image of the user is the user's to mend.
-            let is_sure = *refused != Refused::Images || !context.refusable.new_image;
-            let may_name = *evidence != Evidence::Name || self.named < NAMED_MAX;
+            let is_sure = !is_of_new_file(refused, context);
+            let may_name = *evidence != Evidence::Name || self.named < named_max;
             let is_sent = self.protocol().may_refuse(refused, context);
             is_sure && may_name && is_sent && self.is_new(refused)
         });
-        may_try.take(CHANGES_MAX).find(|(_, refused)| {
+        let found = may_try.take(CHANGES_MAX).find(|(_, refused)| {
             let Some((body, sent)) = bodies else { return true };
             let refused = [&*self.refused, std::slice::from_ref(refused)].concat();
             let changed = self.without(&refused, body, &mut self.preparing.warnings(strict));
             changed.is_some_and(|changed| changed.body != sent)
-        })
+        });
+        found.map(|(evidence, refused)| Found { refused, scope: None, evidence: Some(evidence) })
     }
 
     pub(super) fn keeps_body(&self) -> bool {
@@ -255,7 +271,11 @@ impl Exchange {
     }
 
     fn is_new(&self, refused: &Refused) -> bool {
-        !self.refused.contains(refused) && !self.remembered.contains(refused)
+        // Neither kind of answer is tried twice.
+        let is_turned = |known: &Refused| matches!(known, Refused::Streaming(_));
+        !self.refused.contains(refused)
+            && !self.remembered.contains(refused)
+            && !(is_turned(refused) && self.refused.iter().any(is_turned))
     }
 
     /// The error as the client gets it, where the upstream is not asked again here. Of an error of pairing the

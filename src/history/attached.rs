@@ -13,31 +13,33 @@ pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: 
     let images = takes_images && has_block(request, is_image);
     Refusable {
         images,
-        new_image: images && has_new_image(request),
+        new_image: images && has_new(request, is_image),
         image_hosts: if images { image_hosts(request) } else { Vec::new() },
-        documents: takes_files && has_documents(request),
+        documents: takes_files && has_block(request, is_file),
+        new_document: takes_files && has_new(request, is_file),
         ..Refusable::default()
     }
 }
 
-/// Whether the user's last message has an image of the user's own: beside results, clients write what came out of them.
-fn has_new_image(request: &Request<'_>) -> bool {
+/// Whether the user's last message has such a block of the user's own: beside results, clients write what came out of
+/// them.
+fn has_new(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     let last = request.messages.iter().rfind(|message| message.role == Role::User);
     last.is_some_and(|message| {
         let is_result = |block: &Block<'_>| matches!(block, Block::ToolResult(_));
-        message.content.iter().any(has_image) && !message.content.iter().any(is_result)
+        message.content.iter().any(|block| is_or_has(block, is_it))
+            && !message.content.iter().any(is_result)
     })
 }
 
-/// Whether there is a document in it that is not text.
-fn has_documents(request: &Request<'_>) -> bool {
-    let is_file = |block: &Block<'_>| match block {
+/// Whether it is a document that is not text.
+fn is_file(block: &Block<'_>) -> bool {
+    match block {
         Block::Document(document) => {
             !matches!(&document.source, DocumentSource::Text(_) | DocumentSource::Content(_))
         }
         _ => false,
-    };
-    has_block(request, is_file)
+    }
 }
 
 fn has_block(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {

@@ -101,6 +101,8 @@ pub struct Refusable {
     pub image_hosts: Vec<String>,
     /// Documents that are not text.
     pub documents: bool,
+    /// One of the documents is new: the user has just given it.
+    pub new_document: bool,
     /// A schema of the answer.
     pub schema: bool,
     /// Reasoning of earlier turns.

@@ -169,8 +169,8 @@ impl Target<'_> {
                 Refused::Calls(refusal) => {
                     turns = loops::without_refused(turns, &tools, profile, refusal);
                 }
-                Refused::Streaming => {
-                    request.stream = !request.stream;
+                Refused::Streaming(stream) if request.stream == *stream => {
+                    request.stream = !stream;
                     context.upstream_stream = request.stream;
                 }
                 _ => {}

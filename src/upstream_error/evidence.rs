@@ -65,8 +65,10 @@ pub(crate) fn changes(
     let wants_text =
         WANTS_TEXT.any(&own) || rejection.codes.iter().any(|code| WANTS_TEXT.lists(code));
     let mut echoes = Echoes::new(&rejection.message, &own, sent);
-    // Where the words go on, nobody knows what they veto. A server's own fault says less of the request.
-    let may_name = !rejection.message.ends_with('…') && !matches!(rejection.status, 403 | 404);
+    // A message that was cut may end in a veto. Other statuses are of rates, of policy or of a router.
+    let may_name = !rejection.message.ends_with('…')
+        && matches!(rejection.status, 400 | 405 | 422 | 500 | 501);
+    // A server's own fault says less of the request.
     let is_of_server = rejection.status >= 500;
     let has_tools = sent.is_some_and(|sent| json::member(sent, "tools").is_some());
     // Of what is too long, ids can be shorter.
@@ -79,7 +81,7 @@ pub(crate) fn changes(
         .filter_map(|row| {
             let evidence = if paths.iter().any(|path| leads_to(path, row, wants_text)) {
                 Evidence::Path
-            } else if wants_text && row.makes_text {
+            } else if wants_text && row.makes_text && paths.is_empty() {
                 Evidence::Form
             } else if may_name
                 && (!is_of_server || row.loss == Loss::Nothing)
@@ -94,6 +96,11 @@ pub(crate) fn changes(
         .collect();
     found.sort_by_key(|(loss, evidence, _)| (*loss, *evidence));
     found.into_iter().map(|(_, evidence, change)| (evidence, change)).collect()
+}
+
+/// Whether an error is of what no change of the request mends, such as a full window or an empty account.
+pub(crate) fn is_final(rejection: &Rejection) -> bool {
+    is_hopeless(rejection) || is_vetoed(rejection, &own_words(&rejection.message))
 }
 
 /// Whether words or codes are of what no change of the request mends.
@@ -122,7 +129,10 @@ fn is_hopeless(rejection: &Rejection) -> bool {
                 | Reason::EffortNamed
         )
     };
-    let is_of_server = !matches!(rejection.status, 400 | 403 | 404 | 405 | 422 | 500 | 501);
+    let is_of_server = !matches!(
+        rejection.status,
+        400 | 403..=405 | 413 | 415 | 422 | 424 | 429 | 451 | 500..=504
+    );
     // Clients of the Messages API know both kinds of thinking, and send the other one.
     let is_of_clients = words::has_any(&rejection.message, &["thinking.type.", "adaptive"]);
     is_of_server || is_of_clients || rejection.reasons.iter().any(is_final)
@@ -136,9 +146,11 @@ fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
     let follow = |path| sent.map_or_else(|| unresolved(path), |sent| resolved(path, sent));
     let parameter = rejection.parameter.as_deref().and_then(follow);
     let is_separator = |letter: char| letter.is_whitespace() || "'\"`,;:()<>=".contains(letter);
-    let words = rejection.message.split(is_separator).filter(|word| {
+    let words = rejection.message.split(is_separator).filter_map(|word| {
+        let word = word.trim_end_matches(['.', '!', '?', '…']);
         let is_pointer = word.starts_with('/') && !word.starts_with("//");
-        is_pointer || word.contains(['.', '[']) && !word.contains('/')
+        let is_path = word.trim_matches(['[', ']']).contains(['.', '[']) && !word.contains('/');
+        (is_pointer || is_path).then_some(word)
     });
     // A path that stands in the request, too, is a word of its user.
     let in_words = words
@@ -198,7 +210,7 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
 /// Whether a path leads to the subject of a row, or into it. Where a text was wanted, it may also lead to what the
 /// subject is a part of.
 fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
-    // A part of a list says nothing of the list.
+    // A complaint of one part of a list does not ask for a text in place of the list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
     listed(row.places).any(|place| {
         let place: Vec<_> = place.split('.').collect();

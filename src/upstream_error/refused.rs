@@ -35,8 +35,8 @@ pub enum Refused {
     EmptyContent(EmptyAssistantContent),
     /// Neighbouring messages of one role, or a beginning that is not the user's.
     Neighbours,
-    /// The kind of the answer: a stream where the client wants a whole one, or the other way round.
-    Streaming,
+    /// The kind of the answer: a stream (true), in place of which a whole one is asked for, or the other way round.
+    Streaming(bool),
     /// A list of texts as content: they are one text.
     JoinedTexts,
     /// A list as the result of a call: it is a text, and what else it has follows in a message of the user.

@@ -239,6 +239,32 @@ fn an_upstream_that_refuses_everything_is_asked_four_times_more_and_its_words_pa
 }
 
 #[test]
+fn where_each_change_is_refused_the_client_reads_the_first_error() {
+    let number = std::cell::Cell::new(0);
+    let words = ["temperature", "tool_choice", "user", "stop", "nothing"];
+    let refuses = |_: &Value| {
+        let at = number.replace(number.get() + 1);
+        let message = format!("refusal {at}");
+        Some(json!({"error": {"message": message, "param": words[at]}}).to_string())
+    };
+    let more = json!({"temperature": 0.5, "tool_choice": {"type": "any"}, 
+        "metadata": {"user_id": "u"}, "stop_sequences": ["x"]});
+    let got = Host { config: of("openai"), ..Host::new(true, &refuses) }.ask(&rich(more), NOW);
+    assert_eq!((got.status().0, got.asked.len()), (400, 5), "{:?}", got.asked.last());
+    assert_eq!(error_of(&got.body)["message"], "refusal 0");
+}
+
+#[test]
+fn a_fault_of_the_server_that_names_the_request_each_time_is_not_worth_a_repetition() {
+    for (parameter, retry) in [("temperature", Some("false")), ("", None)] {
+        let refusal = json!({"error": {"message": "Oops", "param": parameter}}).to_string();
+        let refuses = |_: &Value| Some(refusal.clone());
+        let host = Host { config: of("openai"), status: 500, ..Host::new(true, &refuses) };
+        assert_eq!(host.ask(&rich(json!({})), NOW).status(), (500, retry), "{parameter}");
+    }
+}
+
+#[test]
 fn what_an_error_repeats_of_the_request_is_no_evidence() {
     let echoed = [
         "vision and multimodal things are incompatible here",

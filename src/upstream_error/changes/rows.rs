@@ -10,7 +10,7 @@ use crate::error::Parameter;
 use crate::model::request_context::Display;
 use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, Space};
 
-/// Words for what a model or a server cannot do, or may not. One lacks its quote.
+/// Words for what a model or a server cannot do, or may not; `nt` is the end of `doesn't` without its quote.
 const LACKS: &str = "not support | nt support | unsupported | not enabled | not be enabled | not available | \
     not allowed | not accept | incompatible | missing | cannot | must be auto | only | 不支持 | 未启用 | 不能";
 
@@ -46,7 +46,7 @@ const OF_RESPONSES: Row = Row { chat: NEVER, ..ROW };
 /// Changes of requests, the likelier first where two lose as much.
 pub(in crate::upstream_error) static ROWS: [Row; 36] = [
     Row {
-        change: Refused::Streaming,
+        change: Refused::Streaming(true),
         warning: Warning::Code("stream_refused"),
         messages: true,
         places: "stream",

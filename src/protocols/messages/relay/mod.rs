@@ -62,7 +62,7 @@ pub(super) fn write_request(
     let mut sent = relay(client, &body, warnings)?;
     if let Translated::Send { body, context, .. } = &mut sent {
         for refused in refused {
-            context.upstream_stream ^= *refused == Refused::Streaming;
+            context.upstream_stream ^= *refused == Refused::Streaming(context.upstream_stream);
             let form = Without { refused, warnings }.form(words::utf8(body).unwrap_or_default())?;
             *body = form.into_owned().into_bytes();
         }

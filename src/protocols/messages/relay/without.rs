@@ -49,7 +49,7 @@ impl Without<'_> {
     /// The configuration allows nothing to be left out.
     pub(crate) fn form<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         match self.refused {
-            Refused::Streaming => other_kind(body),
+            Refused::Streaming(stream) => other_kind(body, *stream),
             Refused::ForcedTool => self.unforced(body),
             // The server of a thread keeps calls whose results stand here, by their own ids.
             Refused::Ids if matches!(json::member(body, "thread"), None | Some("null")) => {
@@ -212,10 +212,13 @@ fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
 }
 
-/// The body that asks for a whole answer in place of a stream, or the other way round.
-fn other_kind(body: &str) -> Result<Cow<'_, str>, Error> {
+/// The body that asks for a whole answer in place of a stream (`stream`), or the other way round.
+fn other_kind(body: &str, stream: bool) -> Result<Cow<'_, str>, Error> {
+    if (json::member(body, "stream") == Some("true")) != stream {
+        return Ok(body.into());
+    }
     let whole = without_member(body, "stream")?;
-    if json::member(body, "stream") == Some("true") {
+    if stream {
         return Ok(whole);
     }
     let members = whole.trim_start().strip_prefix('{').unwrap_or_default();

@@ -24,6 +24,9 @@ pub(crate) fn tokens_of(bytes: usize) -> u64 {
 /// The items that the blocks of one message carry, each with the position of the block before which it stands. A number
 /// before an item says how many texts came between it and its block, which was written where its call began.
 pub(super) fn placed_items(blocks: &[Block<'_>]) -> Vec<(usize, String)> {
+    if !blocks.iter().any(|block| matches!(block, Block::Thinking { .. })) {
+        return Vec::new();
+    }
     let (mut placed, mut texts) = (Vec::new(), Vec::new());
     for (at, block) in blocks.iter().enumerate() {
         match block {
