@@ -199,3 +199,120 @@ fn what_a_later_request_shows_to_be_repeated_out_of_it_changes_nothing() {
     assert_eq!(host.ask(&body, NOW).status().0, 529);
     assert_eq!(host.ask(&body, NOW).status().0, 200);
 }
+
+#[test]
+fn a_session_may_want_whole_answers_and_streams_of_a_server_that_has_one_kind() {
+    for (has, refusal) in
+        [(false, "streaming is not supported"), (true, "only stream is supported")]
+    {
+        let refuses = |sent: &Value| {
+            (sent["stream"] == true && !has || sent["stream"] != true && has).then_some(refusal)
+        };
+        let host = Host::new(true, &refuses);
+        let of = |stream: bool| {
+            let mut body = lists("Look");
+            body["stream"] = json!(stream);
+            body
+        };
+        for round in 0..2 {
+            for stream in [!has, has] {
+                let got = host.ask(&of(stream), NOW);
+                let asked = if stream != has && round == 0 { 2 } else { 1 };
+                assert_eq!(
+                    (got.status().0, got.asked.len()),
+                    (200, asked),
+                    "{has} {stream} {round}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_of_something_else_makes_no_change_useless() {
+    let is_full = std::cell::Cell::new(true);
+    let refuses = |sent: &Value| {
+        let full =
+            "This model's maximum context length is 10 tokens. However, you requested 20 tokens.";
+        no_lists(sent).or_else(|| is_full.get().then_some(full))
+    };
+    let host = Host::new(true, &refuses);
+    let got = host.ask(&lists("Look"), NOW);
+    assert_eq!((got.status().0, got.asked.len()), (400, 2));
+    assert!(error_of(&got.body)["message"].as_str().unwrap().contains("prompt is too long"));
+    // The client compacts.
+    is_full.set(false);
+    assert_eq!(host.ask(&lists("Look"), NOW).status().0, 200);
+}
+
+#[test]
+fn a_fault_of_the_server_teaches_nothing_and_nothing_is_made_for_longer_than_ten_minutes() {
+    let host = Host { status: 500, ..Host::new(true, &no_lists) };
+    for _ in 0..2 {
+        assert_eq!(host.ask(&lists("Look"), NOW).asked.len(), 2);
+    }
+    let host = Host::new(true, &no_lists);
+    for (at, asked) in [(0, 2), (6, 1), (9, 1), (10, 2), (12, 1)] {
+        assert_eq!(host.ask(&lists("Look"), NOW + at * 60_000).asked.len(), asked, "{at}");
+    }
+}
+
+#[test]
+fn a_file_that_the_user_has_just_given_stays_whatever_is_remembered() {
+    let pdf = |data: &str| {
+        let source = json!({"type": "base64", "media_type": "application/pdf", "data": data});
+        json!({"type": "document", "source": source})
+    };
+    let refuses = |sent: &Value| {
+        sent.to_string().contains("QkFE").then_some("The PDF is encrypted and cannot be opened")
+    };
+    let config =
+        drive::config(r#"{"upstreams": {"a": {"profile_overrides": {"file_parts": true}}}}"#);
+    let host = Host { config, ..Host::new(true, &refuses) };
+    let read = |data: &str, more: &[Value]| {
+        let mut messages =
+            vec![json!({"role": "user", "content": [{"type": "text", "text": "Read"}, pdf(data)]})];
+        messages.extend_from_slice(more);
+        request("m", json!({"messages": messages}))
+    };
+    let got = host.ask(&read("QkFE", &[]), NOW);
+    assert_eq!((got.status().0, got.asked.len()), (400, 1), "it is the user's to mend");
+    let later =
+        [json!({"role": "assistant", "content": "a"}), json!({"role": "user", "content": "Go on"})];
+    assert_eq!(host.ask(&read("QkFE", &later), NOW).status().0, 200);
+    let mut better = later.to_vec();
+    better[1]["content"] = json!([pdf("R09PRA=="), {"type": "text", "text": "Now this"}]);
+    let got = host.ask(&read("", &better), NOW);
+    assert!(got.asked[0].to_string().contains("R09PRA=="), "{:?}", got.asked);
+}
+
+#[test]
+fn a_key_counts_as_one_client_whatever_else_it_sends() {
+    let config = drive::config(
+        r#"{"upstreams": {"a": {"key": {"env": "UP"}}}, "client_keys": [{"env": "ONE"}, {"env": "TWO"}]}"#,
+    );
+    let headers = &[("x-api-key", "secret-of-ONE")];
+    let host = Host { config, headers, ..Host::new(true, &no_lists) };
+    assert_eq!(host.ask(&lists("Look"), NOW).asked.len(), 2);
+    for number in 0..600 {
+        let spare = format!("spare-{number}");
+        let headers = [("authorization", "Bearer secret-of-TWO"), ("x-api-key", &*spare)];
+        let got = with_key(&headers, &host).ask(&lists(&format!("{number}")), NOW);
+        assert_eq!(got.status().0, 200);
+    }
+    assert_eq!(host.ask(&lists("Look"), NOW).asked.len(), 1);
+}
+
+#[test]
+fn a_client_is_asked_once_for_the_same_words() {
+    let host = Host::new(false, &|_| Some("Request 1234: should be a valid string"));
+    let told: Vec<_> = (0..4).map(|_| host.ask(&lists("Look"), NOW).status().0).collect();
+    assert_eq!(told, [529, 400, 400, 400]);
+}
+
+#[test]
+fn what_is_printed_of_refusals_shows_nothing_of_a_request() {
+    let host = Host::new(false, &no_lists);
+    host.ask(&lists("Look"), NOW);
+    assert!(!format!("{:?}", host.refusals).contains("valid string"));
+}
