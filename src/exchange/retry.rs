@@ -37,8 +37,8 @@ pub(super) struct Refusal {
     refused: Refused,
     /// The requests of which the same is refused, if that is known.
     scope: Option<RefusalScope>,
-    /// Hash of its words, where the change is worth to be remembered of the conversation. Words that are known are about
-    /// one image, one effort or the credit of this moment.
+    /// Hash of its words, where the change is worth to be remembered of the conversation. Words that are known are
+    /// about one image, one effort or the credit of this moment.
     words: Option<u64>,
 }
 
@@ -273,9 +273,8 @@ impl Exchange {
     fn is_new(&self, refused: &Refused) -> bool {
         // Neither kind of answer is tried twice.
         let is_turned = |known: &Refused| matches!(known, Refused::Streaming(_));
-        !self.refused.contains(refused)
-            && !self.remembered.contains(refused)
-            && !(is_turned(refused) && self.refused.iter().any(is_turned))
+        let is_known = self.refused.contains(refused) || self.remembered.contains(refused);
+        !(is_known || is_turned(refused) && self.refused.iter().any(is_turned))
     }
 
     /// The error as the client gets it, where the upstream is not asked again here. Of an error of pairing the
