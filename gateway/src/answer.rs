@@ -348,6 +348,7 @@ fn at_once(exchange: &Exchange, event: &Event) -> usize {
         Event::End(_) | Event::Due if exchange.is_collecting() => {
             exchange.answer_bytes().max(exchange.refused_bytes())
         }
+        Event::End(_) | Event::Due => exchange.refused_bytes(),
         // It may complete an event of some megabytes.
         Event::Piece(piece) if exchange.answer_bytes() >= EVENT_BYTES && piece.contains(&b'\n') => {
             exchange.answer_bytes()

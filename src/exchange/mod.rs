@@ -380,8 +380,9 @@ impl Exchange {
     /// Bytes of the client's body that the end of the upstream's answer may read once more, where that refuses it.
     #[must_use]
     pub fn refused_bytes(&self) -> usize {
-        let is_refused = self.state.round().is_some_and(|round| round.answer().is_none());
-        if is_refused { self.client.body.len() } else { 0 }
+        let is_open = self.state.round().is_some_and(|round| !round.is_aside());
+        let has_begun = self.answer().is_some_and(|answer| answer.has_started());
+        if is_open && !has_begun { self.client.body.len() } else { 0 }
     }
 
     /// The upstream that has the request.

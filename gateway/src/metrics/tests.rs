@@ -1,5 +1,7 @@
 //! Tests of `metrics.rs`.
 
+use std::collections::HashSet;
+
 use super::*;
 use creole::observe::report::Outcome;
 
