@@ -144,7 +144,7 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         responses: |_, context| context.refusable.user,
         messages: true,
         narrow: |_, profile, _| profile.user_id = UserId::Drop,
-        places: "user | metadata",
+        places: "user | safety_identifier | metadata",
         ..ROW
     },
     Row {
@@ -206,7 +206,8 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         drops: "reasoning",
         narrow: |_, profile, _| profile.reasoning_history = ReasoningHistory::Never,
         places: "messages.*.reasoning_content | messages.*.reasoning | messages.*.reasoning_details | \
-            messages.*.thinking | messages.*.tool_calls.*.extra_content | input.*.encrypted_content | input.*.summary",
+            messages.*.thinking | messages.*.tool_calls.*.extra_content | messages.*.content.*.thinking | \
+            messages.*.content.*.signature | input.*.encrypted_content | input.*.summary",
         names: "thought signature | thought_signature | signature | encrypted_content",
         lacks: "corrupt | invalid | not valid | missing | mismatch | verif | decrypt | not support",
         ..ROW
