@@ -144,4 +144,17 @@ mod tests {
             assert!(!key.is_empty(), "{:?}", row.change);
         }
     }
+
+    #[test]
+    fn each_change_is_in_the_table_of_protocols() {
+        let table = include_str!("../../tests/exchange/every_change.rs").lines();
+        let in_table =
+            table.filter_map(|line| line.strip_prefix("        name: \"")?.strip_suffix("\","));
+        let name = |row: &Row| match &row.change {
+            Refused::Parameter(parameter) => format!("{parameter:?}"),
+            change @ Refused::EmptyContent(_) => format!("{change:?}"),
+            change => format!("{change:?}").split('(').next().unwrap_or_default().to_owned(),
+        };
+        assert_eq!(in_table.collect::<Vec<_>>(), ROWS.iter().map(name).collect::<Vec<_>>());
+    }
 }

@@ -14,6 +14,7 @@ mod cuts;
 mod doors;
 mod endings;
 mod errors;
+mod every_change;
 mod evidence;
 mod evidence_messages;
 mod host;
