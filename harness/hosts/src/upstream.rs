@@ -41,6 +41,8 @@ pub struct Upstream {
 #[derive(Debug, Default)]
 struct Shared {
     answers: Mutex<BTreeMap<String, Arc<Answer>>>,
+    /// Texts of request bodies that are refused, and the refusals.
+    refusals: Mutex<BTreeMap<String, (&'static str, Arc<Answer>)>>,
     seen: Mutex<BTreeMap<String, Vec<Seen>>>,
     /// Bodies that are being sent.
     open: AtomicUsize,
@@ -87,6 +89,11 @@ impl Upstream {
     pub fn expect(&self, key: &str, answer: Answer) {
         self.shared.answers.lock().unwrap().insert(key.to_owned(), Arc::new(answer));
         self.shared.seen.lock().unwrap().remove(key);
+    }
+
+    /// Refuses requests of this key from now on as long as this text is in their bodies.
+    pub fn refuse(&self, key: &str, text: &'static str, refusal: Answer) {
+        self.shared.refusals.lock().unwrap().insert(key.to_owned(), (text, Arc::new(refusal)));
     }
 
     /// What came for this key.
@@ -149,9 +156,11 @@ async fn respond(
         body: kept.into(),
         bytes,
     };
+    let refusal = shared.refusals.lock().unwrap().get(&key).cloned();
+    let refusal = refusal.filter(|(text, _)| String::from_utf8_lossy(&seen.body).contains(text));
     shared.seen.lock().unwrap().entry(key.clone()).or_default().push(seen);
     let answer = shared.answers.lock().unwrap().get(&key).cloned();
-    let answer = answer.unwrap_or_else(|| {
+    let answer = refusal.map(|(_, refusal)| refusal).or(answer).unwrap_or_else(|| {
         Arc::new(Answer::whole(418, "text/plain", format!("no answer for the key {key:?}")))
     });
     tokio::time::sleep(answer.delay).await;
