@@ -5,6 +5,7 @@
 
 #[allow(clippy::arithmetic_side_effects)]
 mod answers;
+mod evidence;
 
 use crate::config::Config;
 use crate::dialect::profile::{Effort, EmptyAssistantContent};
@@ -21,12 +22,13 @@ use crate::{protocols, upstream_error as error};
 #[cfg(test)]
 pub(crate) use answers::said_in_responses;
 pub use answers::{response, responses, sse, stream};
+pub use evidence::evidence;
 
 /// A function that panics where something does not hold.
 pub type Target = fn(&[u8]);
 
 /// All targets, by the names of their corpora.
-pub const TARGETS: [(&str, Target); 8] = [
+pub const TARGETS: [(&str, Target); 9] = [
     ("sse", sse),
     ("chunk", chunk),
     ("stream", stream),
@@ -34,6 +36,7 @@ pub const TARGETS: [(&str, Target); 8] = [
     ("response", response),
     ("responses", responses),
     ("errors", errors),
+    ("evidence", evidence),
     ("config", config),
 ];
 

@@ -97,6 +97,13 @@ impl Refused {
         self.row().messages
     }
 
+    /// Whether the client loses nothing by this change.
+    #[cfg(any(test, feature = "fuzz"))]
+    #[must_use]
+    pub(crate) fn loses_nothing(&self) -> bool {
+        self.row().loss == Loss::Nothing
+    }
+
     /// Whether this repeats an older refusal, or shows that it was wrong: a server whose window is named as its limit
     /// then refuses an answer as long as that.
     #[must_use]
