@@ -49,7 +49,6 @@ const WANTS_TEXT_AT: &str =
     r#"{"error": {"message": "Input should be a valid string", "param": "{at}"}}"#;
 
 const IS_THERE: fn(&Value, bool) -> bool = |value, _| !value.is_null();
-const IS_LIST: fn(&Value, bool) -> bool = |value, _| value.is_array();
 
 const CHANGE: Change = Change {
     name: "",
@@ -93,7 +92,8 @@ const CHANGES: &[Change] = &[
     Change {
         name: "JoinedTexts",
         refusal: WANTS_TEXT_AT,
-        is: IS_LIST,
+        // On Responses the one text stays in a list, as OpenAI's type of the user's messages wants it.
+        is: |value, _| value.as_array().is_some_and(|parts| parts.len() > 1),
         on: [
             made("/messages/0/content", "parameter_refused:joined_texts"),
             made("/input/0/content", "parameter_refused:joined_texts"),
@@ -106,7 +106,7 @@ const CHANGES: &[Change] = &[
         has: IMAGE,
         profile: r#"{"tool_content_parts": "images"}"#,
         refusal: "The output of a tool has parts",
-        is: IS_LIST,
+        is: |value, _| value.is_array(),
         on: [
             made("/messages/2/content", "parameter_refused:tool_output_parts"),
             made("/input/3/output", "parameter_refused:tool_output_parts"),

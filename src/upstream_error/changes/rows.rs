@@ -59,7 +59,7 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         change: Refused::JoinedTexts,
         warning: Warning::Key("joined_texts"),
         narrow: |_, profile, _| profile.joined_texts = true,
-        places: "messages.*.content",
+        places: "messages.*.content | input.*.content",
         makes_text: true,
         ..ROW
     },
