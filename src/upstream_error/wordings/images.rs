@@ -13,10 +13,10 @@ wordings! {
         Subject: "not a vlm" => "SiliconFlow";
         Subject: "unexpected item type in content" => "DashScope and Qwen's templates";
         // Not the end of "contact support".
-        Refusal: "not support" | "doesnt support" | "unsupported" | "only supported by" | "text-only" | "text only";
-        Refusal: "expected text" | "unknown variant image" | "is not a multimodal" | "is not a multi-modal";
+        Refusal: "not support" | "doesnt support" | "unsupported" | "only supported by" | "text only";
+        Refusal: "unknown variant image" | "is not a multimodal" | "is not a multi-modal";
         Refusal: "is not multimodal" | "only supports text" | "must be a string" | "unknown content part type";
-        Refusal: "unexpected message content type" | "no endpoints found that support" | "mmproj" | "at most 0 image";
+        Refusal: "unexpected message content type" | "no endpoints found that support" | "at most 0 image";
         Refusal: "[text]" => "Zhipu, which names the values that it takes";
         Refusal: "missing data required" => "Ollama";
         Refusal: "not enabled for this model" => "Mistral";
@@ -93,6 +93,6 @@ wordings! {
         // Tools have values like `file_search`.
         Alone: "value: file." => "DashScope";
         Subject: "pdf" | "documents " | "document input";
-        Refusal: "not support" | "unsupported" | "t support";
+        Refusal: "t support";
     }
 }

@@ -10,11 +10,10 @@ wordings! {
 
     /// A parameter, or its value, is refused.
     PARAMETER {
-        Refusal: "not support" | "doesnt support" | "not yet support" | "no longer support" | "unsupported";
-        Refusal: "unrecognized" | "unknown" | "not permitted" | "not allowed" | "extraneous" | "additional propert";
-        Refusal: "unexpected keyword argument" | "deprecated";
+        Refusal: "not support" | "doesnt support" | "not yet support" | "unsupported";
+        Refusal: "unrecognized" | "unknown" | "not permitted" | "deprecated";
         Refusal: "allowed for this model" => "Kimi";
-        Refusal: "cannot both" | "may only be set" | "must be unset" | "or unset when" => "Claude";
+        Refusal: "cannot both" | "may only be set" | "or unset when" => "Claude";
         Refusal: "restricted to" => "Qwen's models that always think";
         Refusal: "invalid reasoning value" => "Ollama";
         Refusal: "must be verified to generate reasoning"

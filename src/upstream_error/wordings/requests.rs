@@ -7,9 +7,9 @@ wordings! {
     RESPONSE_FORMAT {
         Subject: "response_format" | "response format" | "json_schema" | "json mode" | "structured output" | "json_object";
         Subject: "response mime type" => "Gemini";
-        Refusal: "not support" | "unsupported" | "supported values are" | "unavailable" | "not available" | "not enabled";
+        Refusal: "not support" | "unsupported" | "supported values are" | "unavailable" | "not enabled";
         Refusal: "enabled only" | "cannot be combined" | "input should be text" | "must be json_schema or text";
-        Refusal: "not permitted" | "not allowed" | "unrecognized" | "unknown" | "unexpected keyword argument";
+        Refusal: "not permitted" | "unrecognized" | "unknown" | "unexpected keyword argument";
         // The client's schema, another of which would be taken.
         Other: "invalid schema" | "invalid json schema" | "in context=" | "unsupported keyword" | "json_schema.schema";
         Other: "json_schema, schema" | "moonshot flavored";
@@ -38,7 +38,7 @@ wordings! {
     SYSTEM_ROLE {
         Alone: "system message must be at the beginning" | "system message must be the first" => "templates";
         Subject: "role: system" | "role system" | "role=system";
-        Refusal: "invalid" | "unexpected" | "not support" | "不支持";
+        Refusal: "invalid" | "不支持";
     }
 
     /// A tool's schema is refused.
@@ -63,7 +63,7 @@ wordings! {
     STOP_SEQUENCES {
         Subject: "stop sequence" | "stop_sequence" | "stopsequence" | "stop string" | "stop word" | "stop token";
         Subject: "stop parameter" | "parameter stop" | "invalid stop" | "- stop" | "$.stop";
-        Refusal: "too many" | "too long" | "exceeds";
+        Refusal: "too long";
     }
 
     /// A page of a server, or of the proxy before it, that will answer later.
