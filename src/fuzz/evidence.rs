@@ -6,20 +6,20 @@ use crate::model::request_context::RequestContext;
 use crate::upstream_error::evidence::{Evidence, changes};
 use crate::upstream_error::from_upstream;
 
-/// Statuses by the first byte of an input: those of which changes are tried, and one of which none is.
+/// Statuses by the digit at the beginning of an input: those of which changes are tried, and one of which none is.
 const STATUSES: [u16; 8] = [400, 403, 404, 405, 422, 500, 501, 429];
 
 /// Between the body of an error and the request that was refused.
 const SEPARATOR: &str = "\n\n";
 
 /// Evidence names each change once, in strict mode only what loses nothing, and no change by words that the server
-/// repeats out of the request. An input has one letter for the status, then the error's body, an empty line and the
+/// repeats out of the request. An input has one digit for the status, then the error's body, an empty line and the
 /// request.
 pub fn evidence(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Some((status, text)) = text.split_at_checked(1) else { return };
     let (error, request) = text.split_once(SEPARATOR).unwrap_or((text, ""));
-    let at = status.bytes().next().map_or(0, usize::from) % STATUSES.len();
+    let at = status.parse::<usize>().unwrap_or_default();
     let status = STATUSES.get(at).copied().unwrap_or(400);
     let read = refused(status, error);
     for sent in [None, Some(request), Some(error)] {

@@ -321,7 +321,8 @@ impl<'s> Echoes<'s> {
         if !name.is_ascii() {
             let start = before.char_indices().nth_back(QUOTED_LETTERS - 1).map(|(at, _)| at);
             let last = behind.char_indices().nth(QUOTED_LETTERS - 1);
-            let last = last.map(|(at, letter)| end.saturating_add(at + letter.len_utf8()));
+            let last =
+                last.map(|(at, letter)| end.saturating_add(at).saturating_add(letter.len_utf8()));
             let around = [start.map(|start| start..end), last.map(|last| at..last)];
             let mut around = around.into_iter().flatten().filter_map(|place| own.get(place));
             return around.any(is_sent);
