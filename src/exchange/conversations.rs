@@ -84,6 +84,10 @@ pub(super) enum Lasts {
 }
 
 impl Conversations {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The changes of a conversation, and the refusal that waits for its next request, which is taken.
     pub(super) fn of(
         &mut self,

@@ -145,7 +145,9 @@ impl Exchange {
         for refused in &remembered {
             self.leave_out(refused, body, &mut sent);
         }
-        self.conversation = self.conversation_of(&refusals, &sent);
+        if !refusals.lock().conversations.is_empty() {
+            self.note_conversation(&sent.upstream, &sent.context);
+        }
         let Some(id) = self.conversation else {
             self.remembered = remembered;
             return sent;
@@ -195,16 +197,28 @@ impl Exchange {
         }
     }
 
+    /// Notes the conversation of a request. Most are never refused, and need none.
+    pub(super) fn note_conversation(&mut self, upstream: &str, context: &RequestContext) {
+        if let (Some(refusals), None) = (&self.refusals, self.conversation) {
+            self.conversation = self.conversation_of(refusals, upstream, context);
+        }
+    }
+
     /// The conversation of a request, where something names it: its session, or the user's first words.
-    fn conversation_of(&self, refusals: &Refusals, sent: &RoundRequest) -> Option<ConversationId> {
+    fn conversation_of(
+        &self,
+        refusals: &Refusals,
+        name: &str,
+        context: &RequestContext,
+    ) -> Option<ConversationId> {
         let headers = &self.client.headers;
         let named = match session::of_headers(headers) {
             Some(session) => session,
-            None if sent.context.conversation == 0 => return None,
-            None => sent.context.conversation.to_string(),
+            None if context.conversation == 0 => return None,
+            None => context.conversation.to_string(),
         };
         let secret = *refusals.lock().secret.get_or_insert_with(|| self.ids.secret());
-        let upstream = self.config.upstreams.get(&sent.upstream)?;
+        let upstream = self.config.upstreams.get(name)?;
         // The key that opens Creole's own door, else the one by which the upstream tells its clients apart.
         let client = match &self.report.client_key {
             Some(name) => name.clone(),
@@ -214,7 +228,7 @@ impl Exchange {
                 headers::credentials(&headers, &[]).next().unwrap_or_default().to_owned()
             }
         };
-        Some(ConversationId::new(secret, &client, &[&sent.upstream, &sent.context.model, &named]))
+        Some(ConversationId::new(secret, &client, &[name, &context.model, &named]))
     }
 
     /// Remembers the conversation's own changes, with which a request was answered.

@@ -145,7 +145,7 @@ pub struct Exchange {
     own_changes: Vec<(Refused, u64)>,
     /// What the upstream refused, and what it was then called without.
     refused: Vec<Refused>,
-    /// The first error for which the upstream was asked again.
+    /// The first error in unknown words for which the upstream was asked again.
     first_refusal: Option<Error>,
     /// Number of changes for which nothing but a name spoke.
     named: u32,

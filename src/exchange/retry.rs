@@ -134,6 +134,8 @@ impl Exchange {
         error: Error,
     ) -> Result<Refusal, Error> {
         if let Some(rejection) = error.rejection() {
+            let upstream = self.report.upstream.clone();
+            self.note_conversation(&upstream, context);
             self.remember_no_help(rejection);
         }
         let found = error.rejection().and_then(|rejection| self.found(rejection, context));
@@ -147,7 +149,9 @@ impl Exchange {
         let words = lasting.map(words_of);
         if self.keeps_body() && self.can_call_again() {
             let error = self.explained(context, error);
-            self.first_refusal.get_or_insert_with(|| error.clone());
+            if evidence.is_some() {
+                self.first_refusal.get_or_insert_with(|| error.clone());
+            }
             return Ok(Refusal { error, refused, scope, words });
         }
         // A host that cannot ask again tells its client to do so.
@@ -170,8 +174,8 @@ impl Exchange {
         Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
     }
 
-    /// The error that the client gets where no change is left: the first one, because the last is about a request that
-    /// the client did not send; but what is final, such as a full window, is told as it is.
+    /// The error that the client gets where no change is left: the first one in unknown words, because the last is
+    /// about a request that the client did not send; but what is final, such as a full window, is told as it is.
     fn given_up(&mut self, context: &RequestContext, error: Error) -> Error {
         let first = self.first_refusal.take();
         let is_final =
