@@ -161,7 +161,8 @@ impl Exchange {
                 true
             }
             (None, Some(rejection)) if !self.keeps_body() && self.output.is_held() => {
-                !rejection.is_passing && self.ask_client(rejection, by_name)
+                let is_of_messages = self.client.path == Path::Messages;
+                is_of_messages && !rejection.is_passing && self.ask_client(rejection, by_name)
             }
             (None, _) => false,
         };
