@@ -243,6 +243,10 @@ impl Exchange {
         context: &RequestContext,
         bodies: Option<(&str, &[u8])>,
     ) -> Option<Found> {
+        // Of pairs there is one change, or the operator wants none.
+        if rejection.reasons.contains(&Reason::Pairing) {
+            return None;
+        }
         let strict = self.config.settings.strict;
         let sent = match bodies {
             Some((_, sent)) => Some(words::utf8(sent)?),

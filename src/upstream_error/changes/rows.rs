@@ -98,8 +98,7 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
         messages: true,
         narrow: |_, profile, _| profile.id_style = IdStyle::Mistral9,
         places: "messages.*.tool_calls.*.id | messages.*.tool_call_id | input.*.call_id | \
-            messages.*.content.*.id | \
-            messages.*.content.*.tool_use_id",
+            messages.*.content.*.id | messages.*.content.*.tool_use_id",
         names: "tool call id | tool_call_id | tool_calls id | call_id | tool_use_id | tool_use id",
         lacks: "too long | length | pattern | a-z | characters | alphanumeric",
         ..ROW
@@ -107,10 +106,11 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
     Row {
         change: Refused::ReasoningInEachTurn,
         warning: Warning::Key("reasoning_history"),
+        chat: |_, context| context.counts.messages > 1,
         narrow: |_, profile, _| profile.reasoning_history = ReasoningHistory::Required,
         names: "reasoning_content & passed back | reasoning_content & missing | reasoning_content & required | \
             reasoning content & passed back | reasoning & must be passed",
-        ..ROW
+        ..OF_CHAT
     },
     Row {
         change: Refused::StreamOptions,
@@ -430,13 +430,12 @@ pub(in crate::upstream_error) static ROWS: [Row; 36] = [
 const EMPTY_CONTENT: Row = Row {
     warning: Warning::Key("empty_assistant_content"),
     chat: WITH_CALLS,
-    responses: NEVER,
     narrow: |refused, profile, _| {
         if let Refused::EmptyContent(content) = refused {
             profile.empty_assistant_content = *content;
         }
     },
-    ..ROW
+    ..OF_CHAT
 };
 
 /// Row of a shorter answer.
