@@ -8,13 +8,13 @@ use crate::dialect::profile::IdStyle;
 use crate::error::Error;
 use crate::error::Parameter::{Sampling, ServiceTier, Thinking, ThinkingSwitch, TopK, User};
 use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
-use crate::json::{self, Writer};
+use crate::json::{self, Writer, rewrite_array, rewrite_object};
 use crate::observe::warning::Warnings;
 use crate::text::words;
 use crate::upstream_error::refused::{Refused, Space};
 
 /// What becomes of a member: `None` leaves it out.
-type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
+pub(super) type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
 
 /// Writes a body, of which it is known that it is JSON.
 pub(crate) struct Without<'r> {
@@ -24,7 +24,7 @@ pub(crate) struct Without<'r> {
 
 /// The body without this member.
 pub(super) fn without_member<'b>(body: &'b str, name: &str) -> Result<Cow<'b, str>, Error> {
-    object(body, |key, value| Ok((key != name).then_some(value.into())))
+    rewrite_object(body, |key, value| Ok((key != name).then_some(value.into())))
 }
 
 impl Without<'_> {
@@ -39,7 +39,7 @@ impl Without<'_> {
         {
             return Ok(body.into());
         }
-        object(body, |key, value| self.member(key, value))
+        rewrite_object(body, |key, value| self.member(key, value))
     }
 
     /// The body in the form that the upstream takes. Guards and the answer go by the client's own form, so this comes
@@ -53,7 +53,7 @@ impl Without<'_> {
             Refused::ForcedTool => self.unforced(body),
             // The server of a thread keeps calls whose results stand here, by their own ids.
             Refused::Ids if matches!(json::member(body, "thread"), None | Some("null")) => {
-                object(body, |key, value| match key {
+                rewrite_object(body, |key, value| match key {
                     "messages" => with_short_ids(value).map(Some),
                     _ => Ok(Some(value.into())),
                 })
@@ -78,14 +78,14 @@ impl Without<'_> {
         let is_offered = |tool: &str| text(tool, "name").is_none_or(|name| Some(name) == named);
         let tools = json::member(body, "tools").unwrap_or_default();
         let is_only = !is_bound && named.is_some() && json::elements(tools).any(is_offered);
-        object(body, |key, value| match key {
-            "tool_choice" => object(value, |key, value| match key {
+        rewrite_object(body, |key, value| match key {
+            "tool_choice" => rewrite_object(value, |key, value| match key {
                 "type" => Ok(Some("\"auto\"".into())),
                 _ => Ok((key != "name").then(|| value.into())),
             })
             .map(Some),
             "tools" if is_only => {
-                array(value, |tool| Ok(is_offered(tool).then(|| tool.into()))).map(Some)
+                rewrite_array(value, |tool| Ok(is_offered(tool).then(|| tool.into()))).map(Some)
             }
             _ => Ok(Some(value.into())),
         })
@@ -112,8 +112,10 @@ impl Without<'_> {
                 if effort.is_some() && nearest.is_none() {
                     self.warnings.dropped("output_config.effort")?;
                 }
-                let rewritten = object(value, |key, value| match key {
-                    "effort" => Ok(nearest.map(|effort| json::quoted(effort.word()).into())),
+                let rewritten = rewrite_object(value, |key, value| match key {
+                    "effort" => {
+                        Rewritten::Ok(nearest.map(|effort| json::quoted(effort.word()).into()))
+                    }
                     _ => Ok(Some(value.into())),
                 })?;
                 return Ok((rewritten != "{}").then_some(rewritten));
@@ -139,7 +141,7 @@ impl Without<'_> {
     fn messages<'b>(&mut self, messages: &'b str) -> Result<Cow<'b, str>, Error> {
         let count = json::elements(messages).count();
         let mut at: usize = 0;
-        array(messages, |message| {
+        rewrite_array(messages, |message| {
             at = at.saturating_add(1);
             let content = json::member(message, "content").unwrap_or_default();
             let blocks = self.blocks(content, at == count)?;
@@ -147,7 +149,7 @@ impl Without<'_> {
             if blocks == "[]" && content != "[]" {
                 return Ok(None);
             }
-            object(message, |key, value| match key {
+            rewrite_object(message, |key, value| match key {
                 "content" => Ok(Some(blocks.clone())),
                 _ => Ok(Some(value.into())),
             })
@@ -160,7 +162,7 @@ impl Without<'_> {
         if !content.starts_with('[') {
             return Ok(content.into());
         }
-        array(content, |block| self.block(block, is_last))
+        rewrite_array(content, |block| self.block(block, is_last))
     }
 
     fn block<'b>(&mut self, block: &'b str, is_last: bool) -> Rewritten<'b> {
@@ -176,7 +178,7 @@ impl Without<'_> {
                 Ok(None)
             }
             (_, Some("tool_result")) => {
-                let rewritten = object(block, |key, value| match key {
+                let rewritten = rewrite_object(block, |key, value| match key {
                     "content" => self.blocks(value, false).map(Some),
                     _ => Ok(Some(value.into())),
                 });
@@ -208,7 +210,7 @@ fn budget(thinking: &str) -> Option<u64> {
 }
 
 /// The decoded text of a member.
-fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
+pub(super) fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
 }
 
@@ -235,15 +237,15 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
             Some("tool_result") => "tool_use_id",
             _ => return Ok(Some(block.into())),
         };
-        let rewritten = object(block, |key, value| match json::string(value) {
+        let rewritten = rewrite_object(block, |key, value| match json::string(value) {
             Some(id) if key == name => Ok(Some(json::quoted(ids.id(id.decode(), "")).into())),
             _ => Ok(Some(value.into())),
         });
         rewritten.map(Some)
     };
-    array(messages, |message| {
-        let rewritten = object(message, |key, value| match key {
-            "content" if value.starts_with('[') => array(value, &mut block).map(Some),
+    rewrite_array(messages, |message| {
+        let rewritten = rewrite_object(message, |key, value| match key {
+            "content" if value.starts_with('[') => rewrite_array(value, &mut block).map(Some),
             _ => Ok(Some(value.into())),
         });
         rewritten.map(Some)
@@ -252,7 +254,7 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
 
 /// `thinking` with a budget of at most so many tokens.
 fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
-    let rewritten = object(thinking, |key, value| match value.parse::<u64>() {
+    let rewritten = rewrite_object(thinking, |key, value| match value.parse::<u64>() {
         Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
         _ => Ok(Some(value.into())),
     });
@@ -266,9 +268,9 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
         kind.is_some_and(|kind| words::begins(kind.raw(), "clear_thinking"))
     };
     let edits = json::member(management, "edits").unwrap_or("[]");
-    let kept = array(edits, |edit| Ok((!clears(&edit)).then(|| edit.into())))?;
-    let rewritten = object(management, |key, value| match key {
-        "edits" => Ok((kept != "[]").then(|| kept.clone())),
+    let kept = rewrite_array(edits, |edit| Rewritten::Ok((!clears(&edit)).then(|| edit.into())))?;
+    let rewritten = rewrite_object(management, |key, value| match key {
+        "edits" => Rewritten::Ok((kept != "[]").then(|| kept.clone())),
         _ => Ok(Some(value.into())),
     })?;
     Ok((rewritten != "{}").then_some(rewritten))
@@ -278,44 +280,4 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
 fn is_file(document: &str) -> bool {
     let source = json::member(document, "source").and_then(|source| json::member(source, "type"));
     !matches!(source, Some("\"text\"" | "\"content\""))
-}
-
-/// An object with its members rewritten; the same text where they stay.
-fn object<'b>(
-    text: &'b str,
-    mut rewrite: impl FnMut(&str, &'b str) -> Rewritten<'b>,
-) -> Result<Cow<'b, str>, Error> {
-    let mut same = true;
-    let mut out = Vec::with_capacity(text.len());
-    let mut json = Writer::new(&mut out);
-    json.begin_object();
-    for (key, value) in json::members(text) {
-        let rewritten = rewrite(&key.decode(), value)?;
-        same &= rewritten.as_deref() == Some(value);
-        if let Some(value) = rewritten {
-            json.key_str(key).raw(&value);
-        }
-    }
-    json.end_object();
-    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
-}
-
-/// Rewrites the elements of an array; borrows the text if nothing changes.
-fn array<'b>(
-    text: &'b str,
-    mut rewrite: impl FnMut(&'b str) -> Rewritten<'b>,
-) -> Result<Cow<'b, str>, Error> {
-    let mut same = true;
-    let mut out = Vec::with_capacity(text.len());
-    let mut json = Writer::new(&mut out);
-    json.begin_array();
-    for element in json::elements(text) {
-        let rewritten = rewrite(element)?;
-        same &= rewritten.as_deref() == Some(element);
-        if let Some(element) = rewritten {
-            json.raw(&element);
-        }
-    }
-    json.end_array();
-    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
 }

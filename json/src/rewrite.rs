@@ -1,0 +1,53 @@
+//! JSON texts with some of their values rewritten. Texts are read as members and elements are.
+
+use std::borrow::Cow;
+
+use crate::{Writer, elements, members};
+
+/// An object with each member as `rewrite` gives it, or without it where that gives nothing; the same text where all
+/// stay.
+///
+/// # Errors
+/// Those of `rewrite`.
+pub fn rewrite_object<'b, E>(
+    text: &'b str,
+    mut rewrite: impl FnMut(&str, &'b str) -> Result<Option<Cow<'b, str>>, E>,
+) -> Result<Cow<'b, str>, E> {
+    let mut same = true;
+    let mut out = Vec::with_capacity(text.len());
+    let mut json = Writer::new(&mut out);
+    json.begin_object();
+    for (key, value) in members(text) {
+        let rewritten = rewrite(&key.decode(), value)?;
+        same &= rewritten.as_deref() == Some(value);
+        if let Some(value) = rewritten {
+            json.key_str(key).raw(&value);
+        }
+    }
+    json.end_object();
+    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
+}
+
+/// An array with each element as `rewrite` gives it, or without it where that gives nothing; the same text where all
+/// stay.
+///
+/// # Errors
+/// Those of `rewrite`.
+pub fn rewrite_array<'b, E>(
+    text: &'b str,
+    mut rewrite: impl FnMut(&'b str) -> Result<Option<Cow<'b, str>>, E>,
+) -> Result<Cow<'b, str>, E> {
+    let mut same = true;
+    let mut out = Vec::with_capacity(text.len());
+    let mut json = Writer::new(&mut out);
+    json.begin_array();
+    for element in elements(text) {
+        let rewritten = rewrite(element)?;
+        same &= rewritten.as_deref() == Some(element);
+        if let Some(element) = rewritten {
+            json.raw(&element);
+        }
+    }
+    json.end_array();
+    Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
+}
