@@ -110,6 +110,8 @@ keys! {
         max_tools: usize = 0;
         /// Longest tool name, at least 16; longer ones are shortened with a hash. 0 is no limit. OpenAI: 64.
         max_tool_name: usize = 64, NAME_LENGTH;
+        /// Longest description of a tool, in characters; longer ones are cut. 0 is no limit.
+        max_tool_description: usize = 0;
         /// Whether `tool` messages take arrays of parts, and of which kinds.
         tool_content_parts: ToolContentParts = ToolContentParts::No;
         /// Whether `file` parts (PDF) are understood.

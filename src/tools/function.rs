@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::names;
 use super::typed::Builtin;
-use crate::dialect::profile::ToolSchema;
+use crate::dialect::profile::{Profile, ToolSchema};
 use crate::dialect::schema::mended::plain_of;
 use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
@@ -17,6 +17,26 @@ use crate::text::words;
 /// Most examples of inputs that go into a description, and most bytes of all of them.
 const EXAMPLES_MAX: usize = 3;
 const EXAMPLE_BYTES_MAX: usize = 2048;
+
+/// The form of functions that an upstream takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Form {
+    dialect: ToolSchema,
+    /// Whether each has a description, if only an empty one.
+    empty_description: bool,
+    /// Most characters of a description; 0 is no limit.
+    description_max: usize,
+}
+
+impl Form {
+    pub(super) fn of(profile: &Profile) -> Self {
+        Self {
+            dialect: profile.tool_schema,
+            empty_description: profile.empty_description,
+            description_max: profile.max_tool_description,
+        }
+    }
+}
 
 /// One function as the upstream gets it.
 #[derive(Clone, Debug, Default)]
@@ -153,20 +173,14 @@ impl<'a> Function<'a> {
     }
 
     /// Writes the element of `tools` as Chat Completions has it.
-    pub(super) fn write(
-        &self,
-        json: &mut Writer<'_>,
-        dialect: ToolSchema,
-        empty_description: bool,
-        cached: Option<CacheMark>,
-    ) {
+    pub(super) fn write(&self, json: &mut Writer<'_>, form: Form, cached: Option<CacheMark>) {
         json.begin_object().kind("function");
         json.key("function").begin_object();
         if let Some(function) = self.ready {
             // It was read before, so it is an object.
             let _ = write_given(json, function);
         } else {
-            self.write_members(json, dialect, empty_description);
+            self.write_members(json, form);
             if self.strict {
                 json.key("strict").bool(true);
             }
@@ -179,18 +193,13 @@ impl<'a> Function<'a> {
     }
 
     /// Writes the element of `tools` as Responses has it. There a schema is strict unless it is said that it is not.
-    pub(super) fn write_flat(
-        &self,
-        json: &mut Writer<'_>,
-        dialect: ToolSchema,
-        empty_description: bool,
-    ) {
+    pub(super) fn write_flat(&self, json: &mut Writer<'_>, form: Form) {
         json.begin_object().kind("function");
         let mut says_strict = false;
         if let Some(function) = self.ready {
             says_strict = write_given(json, function).unwrap_or_default();
         } else {
-            self.write_members(json, dialect, empty_description);
+            self.write_members(json, form);
         }
         if !says_strict {
             json.key("strict").bool(self.strict);
@@ -199,13 +208,19 @@ impl<'a> Function<'a> {
     }
 
     /// Writes name, description and schema.
-    fn write_members(&self, json: &mut Writer<'_>, dialect: ToolSchema, empty_description: bool) {
+    fn write_members(&self, json: &mut Writer<'_>, form: Form) {
+        let Form { dialect, empty_description, description_max } = form;
         json.key("name").text(&self.outgoing);
         let remarks = match self.description.is_empty() {
             true => self.remarks.trim_start(),
             false => self.remarks.as_str(),
         };
-        if empty_description || !self.description.is_empty() || !remarks.is_empty() {
+        let length = self.description.raw().len().saturating_add(remarks.len());
+        if description_max > 0 && length > description_max {
+            let all = format!("{}{remarks}", self.description.decode());
+            let kept: String = all.chars().take(description_max).collect();
+            json.key("description").text(&kept);
+        } else if empty_description || length > 0 {
             json.key("description").string(|out| {
                 out.extend_from_slice(self.description.raw().as_bytes());
                 json::escape(out, remarks);

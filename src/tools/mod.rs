@@ -27,7 +27,7 @@ pub(crate) use crate::dialect::schema::mended::plain;
 pub(crate) use crate::dialect::schema::strict::takes_strictly;
 pub(crate) use crate::dialect::schema::write_output_schema;
 
-use crate::dialect::profile::{Profile, ToolSchema};
+use crate::dialect::profile::Profile;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::CacheMark;
@@ -37,7 +37,7 @@ use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
 use crate::observe::warning::Warnings;
 use crate::text::names::{NameSet, Names};
 use choice::SentChoice;
-use function::Function;
+use function::{Form, Function};
 use hosted::{Beside, Hosted};
 use offer::{Offers, Sorted};
 
@@ -57,9 +57,14 @@ pub(crate) struct ToolSet<'a> {
     hosted: Hosted,
     /// Functions that are not sent, because nothing has loaded them.
     deferred: Vec<Function<'a>>,
-    dialect: ToolSchema,
-    empty_description: bool,
+    form: Form,
     names: names::Rules,
+}
+
+/// A tool's name by OpenAI's rules: it has at most 64 letters, digits, `_` and `-`.
+#[must_use]
+pub(crate) fn plain_name(name: &str) -> Cow<'_, str> {
+    names::outgoing(name, names::Rules::plain())
 }
 
 /// A mark of the client's on a tool.
@@ -156,8 +161,7 @@ impl<'a> ToolSet<'a> {
             any: SentChoice::any(profile),
             one_tool_call,
             hosted,
-            dialect: profile.tool_schema,
-            empty_description: profile.empty_description,
+            form: Form::of(profile),
             names: names::Rules::of(profile),
         })
     }
@@ -292,7 +296,7 @@ impl<'a> ToolSet<'a> {
             for (at, function) in self.sent().enumerate() {
                 json.make_room();
                 let cached = mark.filter(|mark| mark.at == at).map(|mark| mark.cached);
-                function.write(json, self.dialect, self.empty_description, cached);
+                function.write(json, self.form, cached);
             }
             json.end_array();
             self.choice.write(json);
@@ -313,7 +317,7 @@ impl<'a> ToolSet<'a> {
         json.key("tools").begin_array();
         for function in self.sent() {
             json.make_room();
-            function.write_flat(json, self.dialect, self.empty_description);
+            function.write_flat(json, self.form);
         }
         for tool in &self.hosted.tools {
             json.raw(tool);

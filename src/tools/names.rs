@@ -10,8 +10,11 @@ use crate::dialect::profile::{Profile, ToolSchema};
 use crate::ids::hex_of_hash;
 use crate::text::words::{is_name_byte, truncate};
 
-/// Most characters of the client's name that are kept before the hash: 64 in all, OpenAI's limit.
-const KEPT_MAX: usize = 55;
+/// Most characters of a name by OpenAI's rules.
+const LENGTH_MOST: usize = 64;
+
+/// Most characters of the client's name that are kept before the hash.
+const KEPT_MAX: usize = LENGTH_MOST - MARK_LENGTH;
 
 /// `_` and eight hexadecimal digits.
 const MARK_LENGTH: usize = 9;
@@ -47,6 +50,11 @@ impl Rules {
             _ => First::Any,
         };
         Self { length_max: profile.max_tool_name, first }
+    }
+
+    /// OpenAI's.
+    pub(super) fn plain() -> Self {
+        Self { length_max: LENGTH_MOST, first: First::Any }
     }
 
     /// Whether a name of letters that can stand in one can also begin so.
