@@ -209,6 +209,12 @@ impl Tools {
         self.sent.push(tool);
     }
 
+    /// What the client knows a tool as that the upstream knows by another name.
+    pub(crate) fn client_name(&self, outgoing: &str) -> Option<&str> {
+        let renamed = |tool: &&Tool| tool.outgoing == outgoing && tool.name != outgoing;
+        self.sent.iter().find(renamed).map(|tool| tool.name.as_str())
+    }
+
     /// Adds a tool that was not sent, because nothing has loaded it.
     pub fn push_deferred(&mut self, tool: Tool) {
         self.deferred.push(tool);

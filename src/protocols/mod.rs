@@ -15,6 +15,7 @@ mod decide;
 mod effort;
 mod fields;
 mod local;
+mod member;
 pub(crate) mod messages;
 pub(crate) mod responses;
 mod sizes;
@@ -88,7 +89,29 @@ pub fn request_without(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let client = ClientRequest { body, config, headers, target: None };
-    for_request(&client).write_request(&client, refused, warnings)
+    let written = for_request(&client).write_request(&client, refused, warnings)?;
+    without_members(written, refused, warnings)
+}
+
+/// A request without the members that no row of the changes knows.
+fn without_members(
+    mut written: Translated,
+    refused: &[Refused],
+    warnings: &mut Warnings,
+) -> Result<Translated, Error> {
+    if let Translated::Send { body, .. } = &mut written {
+        for refused in refused {
+            let Refused::Member(path) = refused else { continue };
+            let path: Vec<_> = path.split('.').collect();
+            let without =
+                member::without(crate::text::words::utf8(body).unwrap_or_default(), &path);
+            if let Some(without) = without {
+                warnings.dropped(path.last().copied().unwrap_or_default())?;
+                *body = without.into_bytes();
+            }
+        }
+    }
+    Ok(written)
 }
 
 /// Writes a request of Creole's own for this model of an upstream, without what that refused. `body` is one of the
@@ -104,7 +127,9 @@ pub(crate) fn own_request(
 ) -> Result<Translated, Error> {
     let client = ClientRequest { body, config, headers: &[], target: Some(target) };
     // Nobody reads the warnings of a request that no client sent.
-    of(target.0.protocol).write_request(&client, refused, &mut Warnings::new(false))
+    let warnings = &mut Warnings::new(false);
+    let written = of(target.0.protocol).write_request(&client, refused, warnings)?;
+    without_members(written, refused, warnings)
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.

@@ -49,6 +49,13 @@ pub enum Refused {
     StrictTools,
     /// `tool_choice` that forces a call: the model gets that tool alone, and is free to call it.
     ForcedTool,
+    /// The names of tools: they are as short and plain as OpenAI's rules want them.
+    Names,
+    /// The length of descriptions of tools: they are cut.
+    Descriptions,
+    /// A member at this path of the request, of which nothing else is known: it is left out. `*` is any position, `**`
+    /// any place.
+    Member(String),
     /// Another parameter, which is left out, or sent under its other name. Without `stop` the text is cut here;
     /// without `parallel_tool_calls` an answer keeps its first call only.
     Parameter(Parameter),

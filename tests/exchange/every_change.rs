@@ -1,6 +1,6 @@
 //! Every change of a request that an upstream refuses, in each protocol, for a whole answer and for a stream.
 //!
-//! The table has a row for each change of `src/upstream_error/changes/rows.rs`, as a test there holds.
+//! The table has a row for each change in `src/upstream_error/changes/rows`, as a test there holds.
 
 mod run;
 
@@ -12,26 +12,28 @@ use run::Got;
 const PROTOCOLS: [&str; 3] = ["openai", "responses", "anthropic"];
 
 /// A change, and a refusal that asks for it.
-struct Change {
-    /// Variant of the change in `ROWS`.
-    name: &'static str,
+pub(super) struct Change {
+    /// Variant of the change.
+    pub(super) name: &'static str,
     /// What the request has beside the conversation: members, or values at a pointer into it.
-    has: &'static str,
+    pub(super) has: &'static str,
     /// Keys of the upstream's profile.
-    profile: &'static str,
+    pub(super) profile: &'static str,
     /// Body of the refusal, or its words. `{at}` is the path of the subject in the protocol.
-    refusal: &'static str,
+    pub(super) refusal: &'static str,
+    /// Status of the refusal.
+    pub(super) status: u16,
     /// Returns true if the value at the subject's pointer is what the upstream refuses. The last argument says whether
     /// the client wants a stream.
-    is: fn(&Value, bool) -> bool,
+    pub(super) is: fn(&Value, bool) -> bool,
     /// Whether only the request of a stream has the subject.
-    only_streams: bool,
+    pub(super) only_streams: bool,
     /// What happens on Chat Completions, Responses and Messages.
-    on: [Cell; 3],
+    pub(super) on: [Cell; 3],
 }
 
 /// What becomes of a change in a protocol.
-enum Cell {
+pub(super) enum Cell {
     /// The subject stands at this pointer of the request, and the client gets these warnings.
     Made { at: &'static str, warnings: &'static str },
     /// Requests have no such subject, or cannot be changed so: the error passes after one request.
@@ -50,24 +52,25 @@ const WANTS_TEXT_AT: &str =
 
 const IS_THERE: fn(&Value, bool) -> bool = |value, _| !value.is_null();
 
-const CHANGE: Change = Change {
+pub(super) const CHANGE: Change = Change {
     name: "",
     has: "{}",
     profile: "{}",
     refusal: WRONG_AT,
+    status: 400,
     is: IS_THERE,
     only_streams: false,
     on: [NotInThisProtocol, NotInThisProtocol, NotInThisProtocol],
 };
 
-const IMAGE: &str = r#"{"/messages/2/content/0/content": [{"type": "text", "text": "A page."},
+pub(super) const IMAGE: &str = r#"{"/messages/2/content/0/content": [{"type": "text", "text": "A page."},
     {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}],
     "/messages/2/content/1": {"type": "text", "text": "Go on."}}"#;
 const DOCUMENT: &str = r#"{"/messages/0/content": [{"type": "text", "text": "Look"},
     {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBERi0xLjQ="}}]}"#;
 const NO_QUESTION: &str =
     r#"{"messages": [{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}]}"#;
-const TALK: &str = r#"{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
+pub(super) const TALK: &str = r#"{"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"},
     {"role": "user", "content": "c"}]}"#;
 const SCHEMA: &str = r#"{"output_config": {"format": {"type": "json_schema", "schema":
     {"type": "object", "properties": {"title": {"type": "string"}}}}}}"#;
@@ -75,6 +78,22 @@ const THINKING: &str = r#"{"thinking": {"type": "enabled", "budget_tokens": 2000
 const ADAPTIVE: &str = r#"{"thinking": {"type": "adaptive"}}"#;
 const EFFORT: &str = r#"{"thinking": {"type": "adaptive"}, "output_config": {"effort": "max"}}"#;
 const EFFORTS: &str = r#"{"reasoning_effort_values": ["low", "medium", "high", "max"]}"#;
+
+pub(super) const LONG_NAME: &str = r#"{"/tools/1": {"input_schema": {"type": "object"},
+    "name": "mcp__server_with_a_long_name__tool_with_a_name_that_is_as_long_as_that"}}"#;
+
+/// More than 1,024 letters.
+macro_rules! a_long_text {
+    () => {
+        a_long_text!("It looks at what is there, ")
+    };
+    ($text:expr) => {
+        a_long_text!(twice concat!($text, $text, $text, $text))
+    };
+    (twice $text:expr) => {
+        concat!($text, $text, $text, $text, $text, $text, $text, $text, $text, $text)
+    };
+}
 
 /// The table.
 const CHANGES: &[Change] = &[
@@ -148,6 +167,18 @@ const CHANGES: &[Change] = &[
         ..CHANGE
     },
     Change {
+        name: "Names",
+        has: LONG_NAME,
+        profile: r#"{"max_tool_name": 0}"#,
+        is: |value, _| value.as_str().unwrap().len() > 64,
+        on: [
+            made("/tools/1/function/name", "parameter_refused:max_tool_name"),
+            made("/tools/1/name", "parameter_refused:max_tool_name"),
+            made("/tools/1/name", "parameter_refused:max_tool_name"),
+        ],
+        ..CHANGE
+    },
+    Change {
         name: "ReasoningInEachTurn",
         has: TALK,
         refusal: "The reasoning_content of each turn must be passed back",
@@ -155,7 +186,7 @@ const CHANGES: &[Change] = &[
         on: [
             made("/messages/1/reasoning_content", "parameter_refused:reasoning_history"),
             NotInThisProtocol,
-            NotInThisProtocol,
+            made("/messages/1/content/0/thinking", "parameter_refused:reasoning_history"),
         ],
         ..CHANGE
     },
@@ -394,10 +425,12 @@ const CHANGES: &[Change] = &[
         name: "Calls",
         has: r#"{"tools": []}"#,
         refusal: "Conversations with a history like this one are wrong without tools",
+        // Messages gets the tools that the calls name, and the others the calls in words.
+        is: |value, _| !value.is_null() && value.pointer("/0/input_schema").is_none(),
         on: [
             made("/messages/1/tool_calls", "pairing_refused"),
             made("/input/2/call_id", "pairing_refused"),
-            NotInThisProtocol,
+            made("/tools", "pairing_refused"),
         ],
         ..CHANGE
     },
@@ -431,6 +464,29 @@ const CHANGES: &[Change] = &[
             NotInThisProtocol,
             made("/max_output_tokens", "parameter_refused:output_limit"),
             NotInThisProtocol,
+        ],
+        ..CHANGE
+    },
+    Change {
+        name: "Descriptions",
+        has: concat!(r#"{"/tools/0/description": ""#, a_long_text!(), "\"}"),
+        is: |value, _| value.as_str().unwrap().len() > 1024,
+        on: [
+            made("/tools/0/function/description", "parameter_refused:max_tool_description"),
+            made("/tools/0/description", "parameter_refused:max_tool_description"),
+            NotInThisProtocol,
+        ],
+        ..CHANGE
+    },
+    Change {
+        name: "Member",
+        has: r#"{"min_p": 0.05}"#,
+        profile: r#"{"extra_body": {"min_p": 0.05}}"#,
+        refusal: "min_p: Extra inputs are not permitted",
+        on: [
+            made("/min_p", "unknown_field:min_p,dropped:min_p,member_refused"),
+            made("/min_p", "unknown_field:min_p,dropped:min_p,member_refused"),
+            made("/min_p", "dropped:min_p,member_refused"),
         ],
         ..CHANGE
     },

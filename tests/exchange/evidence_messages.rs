@@ -177,6 +177,81 @@ fn an_upstream_that_serves_one_kind_of_answers_is_asked_for_that() {
 }
 
 #[test]
+fn a_tool_of_another_name_keeps_its_own_for_the_client() {
+    let long = "mcp__a_server_with_a_long_name.and_dots__a_tool_with_a_name_that_is_as_long";
+    let tool = json!({"name": long, "input_schema": {"type": "object"}});
+    let body = |stream: bool| {
+        let mut body = conversation(json!({"tools": [tool], "stream": stream,
+            "tool_choice": {"type": "tool", "name": long}}));
+        body["messages"][1]["content"][0]["name"] = json!(long);
+        body
+    };
+    let is_in = |sent: &Value| sent.to_string().contains(long);
+    let refusal = "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'";
+    for stream in [false, true] {
+        let run = || {
+            let (exchange, asked) = asked(&config(""), &body(stream), refusal, &is_in);
+            assert_eq!(asked.len(), 2);
+            (exchange, asked[1].clone())
+        };
+        let (exchange, sent) = run();
+        let short = sent["tools"][0]["name"].as_str().unwrap();
+        assert!(short.len() <= 64 && !short.contains('.'), "{short}");
+        let mut expected = body(stream);
+        for place in ["/tools/0/name", "/tool_choice/name", "/messages/1/content/0/name"] {
+            *expected.pointer_mut(place).unwrap() = json!(short);
+        }
+        assert_eq!(sent, expected);
+        let answer = answer(&sent).replace("\"look\"", &format!("{short:?}"));
+        let (got, warnings, bytes) = answered(exchange, stream, vec![answer.as_bytes()]);
+        assert_eq!(
+            (&got["content"][4]["name"], &*warnings),
+            (&json!(long), "parameter_refused:max_tool_name")
+        );
+        let cuts =
+            (1..answer.len()).map(|at| answer.as_bytes().split_at(at)).map(|(a, b)| vec![a, b]);
+        for pieces in cuts.chain([answer.as_bytes().chunks(1).collect()]) {
+            assert_eq!(answered(run().0, stream, pieces).2, bytes);
+        }
+    }
+}
+
+#[test]
+fn a_member_that_an_upstream_does_not_know_is_left_out_wherever_it_stands() {
+    let mark = |scope: &str| json!({"type": "ephemeral", "scope": scope, "ttl": "1h"});
+    let schema = json!({"type": "object", "properties": {"scope": {"type": "string"}}});
+    let mut body = conversation(json!({
+        "system": [{"type": "text", "text": "a \"scope\": b", "cache_control": mark("global")}],
+        "tools": [{"name": "look", "input_schema": schema, "cache_control": mark("org")}],
+    }));
+    body["messages"][1]["content"][0]["input"] = json!({"scope": 1});
+    let told = [
+        "system.0.cache_control.ephemeral.scope: Extra inputs are not permitted",
+        "json: unknown field \"scope\"",
+    ];
+    for (told, tools_too) in [(told[0], false), (told[1], true)] {
+        let is_in = |sent: &Value| !sent["system"][0]["cache_control"]["scope"].is_null();
+        let (_, asked) = asked(&config(""), &body, told, &is_in);
+        let mut expected = body.clone();
+        let mut without = |at: &str| {
+            drop(expected.pointer_mut(at).unwrap().as_object_mut().unwrap().remove("scope"));
+        };
+        without("/system/0/cache_control");
+        if tools_too {
+            without("/tools/0/cache_control");
+        }
+        assert_eq!((asked.len(), &asked[1]), (2, &expected), "{told}");
+    }
+    // What strict mode does not allow, and what a server has no word against.
+    for (more, told) in
+        [(r#", "strict": true"#, told[1]), ("", "The field \"scope\" is the wrong one")]
+    {
+        let (_, asked) = asked(&config(more), &body, told, &|_| true);
+        assert_eq!(asked.len(), 1, "{told}");
+    }
+}
+
+#[test]
 fn a_stream_that_was_not_wanted_and_breaks_off_is_no_message() {
     let body = conversation(json!({}));
     let is_in = |sent: &Value| sent["stream"] != true;

@@ -14,6 +14,7 @@ mod cuts;
 mod doors;
 mod endings;
 mod errors;
+#[macro_use]
 mod every_change;
 mod evidence;
 mod evidence_messages;
@@ -24,6 +25,7 @@ mod memory;
 mod pings;
 mod refusals;
 mod report;
+mod reports;
 mod requests;
 mod responses;
 mod sessions;

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use serde_json::json;
 
+use super::echoes::QUOTED_WORDS;
 use super::*;
 use crate::model::request_context::RequestContext;
 use crate::upstream_error::from_upstream;
@@ -28,7 +29,7 @@ const AROUND: [(&str, &str); 6] =
 
 /// Words by which rows name their subjects, by which servers refuse them, and of no meaning.
 fn pool() -> Vec<String> {
-    let rows = ROWS.iter().flat_map(|row| listed(row.names).chain(listed(row.lacks)));
+    let rows = rows().flat_map(|row| listed(row.names).chain(listed(row.lacks)));
     let of_rows = rows.chain(WANTS_TEXT.phrases(Part::Alone)).flat_map(|entry| entry.split(" & "));
     let others = [
         "the",

@@ -26,7 +26,25 @@ wordings! {
         Alone: "valid string" | "array not in string" | "be a string" | "be of type string" | "expected string";
         Alone: "expected a string" | "expected str" | "not a string" | "of type string" | "string_type";
         Alone: "invalid_union" | "invalid type for" | "type mismatch" | "input text" | "unmarshal array";
-        Alone: "array into" | "array instead" | "list instead" | "got array" | "got list";
+        Alone: "array into" | "array instead" | "list instead" | "got array" | "got list" | "mismatch type string";
+        Alone: "sequence, expected" | "start_array" | "from array value" | "cannot start list" | "not list) to str";
+        Alone: "must be string" | "should be string" | "received array" | "found array" | "received list";
+        Alone: "untagged enum" | "text is not set" | "text is missing" | "text field is required";
+    }
+
+    /// Words for a member that a server does not know.
+    UNKNOWN_MEMBER {
+        Alone: "extra inputs" | "extra field" | "extra_forbidden" | "extra argument" | "additional propert";
+        Alone: "unknown field" | "unknown parameter" | "unknown name" | "unknown key" | "unknown propert";
+        Alone: "unknown argument" | "unknown member" | "unrecognized" | "unrecognised" | "not recognized";
+        Alone: "unexpected field" | "unexpected key" | "unexpected propert" | "unexpected argument" | "cannot find";
+        Alone: "unexpected keyword" | "unexpected member" | "unexpected parameter" | "未知" | "无法识别";
+    }
+
+    /// Words for a member that a server does not take.
+    MEMBER_NOT_TAKEN {
+        Alone: "not permitted" | "not allowed" | "not supported" | "not support" | "unsupported" | "invalid field";
+        Alone: "不支持";
     }
 
     /// Words for a text that is too long.

@@ -103,11 +103,11 @@ fn conversation(config: &Arc<Config>, protocol: &str) -> Value {
 }
 
 /// What a client got: status, warnings, what the upstream was asked, and the body as one JSON value.
-pub(super) struct Got {
-    pub(super) status: u16,
-    pub(super) warnings: String,
-    pub(super) asked: Vec<Value>,
-    pub(super) body: Value,
+pub(in super::super) struct Got {
+    pub(in super::super) status: u16,
+    pub(in super::super) warnings: String,
+    pub(in super::super) asked: Vec<Value>,
+    pub(in super::super) body: Value,
 }
 
 impl Change {
@@ -132,7 +132,7 @@ impl Change {
     }
 
     /// Sends the request to an upstream that refuses it as long as `is_in` finds the subject.
-    pub(super) fn ask(
+    pub(in super::super) fn ask(
         &self,
         protocol: &str,
         stream: bool,
@@ -154,8 +154,10 @@ impl Change {
             let sent: Value = serde_json::from_slice(&call.body).unwrap();
             let is_refused = is_in(&sent);
             let (status, answer) = match is_refused {
-                true if refusal.starts_with('{') => (400, refusal.clone()),
-                true => (400, json!({"error": {"message": refusal}}).to_string()),
+                true if refusal.starts_with('{') || refusal.starts_with("data:") => {
+                    (self.status, refusal.clone())
+                }
+                true => (self.status, json!({"error": {"message": refusal}}).to_string()),
                 false => (200, answer(protocol, sent["stream"] == true, Some("Hi"))),
             };
             asked.push(sent);

@@ -17,6 +17,7 @@
 
 mod guards;
 mod history;
+mod tool_names;
 mod without;
 
 use std::borrow::Cow;
@@ -29,7 +30,7 @@ use crate::error::Error;
 use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
-use crate::model::request_context::{Display, RequestContext, Tool};
+use crate::model::request_context::{Display, RequestContext, Tool, Withheld};
 use crate::observe::warning::Warnings;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::conversation;
@@ -63,7 +64,19 @@ pub(super) fn write_request(
     if let Translated::Send { body, context, .. } = &mut sent {
         for refused in refused {
             context.upstream_stream ^= *refused == Refused::Streaming(context.upstream_stream);
-            let form = Without { refused, warnings }.form(words::utf8(body).unwrap_or_default())?;
+            let now = words::utf8(body).unwrap_or_default();
+            let form = match refused {
+                Refused::Names => tool_names::with_plain_names(now, context)?,
+                Refused::Calls(_) => match tool_names::with_tools_of_calls(now) {
+                    Some(with) => {
+                        // They are there to be read of, and the client has none.
+                        context.withheld = Withheld::All;
+                        with.into()
+                    }
+                    None => now.into(),
+                },
+                _ => Without { refused, warnings }.form(now)?,
+            };
             *body = form.into_owned().into_bytes();
         }
     }

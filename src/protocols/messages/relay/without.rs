@@ -51,6 +51,10 @@ impl Without<'_> {
         match self.refused {
             Refused::Streaming(stream) => other_kind(body, *stream),
             Refused::ForcedTool => self.unforced(body),
+            Refused::ReasoningInEachTurn => rewrite_object(body, |key, value| match key {
+                "messages" => rewrite_array(value, with_thinking).map(Some),
+                _ => Ok(Some(value.into())),
+            }),
             // The server of a thread keeps calls whose results stand here, by their own ids.
             Refused::Ids if matches!(json::member(body, "thread"), None | Some("null")) => {
                 rewrite_object(body, |key, value| match key {
@@ -250,6 +254,28 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
         });
         rewritten.map(Some)
     })
+}
+
+/// A message, with a blank thinking block where the assistant has none.
+fn with_thinking(message: &str) -> Rewritten<'_> {
+    const BLANK: &str = r#"{"type":"thinking","thinking":" ","signature":""}"#;
+    let content = json::member(message, "content").unwrap_or_default();
+    let thinks = json::elements(content).any(|block| {
+        matches!(text(block, "type").as_deref(), Some("thinking" | "redacted_thinking"))
+    });
+    if thinks || text(message, "role").as_deref() != Some("assistant") {
+        return Ok(Some(message.into()));
+    }
+    let blocks = match json::string(content) {
+        Some(_) => format!("[{BLANK},{{\"type\":\"text\",\"text\":{content}}}]"),
+        None if json::elements(content).next().is_none() => return Ok(Some(message.into())),
+        None => format!("[{BLANK},{}", content.trim_start().strip_prefix('[').unwrap_or_default()),
+    };
+    let rewritten = rewrite_object(message, |key, value| match key {
+        "content" => Ok(Some(blocks.clone().into())),
+        _ => Ok(Some(value.into())),
+    });
+    rewritten.map(Some)
 }
 
 /// `thinking` with a budget of at most so many tokens.

@@ -263,6 +263,13 @@ impl Block {
         text(block, "name").unwrap_or_default().decode().into_owned()
     }
 
+    /// The tool that it calls has another name for the client.
+    pub(super) fn rename(&mut self, name: &str) {
+        let block = member(&self.start, "content_block").unwrap_or("{}");
+        let renamed = with(block, &[("name", &quoted(name))]);
+        self.start = with(&self.start, &[("content_block", &renamed)]);
+    }
+
     /// Sends the start, and the deltas that wait. `budget`: for mending an input.
     pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) {
         self.is_open = true;

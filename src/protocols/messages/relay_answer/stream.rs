@@ -235,6 +235,10 @@ impl MessagesStream {
                 let tool = to.context.tools.meant_by(&block.tool());
                 block.set_mender(tool.and_then(|tool| Mender::of(tool, &mut self.budget)));
             }
+            let name = text(said, "name").unwrap_or_default().decode();
+            if let Some(name) = to.context.tools.client_name(&name) {
+                block.rename(name);
+            }
         }
         if let Some(index) = block.index() {
             self.closed_early.remove(index);

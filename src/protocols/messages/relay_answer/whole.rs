@@ -66,6 +66,8 @@ fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
             let named = text(block, "name").is_some_and(|name| !name.is_blank());
             let input = member(block, "input").filter(|it| kind(it) == Some(ValueKind::Object));
             let is_right = input.is_some_and(|input| !is_mended(block, input, &mut budget, to));
+            let name = text(block, "name").unwrap_or_default().decode();
+            let named = named && to.context.tools.client_name(&name).is_none();
             named && is_right && !id.is_empty() && ids.add(id.into_owned())
         }
         named => named.is_some(),

@@ -1,0 +1,54 @@
+//! Changes by which a client loses an ability: an image, a document, a call that was to be forced.
+
+use super::{LACKS, Loss, Row, WITH_TOOLS, Warning};
+use crate::dialect::profile::{ImageParts, ToolChoiceAny, ToolChoiceNamed};
+use crate::upstream_error::refused::Refused;
+
+/// Change of a loss of an ability.
+const ROW: Row = Row { loss: Loss::Ability, ..super::ROW };
+
+/// Changes with a loss of an ability, the likelier first.
+pub(super) static ROWS: &[Row] = &[
+    Row {
+        change: Refused::ForcedTool,
+        warning: Warning::Key("tool_choice_any"),
+        chat: WITH_TOOLS,
+        responses: WITH_TOOLS,
+        messages: true,
+        narrow: |_, profile, _| {
+            profile.tool_choice_any = ToolChoiceAny::Auto;
+            profile.tool_choice_named = ToolChoiceNamed::OnlyTool;
+        },
+        places: "tool_choice",
+        names: "forced function | force function | forced function calling | tool_choice | tool choice | toolchoice | forces tool | force tool | forced tool",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Images,
+        warning: Warning::Code("images_refused"),
+        chat: |_, context| context.refusable.images,
+        responses: |_, context| context.refusable.images,
+        messages: true,
+        // Each image is named where it is left out.
+        narrow: |_, profile, _| profile.image_parts = ImageParts::None,
+        places: "messages.*.content.*.image_url | input.*.content.*.image_url | input.*.output.*.image_url",
+        names: "only text | text only | image | vision | multimodal | multi modal | 图片 | 图像 | 视觉 | 多模态",
+        lacks: LACKS,
+        makes_text: true,
+        ..ROW
+    },
+    Row {
+        change: Refused::Documents,
+        warning: Warning::Code("documents_refused"),
+        chat: |_, context| context.refusable.documents,
+        responses: |_, context| context.refusable.documents,
+        messages: true,
+        narrow: |_, profile, _| profile.file_parts = false,
+        places: "messages.*.content.*.file | input.*.content.*.file_data | input.*.output.*.file_data",
+        names: "pdf | file part | input_file",
+        lacks: LACKS,
+        makes_text: true,
+        ..ROW
+    },
+];

@@ -1,0 +1,201 @@
+//! Changes by which a client loses nothing: the form of texts and ids, and what only the operator sees.
+
+use super::{LACKS, OF_CHAT, OF_RESPONSES, ROW, Row, WITH_CALLS, WITH_TOOLS, Warning};
+use crate::dialect::profile::{
+    self, EmptyAssistantContent, IdStyle, ReasoningHistory, StoreField, ToolContentParts,
+    ToolOutputParts, UserId,
+};
+use crate::error::Parameter;
+use crate::upstream_error::refused::Refused;
+
+/// Changes without a loss, the likelier first.
+pub(super) static ROWS: &[Row] = &[
+    Row {
+        change: Refused::Streaming(true),
+        warning: Warning::Code("stream_refused"),
+        messages: true,
+        places: "stream",
+        names: "sse | stream | streaming | non streaming | 流式",
+        lacks: "not support | nt support | unsupported | not allowed | not enabled | disabled | unavailable | cannot | \
+            can not | only | must | require | needs | use stream | expected true | without | 不支持 | 仅支持",
+        ..ROW
+    },
+    Row {
+        change: Refused::JoinedTexts,
+        warning: Warning::Key("joined_texts"),
+        narrow: |_, profile, _| profile.joined_texts = true,
+        places: "messages.*.content | input.*.content",
+        makes_text: true,
+        names: "content & array | content & list | content & parts",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::ResultsAsText,
+        warning: Warning::Key("tool_output_parts"),
+        chat: WITH_CALLS,
+        responses: WITH_CALLS,
+        narrow: |_, profile, _| {
+            profile.tool_content_parts = ToolContentParts::No;
+            profile.tool_output_parts = ToolOutputParts::Text;
+        },
+        places: "input.*.output | messages.*.content",
+        names: "tool & output | function_call_output | tool result | tool message",
+        makes_text: true,
+        ..ROW
+    },
+    Row {
+        change: Refused::EmptyContent(EmptyAssistantContent::Empty),
+        places: "messages.*.content",
+        names: "content & null | content & none | text is not present | content & missing",
+        makes_text: true,
+        ..EMPTY_CONTENT
+    },
+    Row {
+        change: Refused::EmptyContent(EmptyAssistantContent::Null),
+        places: "messages.*.content",
+        names: "content & empty | content text & missing | text & blank",
+        ..EMPTY_CONTENT
+    },
+    Row {
+        change: Refused::Ids,
+        warning: Warning::Key("id_style"),
+        chat: WITH_CALLS,
+        responses: WITH_CALLS,
+        messages: true,
+        narrow: |_, profile, _| profile.id_style = IdStyle::Mistral9,
+        places: "messages.*.tool_calls.*.id | messages.*.tool_call_id | input.*.call_id | \
+            messages.*.content.*.id | messages.*.content.*.tool_use_id",
+        names: "call id | tool call id | tool_call_id | tool_calls id | call_id | tool_use_id | tool_use id",
+        lacks: "exceed | must match | too long | length | pattern | a-z | characters | alphanumeric",
+        ..ROW
+    },
+    Row {
+        change: Refused::Names,
+        warning: Warning::Key("max_tool_name"),
+        chat: WITH_TOOLS,
+        responses: WITH_TOOLS,
+        messages: true,
+        narrow: |_, profile, _| {
+            let known = Some(profile.max_tool_name).filter(|most| *most > 0);
+            profile.max_tool_name = known.unwrap_or(NAME_MOST).min(NAME_MOST);
+        },
+        places: "tools.*.function.name | tools.*.name | messages.*.tool_calls.*.function.name | input.*.name",
+        names: "tool name | tool names | function name | 工具名称 | 函数名",
+        lacks: "exceed | must match | too long | length | pattern | a-z | characters | 过长",
+        ..ROW
+    },
+    Row {
+        change: Refused::ReasoningInEachTurn,
+        warning: Warning::Key("reasoning_history"),
+        messages: true,
+        chat: |_, context| context.counts.messages > 1,
+        narrow: |_, profile, _| profile.reasoning_history = ReasoningHistory::Required,
+        names: "thinking & passed back | reasoning_content & passed back | reasoning_content & missing | reasoning_content & required | \
+            reasoning content & passed back | reasoning & must be passed",
+        ..OF_CHAT
+    },
+    Row {
+        change: Refused::StreamOptions,
+        warning: Warning::Code("stream_options_refused"),
+        narrow: |_, profile, _| {
+            profile.stream_usage = false;
+            profile.obfuscation = true;
+        },
+        places: "stream_options",
+        names: "stream_options | include_usage",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Neighbours,
+        warning: Warning::Key("alternating_roles"),
+        chat: |_, context| context.refusable.neighbours,
+        responses: |_, context| context.refusable.neighbours,
+        narrow: |_, profile, _| profile.alternating_roles = true,
+        places: "messages.*.role | input.*.role",
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::PromptCacheKey),
+        warning: Warning::Key("prompt_cache_key"),
+        narrow: |_, profile, _| profile.prompt_cache_key = false,
+        places: "prompt_cache_key",
+        names: "prompt_cache_key",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::User),
+        warning: Warning::Key("user_id"),
+        chat: |_, context| context.refusable.user,
+        responses: |_, context| context.refusable.user,
+        messages: true,
+        narrow: |_, profile, _| profile.user_id = UserId::Drop,
+        places: "user | safety_identifier | metadata",
+        names: "safety_identifier",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::ServiceTier),
+        warning: Warning::Key("service_tier"),
+        chat: |_, context| context.refusable.service_tier,
+        responses: |_, context| context.refusable.service_tier,
+        messages: true,
+        narrow: |_, profile, _| profile.service_tier = false,
+        places: "service_tier",
+        names: "service_tier | service tier",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::Phase),
+        warning: Warning::Key("message_phase"),
+        narrow: |_, profile, _| profile.message_phase = false,
+        places: "input.*.phase",
+        ..OF_RESPONSES
+    },
+    Row {
+        change: Refused::Parameter(Parameter::MaxTokensField),
+        warning: Warning::Key("max_tokens_field"),
+        narrow: |_, profile, _| {
+            use profile::MaxTokensField::{MaxCompletionTokens, MaxTokens};
+            profile.max_tokens_field = match profile.max_tokens_field {
+                MaxTokens => MaxCompletionTokens,
+                MaxCompletionTokens => MaxTokens,
+            };
+        },
+        places: "max_tokens | max_completion_tokens",
+        ..OF_CHAT
+    },
+    Row {
+        change: Refused::Parameter(Parameter::Include),
+        warning: Warning::Key("include_encrypted"),
+        narrow: |_, profile, _| profile.include_encrypted = false,
+        places: "include",
+        ..OF_RESPONSES
+    },
+    Row {
+        change: Refused::Parameter(Parameter::Store),
+        warning: Warning::Key("store_field"),
+        narrow: |_, profile, _| profile.store_field = StoreField::Omit,
+        places: "store",
+        ..OF_RESPONSES
+    },
+];
+
+/// Most characters of a tool's name, by OpenAI's rules.
+const NAME_MOST: usize = 64;
+
+/// Row of a message of the assistant without words.
+const EMPTY_CONTENT: Row = Row {
+    warning: Warning::Key("empty_assistant_content"),
+    chat: WITH_CALLS,
+    narrow: |refused, profile, _| {
+        if let Refused::EmptyContent(content) = refused {
+            profile.empty_assistant_content = *content;
+        }
+    },
+    ..OF_CHAT
+};

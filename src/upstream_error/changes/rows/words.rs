@@ -1,0 +1,251 @@
+//! Changes by which a client loses words: reasoning, a setting, a part of the answer.
+
+use super::{LACKS, Loss, NEVER, Row, WITH_THINKING, WITH_TOOLS, Warning};
+use crate::dialect::profile::{
+    self, Effort, Profile, ReasoningHistory, ReasoningSummary, ResponseFormat,
+};
+use crate::error::Parameter;
+use crate::model::request_context::Display;
+use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, Space};
+
+/// Change of a loss of words.
+const ROW: Row = Row { loss: Loss::Words, ..super::ROW };
+
+/// Change of what Chat Completions alone have.
+const OF_CHAT: Row = Row { responses: NEVER, ..ROW };
+
+/// Change of what Responses alone have.
+const OF_RESPONSES: Row = Row { chat: NEVER, ..ROW };
+
+/// Changes with a loss of words, the likelier first.
+pub(super) static ROWS: &[Row] = &[
+    Row {
+        change: Refused::StrictTools,
+        warning: Warning::Key("strict_tools"),
+        narrow: |_, profile, _| profile.strict_tools = false,
+        places: "tools.*.function.strict | tools.*.strict",
+        names: "strict",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Reasoning,
+        warning: Warning::Code("reasoning_refused"),
+        messages: true,
+        drops: "reasoning",
+        narrow: |_, profile, _| profile.reasoning_history = ReasoningHistory::Never,
+        places: "input.*.id | messages.*.reasoning_content | messages.*.reasoning | messages.*.reasoning_details | \
+            messages.*.thinking | messages.*.tool_calls.*.extra_content | messages.*.content.*.thinking | \
+            messages.*.content.*.signature | input.*.encrypted_content | input.*.summary",
+        names: "thinking 块 | thought signature | thought_signature | signature | encrypted_content | redacted_thinking | \
+            thinking block | thinking & assistant message | reasoning item | reasoning & assistant message",
+        lacks: "无效 | 格式 | corrupt | invalid | not valid | missing | mismatch | verif | decrypt | not support | cannot | \
+            must be | must start | modified | not found | expected",
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::Thinking),
+        warning: Warning::Key("reasoning_effort_values"),
+        chat: WITH_THINKING,
+        responses: WITH_THINKING,
+        messages: true,
+        drops: "thinking",
+        narrow: |_, profile, _| {
+            profile.thinking_switch = profile::ThinkingSwitch::None;
+            profile.thinking_budget = false;
+            profile.reasoning_summary = ReasoningSummary::None;
+            profile.reasoning_effort_values.clear();
+        },
+        places: "thinking | reasoning | reasoning_effort | enable_thinking",
+        names: "thinking | 思考",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::ThinkingSwitch),
+        warning: Warning::Key("thinking_switch"),
+        chat: WITH_THINKING,
+        messages: true,
+        drops: "thinking",
+        narrow: |_, profile, _| {
+            profile.thinking_switch = profile::ThinkingSwitch::None;
+            profile.reasoning_effort_values.retain(|effort| *effort != Effort::None);
+        },
+        places: "chat_template_kwargs",
+        ..OF_CHAT
+    },
+    Row {
+        change: Refused::Parameter(Parameter::ThinkingBudget),
+        warning: Warning::Key("thinking_budget"),
+        chat: WITH_THINKING,
+        drops: "thinking.budget_tokens",
+        narrow: |_, profile, _| profile.thinking_budget = false,
+        places: "thinking_budget_tokens | thinking_token_budget",
+        names: "thinking budget | budget_tokens | thinking_budget",
+        lacks: LACKS,
+        ..OF_CHAT
+    },
+    Row {
+        change: Refused::Parameter(Parameter::ReasoningSummary),
+        warning: Warning::Key("reasoning_summary"),
+        responses: |_, context| context.thinking.display == Display::Shown,
+        narrow: |_, profile, _| profile.reasoning_summary = ReasoningSummary::None,
+        places: "reasoning.summary",
+        names: "reasoning summary | reasoning summaries",
+        lacks: LACKS,
+        ..OF_RESPONSES
+    },
+    Row {
+        change: Refused::Effort(Vec::new()),
+        warning: Warning::Key("reasoning_effort_values"),
+        chat: WITH_THINKING,
+        responses: WITH_THINKING,
+        messages: true,
+        drops: "output_config.effort",
+        narrow: |refused, profile, _| {
+            if profile.thinking_switch == profile::ThinkingSwitch::EffortNone {
+                // Then it is one of the values, or nothing.
+                profile.thinking_switch = profile::ThinkingSwitch::None;
+            }
+            if let Refused::Effort(values) = refused {
+                profile.reasoning_effort_values.clone_from(values);
+            }
+        },
+        places: "output_config.effort | reasoning.effort",
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::Sampling),
+        warning: Warning::Key("sampling"),
+        chat: |_, context| context.refusable.sampling,
+        responses: |_, context| context.refusable.sampling,
+        messages: true,
+        narrow: |_, profile, _| profile.sampling = false,
+        places: "temperature | top_p",
+        names: "temperature | top_p | sampling parameter",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::TopK),
+        warning: Warning::Key("top_k"),
+        chat: |_, context| context.refusable.top_k,
+        responses: |_, context| context.refusable.top_k,
+        messages: true,
+        narrow: |_, profile, _| profile.top_k = false,
+        places: "top_k",
+        names: "top_k",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::Parameter(Parameter::Stop),
+        warning: Warning::Key("stop"),
+        chat: |_, context| !context.limits.stop_sequences.is_empty(),
+        narrow: |_, profile, _| profile.stop = false,
+        places: "stop",
+        names: "stop sequence | stop_sequences | stop word",
+        lacks: LACKS,
+        ..OF_CHAT
+    },
+    Row {
+        change: Refused::StopCount(0),
+        warning: Warning::Key("max_stop"),
+        chat: |refused, context| matches!(refused, Refused::StopCount(most) if context.limits.stop_sequences.len() > *most),
+        narrow: |refused, profile, _| {
+            if let Refused::StopCount(most) = refused {
+                profile.max_stop = *most;
+            }
+        },
+        ..OF_CHAT
+    },
+    Row {
+        change: Refused::Parameter(Parameter::ParallelToolCalls),
+        warning: Warning::Key("parallel_tool_calls"),
+        chat: WITH_TOOLS,
+        responses: WITH_TOOLS,
+        narrow: |_, profile, _| profile.parallel_tool_calls = false,
+        places: "parallel_tool_calls",
+        names: "parallel_tool_calls | parallel tool call | parallel tool calling | parallel function calling",
+        lacks: LACKS,
+        ..ROW
+    },
+    Row {
+        change: Refused::ResponseFormat,
+        warning: Warning::Code("response_format_refused"),
+        // Words hold no model to a schema.
+        drops: "output_config.format",
+        narrow: |_, profile, _| profile.response_format = ResponseFormat::None,
+        places: "response_format | text.format",
+        names: "json schema | grammar | structured output",
+        ..ROW
+    },
+    Row {
+        change: Refused::Calls(String::new()),
+        warning: Warning::Code("pairing_refused"),
+        messages: true,
+        names: "without & tools | toolconfig | tools & must be defined | tools & must be specified | tools & required | \
+            tools & must define | tools & must be provided | tools & must be set | tools & missing",
+        is_without_tools: true,
+        ..ROW
+    },
+    Row {
+        change: Refused::MaxTokens(ANSWER_MOST_LEAST),
+        narrow: |refused, profile, _| {
+            if let Refused::MaxTokens(most) = refused {
+                limit(profile, *most);
+            }
+        },
+        ..LESS_ANSWER
+    },
+    Row {
+        change: Refused::Space(Space { answer: 0, prompt: 0, estimate: 0 }),
+        narrow: |refused, profile, estimate| {
+            if let Refused::Space(space) = refused
+                && let Some(most) = space.beside(estimate())
+            {
+                limit(profile, most);
+            }
+        },
+        ..LESS_ANSWER
+    },
+    Row {
+        change: Refused::Parameter(Parameter::OutputLimit),
+        warning: Warning::Key("output_limit"),
+        narrow: |_, profile, _| profile.output_limit = false,
+        places: "max_output_tokens",
+        names: "max_output_tokens",
+        lacks: LACKS,
+        ..OF_RESPONSES
+    },
+    Row {
+        change: Refused::Descriptions,
+        warning: Warning::Key("max_tool_description"),
+        chat: WITH_TOOLS,
+        responses: WITH_TOOLS,
+        narrow: |_, profile, _| profile.max_tool_description = DESCRIPTION_MOST,
+        places: "tools.*.function.description | tools.*.description",
+        names: "description | descriptions",
+        lacks: "exceed | too long | length | characters | 过长",
+        ..ROW
+    },
+    Row {
+        change: Refused::Member(String::new()),
+        warning: Warning::Code("member_refused"),
+        messages: true,
+        ..ROW
+    },
+];
+
+/// Most characters of a tool's description, by an older rule of OpenAI's that others kept.
+const DESCRIPTION_MOST: usize = 1024;
+
+/// Row of a shorter answer.
+const LESS_ANSWER: Row =
+    Row { warning: Warning::Code("max_tokens_refused"), messages: true, ..ROW };
+
+/// Lowers the limit of the answer.
+fn limit(profile: &mut Profile, most: u64) {
+    let known = profile.max_tokens_max;
+    profile.max_tokens_max = if known == 0 { most } else { known.min(most) };
+}

@@ -1,0 +1,211 @@
+//! Words of a server, and what it only repeats out of the request.
+
+use std::collections::BTreeMap;
+
+use crate::text::words;
+use crate::upstream_error::wordings::{Part, Wordings};
+
+/// So many words in a row are a quotation where they stand in the request, too; at the end of the error one less, and
+/// around words for what is wrong one more.
+pub(super) const QUOTED_WORDS: usize = 4;
+
+/// Letters beside a name without spaces around it that are compared with the request.
+const QUOTED_LETTERS: usize = 4;
+
+/// Most texts that are looked up in the request: what comes then is taken for a repetition.
+const LOOKUPS_MAX: usize = 64;
+
+/// Signs around a quotation.
+pub(super) const QUOTES: &str = "'\"`“”‘’「」";
+
+/// The server's own words, and the request that they may repeat.
+pub(super) struct Echoes<'s> {
+    /// The whole error, with spaces for signs.
+    all: String,
+    /// The words, with spaces for signs.
+    own: String,
+    /// Texts that the error quotes, with spaces for signs.
+    quoted: Vec<String>,
+    /// Nothing where it is gone.
+    sent: Option<&'s str>,
+    /// The request in the form of the words: made once something is looked up.
+    plain: Option<String>,
+    /// Words for what is wrong, of which it is known whether the server says them.
+    refused: BTreeMap<&'static str, bool>,
+    lookups: usize,
+}
+
+impl<'s> Echoes<'s> {
+    pub(super) fn new(message: &str, own: &str, sent: Option<&'s str>) -> Self {
+        let quoted = quoted(message).into_iter().map(|text| plain(text, false)).collect();
+        let (all, own) = (plain(message, false), plain(own, false));
+        Self { all, own, quoted, sent, plain: None, refused: BTreeMap::new(), lookups: 0 }
+    }
+
+    /// Whether the server's words have a name, and not only out of the request.
+    pub(super) fn names(&mut self, name: &str) -> bool {
+        self.says(name, QUOTED_WORDS, is_word)
+    }
+
+    /// Whether the server's words have this for what is wrong, as a part of longer words too. Many rows ask for the
+    /// same words.
+    pub(super) fn refuses(&mut self, word: &'static str) -> bool {
+        if let Some(known) = self.refused.get(word) {
+            return *known;
+        }
+        let is_refused = self.says(&plain(word, false), QUOTED_WORDS + 1, |_, _, _| true);
+        self.refused.insert(word, is_refused);
+        is_refused
+    }
+
+    /// Whether the server's words have one of these phrases.
+    pub(super) fn says_one_of(&mut self, wordings: &Wordings) -> bool {
+        wordings.phrases(Part::Alone).any(|phrase| self.refuses(phrase))
+    }
+
+    /// Whether these words stand in those of the server, and not only out of the request: so many in a row are.
+    fn says(&mut self, word: &str, length: usize, stands: fn(&str, usize, &str) -> bool) -> bool {
+        let own = std::mem::take(&mut self.own);
+        let found = words::places(&own, word)
+            .filter(|at| stands(&own, *at, word))
+            .any(|at| !self.is_repeated(&own, at, word, length));
+        self.own = own;
+        found
+    }
+
+    /// Whether words at this place are only repeated: with all others, with their neighbours, or in a quotation.
+    fn is_repeated(&mut self, own: &str, at: usize, name: &str, length: usize) -> bool {
+        let Some(sent) = self.sent else {
+            return self.quoted.iter().any(|text| text != name && words::has(text, name));
+        };
+        let plain = self.plain.get_or_insert_with(|| plain(sent, true));
+        let mut is_found = |is_in: &dyn Fn() -> bool| {
+            self.lookups = self.lookups.saturating_add(1);
+            self.lookups > LOOKUPS_MAX || is_in()
+        };
+        let mut quoted = self.quoted.iter().filter(|text| words::has(text, name));
+        let is_quoted = quoted.any(|text| {
+            // A member that the server names in quotes is no value.
+            let is_value = text != name || is_found(&|| has_value(sent, name));
+            is_value && is_found(&|| words::has(plain, text))
+        });
+        let mut is_sent = |text: &str| is_found(&|| words::has(plain, text));
+        if is_quoted || is_sent(&self.all) {
+            return true;
+        }
+        let end = at.saturating_add(name.len());
+        let before = own.get(..at).unwrap_or_default();
+        let behind = own.get(end..).unwrap_or_default();
+        if !name.is_ascii() {
+            let start = before.char_indices().nth_back(QUOTED_LETTERS - 1).map(|(at, _)| at);
+            let last = behind.char_indices().nth(QUOTED_LETTERS - 1);
+            let last =
+                last.map(|(at, letter)| end.saturating_add(at).saturating_add(letter.len_utf8()));
+            let around = [start.map(|start| start..end), last.map(|last| at..last)];
+            let mut around = around.into_iter().flatten().filter_map(|place| own.get(place));
+            return around.any(is_sent);
+        }
+        // A name may be a part of a word.
+        let start = before.rfind(' ').map_or(0, |at| at.saturating_add(1));
+        let end = behind.find(' ').map_or(own.len(), |at| end.saturating_add(at));
+        let named = own.get(start..end).unwrap_or_default().split(' ');
+        let more = length.saturating_sub(named.clone().count());
+        let before = own.get(..start).unwrap_or_default().split_whitespace().rev();
+        let behind = own.get(end..).unwrap_or_default().split_whitespace();
+        let is_end = behind.clone().nth(more.saturating_sub(1)).is_none();
+        let more = more.saturating_sub(usize::from(is_end)).max(1);
+        let window = named.clone().count().saturating_add(more);
+        let mut all: Vec<_> = before.take(more).collect();
+        all.reverse();
+        all.extend(named.chain(behind.take(more)));
+        all.windows(window).any(|window| is_sent(&window.join(" ")))
+    }
+}
+
+/// The texts between quotes, of which those within a word are none.
+pub(super) fn quoted(message: &str) -> Vec<&str> {
+    let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let marks = message.char_indices().filter(|(at, letter)| {
+        let before = at.checked_sub(1).and_then(|at| message.as_bytes().get(at));
+        let behind = message.as_bytes().get(at.saturating_add(1));
+        QUOTES.contains(*letter) && !(is_letter(before) && is_letter(behind))
+    });
+    let (mut found, mut open) = (Vec::new(), None);
+    for (at, mark) in marks {
+        match open {
+            None => {
+                let closing = match mark {
+                    '“' => '”',
+                    '‘' => '’',
+                    '「' => '」',
+                    mark => mark,
+                };
+                open = Some((at.saturating_add(mark.len_utf8()), closing));
+            }
+            Some((start, closing)) if closing == mark => {
+                found.extend(message.get(start..at));
+                open = None;
+            }
+            Some(_) => {}
+        }
+    }
+    found
+}
+
+/// Whether a text stands as a value, and not only as a key or a type, in a request.
+pub(super) fn has_value(sent: &str, text: &str) -> bool {
+    let text = format!("\"{text}\"");
+    let is_key = |at: usize| is_before_colon(sent, at.saturating_add(text.len()));
+    let is_type = |at: usize| {
+        let before = sent.get(..at).unwrap_or_default().trim_end();
+        before.strip_suffix(':').is_some_and(|before| before.trim_end().ends_with("\"type\""))
+    };
+    words::places(sent, &text).any(|at| !is_key(at) && !is_type(at))
+}
+
+/// Whether a text stands as a key in a request.
+pub(super) fn has_key(sent: &str, name: &str) -> bool {
+    let name = format!("\"{name}\"");
+    words::places(sent, &name).any(|at| is_before_colon(sent, at.saturating_add(name.len())))
+}
+
+fn is_before_colon(sent: &str, at: usize) -> bool {
+    sent.get(at..).is_some_and(|behind| behind.trim_start().starts_with(':'))
+}
+
+/// Whether a name stands at its place as a word of its own, or as one in the plural.
+fn is_word(text: &str, at: usize, name: &str) -> bool {
+    let (before, behind) = text.split_at_checked(at).unwrap_or_default();
+    let behind = behind.get(name.len()..).unwrap_or_default();
+    let behind = behind.strip_prefix('s').unwrap_or(behind);
+    let is_name = |byte: Option<&u8>| byte.is_some_and(|byte| words::is_name_byte(*byte));
+    !name.is_ascii() || !is_name(before.as_bytes().last()) && !is_name(behind.as_bytes().first())
+}
+
+/// A text in lower case, without quotes and with single spaces for other signs but `_`. `is_json`: letters of it are
+/// written with a backslash before them.
+pub(super) fn plain(text: &str, is_json: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars();
+    while let Some(mut letter) = letters.next() {
+        if letter == '\\' && is_json {
+            letter = match letters.next() {
+                Some(quote @ ('"' | '\\')) => quote,
+                Some('u') => letters.nth(3).map_or(' ', |_| ' '),
+                _ => ' ',
+            };
+        }
+        if letter == '\\' || QUOTES.contains(letter) {
+            continue;
+        }
+        let is_sign = letter.is_whitespace()
+            || letter.is_control()
+            || letter.is_ascii_punctuation() && letter != '_';
+        let letter = if is_sign { ' ' } else { letter.to_ascii_lowercase() };
+        if letter != ' ' || !(out.is_empty() || out.ends_with(' ')) {
+            out.push(letter);
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
