@@ -31,7 +31,7 @@ QEMU = "qemu-aarch64-static"
 LINUX = {"amd64": "x86_64-unknown-linux-musl", "arm64": "aarch64-unknown-linux-musl"}
 MACOS = ["aarch64-apple-darwin", "x86_64-apple-darwin"]
 WINDOWS = "x86_64-pc-windows-gnu"
-INSTALL = "apt-get install qemu-user-static wine64 ruby"
+INSTALL = "apt-get install qemu-user-static wine64"
 
 
 def command(name, *others):
@@ -246,45 +246,6 @@ def the_image_has_a_program_for_each_processor_that_serves(folder):
         with tarfile.open(packed) as content:
             content.extractall(root, filter="tar")
         answers(in_folder(root, config["config"]["Entrypoint"][0], architecture))
-
-
-def the_debian_packages_install_a_program_that_serves(folder):
-    for architecture in LINUX:
-        root = folder / architecture
-        for path in ("var/lib/dpkg/info", "var/lib/dpkg/updates"):
-            (root / path).mkdir(parents=True)
-        (root / "var/lib/dpkg/status").touch()
-        package = DIST / f"creole_{VERSION}_{architecture}.deb"
-        install = [command("dpkg"), f"--root={root}", "--force-not-root", "--force-script-chrootless", "--log=/dev/null"]
-        subprocess.run([*install, "--force-architecture", "-i", str(package)], check=True, stdout=subprocess.DEVNULL)
-        unit = (root / "usr/lib/systemd/system/creole.service").read_text()
-        assert "ExecStart=/usr/bin/creole serve" in unit and "/usr/local" not in unit
-        assert "Apache License" in (root / "usr/share/doc/creole/copyright").read_text()
-        answers(in_folder(root, "/usr/bin/creole", architecture))
-
-
-def the_formula_for_homebrew_installs_the_program(folder):
-    formula = DIST / "homebrew/creole.rb"
-    ruby = command("ruby")
-    subprocess.run([ruby, "-c", str(formula)], check=True, stdout=subprocess.DEVNULL)
-    brew = Path(__file__).parent / "brew.rb"
-    for system, triple in (("linux", LINUX["amd64"]), ("macos", MACOS[0])):
-        processor = "intel" if system == "linux" else "arm"
-        arguments = [ruby, str(brew), str(formula), str(DIST), system, processor, str(folder / system)]
-        said = subprocess.run(arguments, capture_output=True, text=True, check=False)
-        assert said.returncode == 0, said.stderr
-        assert (folder / system / "bin/creole").read_bytes() == unpacked(triple, folder).read_bytes()
-    answers([str(folder / "linux/bin/creole")])
-
-
-def the_manifest_for_scoop_names_the_archive_for_windows(_):
-    manifest = json.loads((DIST / "scoop/creole.json").read_text())
-    system = manifest["architecture"]["64bit"]
-    folder, file = archive(WINDOWS)
-    assert system["url"].endswith(f"/releases/download/v{VERSION}/{file.name}"), system
-    assert system["hash"] == hashlib.sha256(file.read_bytes()).hexdigest()
-    with zipfile.ZipFile(file) as packed:
-        assert f"{system['extract_dir']}/{manifest['bin']}" in packed.namelist()
 
 
 def main():

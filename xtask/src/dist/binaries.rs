@@ -58,11 +58,6 @@ impl Documents {
         Ok(Self { licence, notices: notices::text()? })
     }
 
-    /// As one text.
-    pub(super) fn copyright(&self) -> String {
-        format!("{}\n{}", self.licence, self.notices)
-    }
-
     /// As files of a folder.
     pub(super) fn files(&self, folder: &str) -> [File; 2] {
         [

@@ -100,7 +100,6 @@ pub(super) fn stages() -> Vec<Stage> {
         ("parts of Worker", Work::Tests("creole-cloudflare")),
         ("packager of Worker", Work::Tests("xtask-worker")),
         ("sizes", Work::Sizes),
-        ("canary", Work::Servers("creole-canary")),
         ("hosts", Work::Servers("creole-hosts")),
         ("embedding", Work::Tests("creole-wit")),
         ("wasi:http", Work::Servers("creole-wasi-http")),
