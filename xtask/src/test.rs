@@ -10,18 +10,19 @@ mod built;
 mod output;
 mod stages;
 
+use std::fs;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use clap::Args;
 
 use self::beside::Beside;
 use self::built::Built;
 use self::output::Output;
-use self::stages::{ON_DEMAND, Stage, Work, stages, stages_beside};
+use self::stages::{ON_DEMAND, SECOND_TIER, Stage, Work, stages, stages_beside};
 use crate::{clients, size, workspace};
 
 /// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes new ones.
@@ -36,6 +37,9 @@ pub(crate) struct Options {
     /// Only the stages whose name contains one of these words; some run in no other way.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
+    /// The second tier, too: what takes long, and what repeats on another host. Its date goes into docs/status.md.
+    #[arg(long, conflicts_with = "only")]
+    all: bool,
     /// One stage beside the others, by its whole name; the environment names what was built.
     #[arg(long, hide = true, value_name = "STAGE")]
     beside: Option<String>,
@@ -51,6 +55,8 @@ struct Outcome {
     /// It failed, and passed when it was run again.
     again: bool,
     seconds: f64,
+    /// Seconds of processor time of the commands of the stage, where the system tells them.
+    processor: f64,
     output: Output,
 }
 
@@ -58,7 +64,8 @@ impl Outcome {
     fn of(name: &'static str) -> Self {
         let output = Output::default();
         let (good, again) = (false, false);
-        Self { name, passed: 0, failed: 0, ignored: 0, good, again, seconds: 0.0, output }
+        let (seconds, processor) = (0.0, 0.0);
+        Self { name, passed: 0, failed: 0, ignored: 0, good, again, seconds, processor, output }
     }
 
     /// A stage that gave nothing.
@@ -91,7 +98,8 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
     every_word_has_a_stage(&options.only, stages.iter().chain(&beside))?;
     let wanted = |stage: &&Stage| {
         if options.only.is_empty() {
-            !ON_DEMAND.contains(&stage.name)
+            let is_first = !SECOND_TIER.contains(&stage.name);
+            !ON_DEMAND.contains(&stage.name) && (options.all || is_first)
         } else {
             options.only.iter().any(|word| stage.name.contains(word.as_str()))
         }
@@ -110,14 +118,19 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
         let builds = matches!(stage.work, Work::Build);
         if wanted(&stage) || builds && last.is_some_and(|last| at < last) {
             println!("\n== {}", stage.name);
-            let outcome = run(stage, &mut built);
+            let before = processor_time();
+            let mut outcome = run(stage, &mut built);
+            outcome.processor = processor_time() - before;
             if builds && outcome.good {
                 others = Beside::start(&names, &built.variables)?;
             } else if builds {
                 outcomes.extend(names.iter().map(|name| Outcome::lost(name)));
             }
+            let ended = others.ended();
+            // The system counts those that ended meanwhile, too.
+            outcome.processor -= ended.iter().map(|other| other.processor).sum::<f64>();
             outcomes.push(outcome);
-            outcomes.extend(others.ended());
+            outcomes.extend(ended);
         }
     }
     outcomes.extend(others.all());
@@ -126,7 +139,44 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
     }
     failures(&outcomes);
     summary(&outcomes, start.elapsed().as_secs_f64());
-    Ok(outcomes.iter().all(|outcome| outcome.good))
+    let is_good = outcomes.iter().all(|outcome| outcome.good && !(options.all && outcome.again));
+    if options.all && is_good {
+        note_run(&outcomes)?;
+    }
+    Ok(is_good)
+}
+
+/// Seconds of processor time of all commands that have ended; 0 where the system does not tell them.
+fn processor_time() -> f64 {
+    const TICKS_IN_A_SECOND: f64 = 100.0;
+    let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // The name of the program may have spaces. Behind it, the 14th and the 15th field are of children.
+    let (_, fields) = status.rsplit_once(')').unwrap_or_default();
+    let children = fields.split_whitespace().skip(13).take(2);
+    let ticks: f64 = children.filter_map(|field| field.parse::<f64>().ok()).sum();
+    ticks / TICKS_IN_A_SECOND
+}
+
+/// What stands in docs/status.md around the last run of every stage.
+const LAST_RUN: [&str; 2] = ["<!-- last run -->", "<!-- end of the last run -->"];
+
+/// Writes the date of a run of every stage into docs/status.md.
+fn note_run(outcomes: &[Outcome]) -> Result<()> {
+    let path = workspace::root().join("docs/status.md");
+    let page = fs::read_to_string(&path)?;
+    let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output()?.stdout;
+    let passed: u64 = outcomes.iter().map(|outcome| outcome.passed).sum();
+    let last = format!("{}, {passed} passed", String::from_utf8(date)?.trim());
+    fs::write(path, with_last_run(&page, &last).context("docs/status.md has no place for it")?)?;
+    Ok(())
+}
+
+/// The page with another last run.
+fn with_last_run(page: &str, last: &str) -> Option<String> {
+    let [start, end] = LAST_RUN;
+    let (before, rest) = page.split_once(start)?;
+    let (_, behind) = rest.split_once(end)?;
+    Some(format!("{before}{start}{last}{end}{behind}"))
 }
 
 /// Stages whose tests watch clocks can fail because the machine had other work. Such a failure is shown,
@@ -163,17 +213,23 @@ fn failures(outcomes: &[Outcome]) {
 
 fn summary(outcomes: &[Outcome], seconds: f64) {
     println!(
-        "\n{:<20} {:>6} {:>8} {:>8} {:>8} {:>9}",
-        "stage", "", "passed", "failed", "ignored", "seconds"
+        "\n{:<20} {:>6} {:>8} {:>8} {:>8} {:>9} {:>9}",
+        "stage", "", "passed", "failed", "ignored", "seconds", "processor"
     );
     for outcome in outcomes {
-        let Outcome { name, passed, failed, ignored, seconds, .. } = outcome;
+        let Outcome { name, passed, failed, ignored, seconds, processor, .. } = outcome;
         let word = outcome.word();
-        println!("{name:<20} {word:>6} {passed:>8} {failed:>8} {ignored:>8} {seconds:>9.1}");
+        println!(
+            "{name:<20} {word:>6} {passed:>8} {failed:>8} {ignored:>8} {seconds:>9.1} {processor:>9.1}"
+        );
     }
     let passed: u64 = outcomes.iter().map(|outcome| outcome.passed).sum();
     let failed: u64 = outcomes.iter().map(|outcome| outcome.failed).sum();
-    println!("{:<20} {:>6} {passed:>8} {failed:>8} {:>8} {seconds:>9.1}\n", "all", "", "");
+    let processor = processor_time();
+    println!(
+        "{:<20} {:>6} {passed:>8} {failed:>8} {:>8} {seconds:>9.1} {processor:>9.1}\n",
+        "all", "", ""
+    );
     println!("{passed} passed, {failed} failed");
 }
 

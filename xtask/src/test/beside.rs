@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 
 use super::built::Variables;
-use super::{LIMIT, Outcome, counts};
+use super::{LIMIT, Outcome, counts, processor_time};
 use crate::workspace::own;
 
 /// How many stages run beside the one that computes. Most wait more than half of their time.
@@ -72,8 +72,12 @@ impl Beside {
 
 /// What the process of one stage prints last.
 pub(super) fn report(outcome: &Outcome) {
+    println!("{PROCESSOR}{:.1}", processor_time());
     println!("{} passed, {} failed", outcome.passed, outcome.failed);
 }
+
+/// What stands before the processor time of a stage.
+const PROCESSOR: &str = "seconds of processor time: ";
 
 /// Runs one stage; gives what it printed, too.
 fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, String) {
@@ -88,12 +92,17 @@ fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, St
     if last.is_some() {
         text.truncate(text.trim_end().rfind('\n').unwrap_or_default());
     }
+    let processor = text.rsplit_once(PROCESSOR).and_then(|(_, time)| time.trim().parse().ok());
+    if processor.is_some() {
+        text.truncate(text.rfind(PROCESSOR).unwrap_or_default());
+    }
+    let processor = processor.unwrap_or_default();
     let [passed, failed, ignored] = last.unwrap_or_default();
     // A process that died counted nothing.
     let failed = failed.max(u64::from(!good || last.is_none()));
     let good = failed == 0;
     let seconds = start.elapsed().as_secs_f64();
-    (Outcome { passed, failed, ignored, good, seconds, ..Outcome::of(name) }, text)
+    (Outcome { passed, failed, ignored, good, seconds, processor, ..Outcome::of(name) }, text)
 }
 
 fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {

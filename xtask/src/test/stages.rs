@@ -26,6 +26,24 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "dist",
 ];
 
+/// Stages that repeat on another host what the first tier shows, or that take long: they run with `--all`, or where a
+/// word chooses them.
+pub(super) const SECOND_TIER: &[&str] = &[
+    "clients, gateway",
+    "clients, worker",
+    "guards, envoy",
+    "guards, worker",
+    "chaos, envoy",
+    "chaos, gateway",
+    "chaos, worker",
+    "chaos, component",
+    "packages, installed",
+    "workflows",
+    "manifests",
+    "core as wasm",
+    "cost as wasm",
+];
+
 /// One check.
 pub(super) struct Stage {
     pub(super) name: &'static str,
@@ -154,6 +172,8 @@ pub(super) fn stages_beside() -> Vec<Stage> {
             "chaos, component",
             Work::Own(|_, each| operate::chaos(Host::Component, CHAOS_SECONDS, each)),
         ),
+        // One property; the second tier has the rest.
+        ("evidence as wasm", Work::Cargo("test --lib --target wasm32-wasip1 evidence")),
         ("core as wasm", Work::Cargo("test --no-fail-fast --target wasm32-wasip1")),
         ("cost as wasm", Work::Cargo("test --package creole-cost --target wasm32-wasip1")),
         // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone

@@ -33,6 +33,19 @@ fn a_word_that_is_in_no_name_of_a_stage_is_refused() {
 }
 
 #[test]
+fn each_stage_of_the_second_tier_exists_and_the_page_has_a_place_for_its_last_run() {
+    let (first, beside) = (stages(), stages_beside());
+    for name in SECOND_TIER.iter().chain(ON_DEMAND) {
+        assert!(first.iter().chain(&beside).any(|stage| stage.name == *name), "{name}");
+    }
+    let page = include_str!("../../../docs/status.md");
+    let written = with_last_run(page, "1970-01-01, 3 passed").unwrap();
+    let [start, end] = LAST_RUN;
+    assert!(written.contains(&format!("{start}1970-01-01, 3 passed{end}")), "{written}");
+    assert_eq!(written.lines().count(), page.lines().count());
+}
+
+#[test]
 fn a_command_that_hangs_is_ended_and_one_that_leaves_the_pipe_open_is_not_waited_for() {
     for script in
         ["echo '1 passed, 0 failed'; exec sleep 30", "sleep 30 & echo '1 passed, 0 failed'"]
@@ -94,7 +107,7 @@ fn the_commands_in_workflows_and_documents_exist() {
     let listed = String::from_utf8(listed.unwrap().stdout).unwrap();
     let (mut count, mut wrong) = (0, Vec::new());
     for file in listed.lines() {
-        let text = std::fs::read_to_string(workspace::root().join(file)).unwrap();
+        let text = fs::read_to_string(workspace::root().join(file)).unwrap();
         for arguments in commands(&text) {
             count += 1;
             let reason = refusal(&arguments);
