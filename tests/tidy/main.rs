@@ -10,6 +10,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod comments;
 mod documents;
 mod imports;
 mod sizes;
@@ -78,21 +79,6 @@ fn is_test(path: &Path) -> bool {
 fn comment(line: &str) -> Option<&str> {
     let text = line.trim_start().strip_prefix("//")?;
     Some(text.strip_prefix(['/', '!']).unwrap_or(text).trim())
-}
-
-#[test]
-fn doc_comments_can_be_read_alone() {
-    // An editor shows a comment without the one before it.
-    let mut wrong = Vec::new();
-    for path in with_ending("", "rs") {
-        for (at, line) in read(&path).lines().enumerate() {
-            let is_doc = line.trim_start().starts_with("///");
-            if is_doc && comment(line).is_some_and(|text| text.starts_with("The same")) {
-                wrong.push(format!("{}:{}", path.display(), at + 1));
-            }
-        }
-    }
-    none("these say of what only where another comment is read, too", &wrong);
 }
 
 #[test]
