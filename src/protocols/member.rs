@@ -61,3 +61,44 @@ fn without_name<'b>(value: &'b str, name: &str, is_top: bool) -> Cow<'b, str> {
     let Ok(rewritten) = rewritten;
     rewritten
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(body: &str, path: &str) -> Option<String> {
+        without(body, &path.split('.').collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_member_is_left_out_at_each_position_of_its_path() {
+        let body = r#"{"a": [{"b": 1, "c":2},{"c":3}, 4], "b" : 1.0}"#;
+        for (path, expected) in [
+            ("a.*.b", Some(r#"{"a":[{"c":2},{"c":3},4],"b":1.0}"#)),
+            ("a", Some(r#"{"b":1.0}"#)),
+            ("**.b", Some(r#"{"a":[{"c":2},{"c":3},4]}"#)),
+            ("a.*.d", None),
+            ("a.b", None),
+            ("**.e", None),
+            ("*", None),
+        ] {
+            assert_eq!(left(body, path).as_deref(), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn what_a_client_wrote_into_schemas_and_inputs_stays() {
+        let body = r#"{"input":[{"type":"x","scope":1}],"tools":[{"parameters":{"scope":1}},{"input_schema":{"scope":2}}],
+            "messages":[{"content":[{"input":{"scope":3}},{"scope":4}]}]}"#;
+        let expected = r#"{"input":[{"type":"x"}],"tools":[{"parameters":{"scope":1}},{"input_schema":{"scope":2}}],"messages":[{"content":[{"input":{"scope":3}},{}]}]}"#;
+        assert_eq!(left(body, "**.scope").as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn a_body_that_is_nested_as_deeply_as_can_be_is_read() {
+        let depth = 60;
+        let body = format!("{}{{\"b\":1}}{}", "{\"a\":[".repeat(depth), "]}".repeat(depth));
+        let expected = format!("{}{{}}{}", "{\"a\":[".repeat(depth), "]}".repeat(depth));
+        assert_eq!(left(&body, "**.b"), Some(expected));
+    }
+}
