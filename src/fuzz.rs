@@ -1,4 +1,5 @@
-//! What must hold for any input, one function for each of the places where bytes of others come in.
+//! Fuzz targets: what must hold for any input, one function for each of the places where bytes of
+//! others come in.
 //!
 //! `cargo fuzz` calls them with inputs that it makes up (`fuzz/`); plain `cargo test` replays the
 //! corpus that is kept there, so that what was found once is never lost. Built for these two alone.
@@ -27,7 +28,7 @@ pub use evidence::evidence;
 /// A function that panics where something does not hold.
 pub type Target = fn(&[u8]);
 
-/// All targets, by the names of their corpora.
+/// Fuzz targets by the names of their corpora.
 pub const TARGETS: [(&str, Target); 9] = [
     ("sse", sse),
     ("chunk", chunk),
@@ -40,14 +41,14 @@ pub const TARGETS: [(&str, Target); 9] = [
     ("config", config),
 ];
 
-/// A chunk is read if and only if it is a JSON object.
+/// Tests that a chunk is read if and only if it is a JSON object.
 pub fn chunk(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     assert_eq!(Chunk::read(text, 64).is_ok(), is_json(text, 64) && begins_object(text), "{text}");
 }
 
-/// A request goes up as JSON or is refused in words; in the protocol of the client, it goes up as it
-/// came or needs no second repair.
+/// Tests that a request goes up as JSON or is refused in words; in the protocol of the client, it
+/// goes up as it came or needs no second repair.
 pub fn request(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for (name, native) in [("openai", false), ("anthropic", true)] {
@@ -112,8 +113,8 @@ fn again(body: &str, config: &Config) {
     }
 }
 
-/// An error has a text that is not empty and not endless, whatever the upstream sends; the first two
-/// bytes are its status.
+/// Tests that an error has a text that is not empty and not endless, whatever the upstream sends;
+/// the first two bytes are its status.
 pub fn errors(data: &[u8]) {
     let Some((status, body)) = data.split_first_chunk::<2>() else { return };
     let status = 400u16.saturating_add(u16::from_le_bytes(*status) % 200);
@@ -135,7 +136,7 @@ fn check_error(error: &Error) {
     assert!(is_json(&String::from_utf8_lossy(&body), 8), "{error}");
 }
 
-/// A configuration is read or refused in words, and never shows a secret.
+/// Tests that a configuration is read or refused in words, and never shows a secret.
 pub fn config(data: &[u8]) {
     const SECRET: &str = "hunter2 is the secret";
     let Ok(text) = std::str::from_utf8(data) else { return };

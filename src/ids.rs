@@ -2,7 +2,8 @@
 
 use sha2::{Digest, Sha256};
 
-/// Short enough to be copied without a mistake, and still one of 56 billion.
+/// Number of digits of a judged call's id: short enough to be copied without a mistake, and still
+/// one of 56 billion.
 const JUDGED_DIGITS: usize = 6;
 
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
@@ -14,40 +15,42 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// `seed` must differ for each exchange, on all replicas together.
+    /// Starts the ids of an exchange. `seed` must differ for each exchange, on all replicas
+    /// together.
     #[must_use]
     pub fn new(seed: u128) -> Self {
         Self { seed }
     }
 
-    /// `req_…`: the exchange.
+    /// Returns `req_…`, the id of the exchange.
     #[must_use]
     pub fn request(&self) -> String {
         format!("req_{}", self.digits(b'r', 0))
     }
 
-    /// `msg_…`: the answer. Never the upstream's id: some upstreams repeat theirs, and clients merge
-    /// messages with equal ids.
+    /// Returns `msg_…`, the id of the answer. It is never the upstream's id: some upstreams repeat
+    /// theirs, and clients merge messages with equal ids.
     #[must_use]
     pub fn message(&self) -> String {
         format!("msg_{}", self.digits(b'm', 0))
     }
 
-    /// `call_…`: the upstream's id for a call to which it gave none; `position` counts the calls of
-    /// the answer.
+    /// Returns `call_…`, the upstream's id for a call to which it gave none; `position` counts the
+    /// calls of the answer.
     #[must_use]
     pub fn call(&self, position: u32) -> String {
         format!("call_{}", self.digits(b'c', position))
     }
 
-    /// `srvtoolu_…`: a search of the web that the upstream ran; `position` counts them.
+    /// Returns `srvtoolu_…`, the id of a search of the web that the upstream ran; `position` counts
+    /// them.
     #[must_use]
     pub fn search(&self, position: u32) -> String {
         format!("srvtoolu_{}", self.digits(b's', position))
     }
 
-    /// What a judge knows the call at this `position` by. Whoever makes the call cannot know it, and so cannot write a
-    /// verdict on it into the call.
+    /// Returns the id by which a judge knows the call at this `position`. Whoever makes the call
+    /// cannot know that id, and so cannot write a verdict on it into the call.
     #[must_use]
     pub fn judged(&self, position: u32) -> String {
         let mut id = self.digits(b'j', position);
@@ -55,13 +58,14 @@ impl Ids {
         id
     }
 
-    /// `mcptoolu_…`: a call of an MCP server's tool that the upstream ran; `position` counts them.
+    /// Returns `mcptoolu_…`, the id of a call of an MCP server's tool that the upstream ran;
+    /// `position` counts them.
     #[must_use]
     pub fn mcp_call(&self, position: u32) -> String {
         format!("mcptoolu_{}", self.digits(b'x', position))
     }
 
-    /// A number that nobody outside can know, to hash with.
+    /// Returns a number that nobody outside can know, to hash with.
     #[must_use]
     pub fn secret(&self) -> u64 {
         let hash = Sha256::new().chain_update(b"secret").chain_update(self.seed.to_be_bytes());
@@ -75,8 +79,9 @@ impl Ids {
     }
 }
 
-/// A number that looks random, and a different one for each `number`: what four rounds of a Feistel network do
-/// can be undone. Nobody must be kept from undoing it, and SHA-256 would take ten thousand instructions more.
+/// Returns a number that looks random, and a different one for each `number`: four rounds of a
+/// Feistel network can be undone. Nobody must be kept from undoing them, and SHA-256 would take ten
+/// thousand instructions more.
 fn scrambled(number: u128) -> u128 {
     let (mut left, mut right) = ((number >> 64) as u64, number as u64);
     for round in 1..=4u64 {
@@ -89,7 +94,7 @@ fn scrambled(number: u128) -> u128 {
     u128::from(left) << 64 | u128::from(right)
 }
 
-/// The lowest `digits` base-62 digits of the SHA-256 of `data`, least significant first.
+/// Returns the lowest `digits` base-62 digits of the SHA-256 of `data`, least significant first.
 #[must_use]
 pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
     let hash: [u8; 32] = Sha256::digest(data).into();
@@ -99,7 +104,8 @@ pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
 /// 62 to the fifth power, which has less than 32 bits. One division for each digit instead costs an answer of 1 kB 4 %.
 const FIVE_DIGITS: u64 = 916_132_832;
 
-/// The lowest base-62 digits of a number of 256 bits, least significant first; its bytes come the other way round.
+/// Returns the lowest base-62 digits of a number of 256 bits, least significant first; its bytes
+/// come the other way round.
 fn base62(bytes: &[u8], digits: usize) -> String {
     let (words, _) = bytes.as_chunks::<4>();
     let mut number = [0u32; 8];
@@ -125,7 +131,7 @@ fn base62(bytes: &[u8], digits: usize) -> String {
     text
 }
 
-/// The SHA-256 of `data` in lower-case hexadecimal digits, 64 of them.
+/// Returns the SHA-256 of `data` in lower-case hexadecimal digits, 64 of them.
 #[must_use]
 pub fn hex_of_hash(data: &[u8]) -> String {
     let hash: [u8; 32] = Sha256::digest(data).into();

@@ -1,4 +1,5 @@
-//! How the values of the configuration are declared and read: strictly, with the path of what is wrong.
+//! Declarations of the configuration's values, and strict reading of them, with the path of what is
+//! wrong.
 //!
 //! Two macros define each type in one place: key, type, default, bounds and documentation. Reading, checking, the JSON
 //! Schema and the tables of the documentation are made from that one declaration.
@@ -19,7 +20,7 @@ pub(crate) trait Setting: Sized {
     /// nothing.
     fn write(&self, _json: &mut Writer<'_>) {}
 
-    /// The value as a number, for its [`Bounds`].
+    /// Returns the value as a number, for its [`Bounds`].
     fn number(&self) -> Option<u64> {
         None
     }
@@ -36,17 +37,17 @@ pub(crate) enum ValueType {
     Text,
     /// This text alone.
     Const(&'static str),
-    /// A list of these.
+    /// A list of values of this type.
     List(&'static Self),
-    /// One of these words, each with its meaning.
+    /// A word of this list, in which each has its meaning.
     Words(&'static [(&'static str, &'static str)]),
-    /// One of these names, which explain themselves.
+    /// A name of this list, which explains itself.
     Names(&'static [&'static str]),
     /// Any of these types.
     AnyOf(&'static [Self]),
     /// An object with these keys.
     Object(&'static [Field]),
-    /// Some keys of an object that is described elsewhere.
+    /// An object with some keys of another, which is described elsewhere.
     Overrides(&'static [Field]),
     /// An object that names a secret of the host, with these keys.
     Secret(&'static [Field]),
@@ -63,24 +64,24 @@ pub(crate) struct Field {
     pub(crate) name: &'static str,
     /// The purpose of the key.
     pub(crate) doc: &'static str,
-    /// The form of its value.
+    /// The form of the key's value.
     pub(crate) value_type: ValueType,
-    /// The numbers that it takes.
+    /// The numbers that the key takes.
     pub(crate) bounds: Bounds,
-    /// Its default as JSON; empty where there is nothing to show.
+    /// The key's default as JSON; empty where there is nothing to show.
     pub(crate) default: fn() -> String,
 }
 
 /// The numbers that a key takes: nothing works with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bounds {
-    /// All.
+    /// Any number.
     Any,
-    /// So many of a unit, or more.
+    /// A minimum, with the unit of the number.
     AtLeast(u64, &'static str),
-    /// 0, which is no limit, or so many and more.
+    /// 0, which is no limit, or at least this number.
     ZeroOrAtLeast(u64),
-    /// From the first to the second.
+    /// Any number from the first to the second.
     Between(u64, u64),
 }
 
@@ -185,12 +186,12 @@ impl<T: Setting> Setting for Vec<T> {
 pub struct Members(Vec<(String, String)>);
 
 impl Members {
-    /// Their names.
+    /// Returns the names of the members.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The JSON of one of them.
+    /// Returns the JSON of the member `name`.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
@@ -285,7 +286,7 @@ impl<T: Keys> Setting for T {
     }
 }
 
-/// Some keys of a `T`, as JSON: the values of the others are known later.
+/// A part of a `T`, as JSON, to be read over the whole once that is known.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Overrides<T> {
     json: String,
@@ -293,7 +294,7 @@ pub(crate) struct Overrides<T> {
 }
 
 impl<T: Keys> Overrides<T> {
-    /// Reads these keys over those of `value`.
+    /// Reads the given keys over those of `value`.
     pub(crate) fn apply(&self, value: &mut T) -> Result<(), Error> {
         value.read_over(&mut Reader::of(&self.json))
     }
@@ -307,7 +308,7 @@ impl<T: Keys> Setting for Overrides<T> {
     }
 }
 
-/// How the message about an unknown key begins; the keys that are known there follow.
+/// Beginning of the message about an unknown key; the keys that are known there follow.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key, expected";
 
 /// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known` are the keys for the
@@ -337,7 +338,7 @@ fn twice(name: &str) -> Error {
     Error::value("expected each name once").in_key(name)
 }
 
-/// The text `found` is none of `known`.
+/// Returns the error that the text `found` is none of `known`.
 pub(crate) fn unknown_word(known: &[&str], found: &str) -> Error {
     Error::value(format!("expected one of {}, but found {}", known.join(", "), quoted(found)))
 }
@@ -409,7 +410,7 @@ macro_rules! word_enum {
         }
 
         impl $name {
-            /// The word for it in a document.
+            /// Returns the word that stands for it in a document.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self {

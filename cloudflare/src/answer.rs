@@ -26,27 +26,27 @@ use crate::live::{self, Live};
 use crate::source;
 use crate::timer::Timer;
 
-/// How long an upstream that has said everything may take to end its body. One that is cut off
+/// Time that an upstream that has said everything may take to end its body. A body that is cut off
 /// cannot use its connection again; almost all end in the same packet.
 const ENDING_MS: Millis = 100;
 
 pub(crate) struct Answering {
     live: Box<Live>,
     upstream: UpstreamBody,
-    /// A call of which the head has not come, though the client has its own.
+    /// Call whose head has not come, though the client has its own.
     sent: Option<Sent>,
     timer: Timer,
     /// Bytes for the client.
     out: Vec<u8>,
-    /// Until when the upstream may end by itself, once the exchange is over.
+    /// Time until which the upstream may end by itself, once the exchange is over.
     ending: Option<Millis>,
 }
 
-/// What comes of an upstream's response.
+/// Result of waiting for an upstream's response.
 pub(crate) enum Answered {
     /// The response for the client.
     Response(Response),
-    /// A call is due.
+    /// The exchange wants another call before the client gets an answer.
     Due(Box<Live>),
 }
 
@@ -162,7 +162,7 @@ impl Answering {
         }
     }
 
-    /// Whether there is no call of which the head has not come.
+    /// Polls the call whose head has not come; ready once there is no such call.
     fn poll_sent(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(mut sent) = self.sent.take() else { return Poll::Ready(()) };
         let exchange = &mut self.live.exchange;
@@ -177,7 +177,7 @@ impl Answering {
         Poll::Ready(())
     }
 
-    /// One thing happens: a piece of the upstream, its end, or a timeout.
+    /// Handles the next event: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         self.call_again();
         let is_answering = self.poll_sent(context).is_ready();
@@ -217,7 +217,7 @@ impl Answering {
         Poll::Ready(())
     }
 
-    /// The next bytes for the client, or `None` when it has everything.
+    /// Returns the next bytes for the client, or `None` when it has everything.
     pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
         loop {
             #[cfg(feature = "test-hooks")]
@@ -234,7 +234,7 @@ impl Answering {
         }
     }
 
-    /// The exchange is over: lets the upstream end its body, for a moment.
+    /// Waits a moment, once the exchange is over, for the upstream to end its body.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.live.exchange.poll_cancel() == Some(Cancel::Cut) {
             self.upstream.cut();

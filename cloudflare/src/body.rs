@@ -48,7 +48,7 @@ impl Incoming {
 struct Collecting {
     body: Incoming,
     bytes: RefCell<Vec<u8>>,
-    /// The request was given up for others, and its bytes are free.
+    /// True if the request was given up for others, and its bytes are free.
     given_up: Cell<bool>,
 }
 

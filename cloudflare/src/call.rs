@@ -18,7 +18,7 @@ use crate::live;
 
 /// A call on its way, until the head of its answer has come. Dropped before that, it is aborted.
 pub(crate) struct Sent {
-    /// Its name; empty for what is read of the web.
+    /// Name of the upstream; empty if the call reads the web.
     upstream: String,
     fetch: JsFuture<Response>,
     aborting: Aborting,
@@ -48,7 +48,7 @@ impl Drop for Aborting {
 }
 
 impl Sent {
-    /// Nothing where there is no such upstream, or the runtime takes no such URL.
+    /// Sends a call; nothing where there is no such upstream, or the runtime takes no such URL.
     pub(crate) fn new(config: &Config, call: Call) -> Option<Self> {
         let headers = http::headers(&call.headers);
         let (aborting, signal) = Aborting::new();

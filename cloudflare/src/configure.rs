@@ -8,22 +8,22 @@ use std::cell::RefCell;
 use creole::Config;
 use creole::config::Settings;
 
-/// The variable that may be an object.
+/// Name of the variable that may be an object.
 const DOCUMENT: &str = "CREOLE_CONFIG";
 
-/// A body is in the isolate up to five times for a moment: as JavaScript's, as ours, as text with its
-/// parts, translated, and as JavaScript's again.
+/// Limits on bodies. A body is in the isolate up to five times for a moment: as JavaScript's, as
+/// ours, as text with its parts, translated, and as JavaScript's again.
 const REQUEST_BYTES_MAX: usize = 8 << 20;
 const RESPONSE_BYTES_MAX: usize = 8 << 20;
 const WAITING_BYTES_MAX: usize = 8 << 20;
 const EVENT_BYTES_MAX: usize = 4 << 20;
-/// All requests of the isolate together.
+/// Maximum number of bytes that all requests of the isolate hold together.
 const BUFFERED_BYTES_MAX: usize = 16 << 20;
 
-/// What a variable, a secret or another binding is.
+/// Value of a variable, a secret or another binding.
 pub(crate) enum Variable {
     Text(String),
-    /// Anything else, as JSON. A secret of the Secrets Store is `{}`.
+    /// Any other value, as JSON. A secret of the Secrets Store is `{}`.
     Json(String),
 }
 

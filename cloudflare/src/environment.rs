@@ -1,4 +1,4 @@
-//! What the isolate gives: variables and secrets, the clock, randomness.
+//! The isolate's environment: variables and secrets, the clock, randomness.
 
 use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::configure::{self, Variable};
 /// Calls that the free plan allows for one request.
 const CALLS_MAX: u32 = 50;
 
-/// What all requests of the isolate share.
+/// State that all requests of the isolate share.
 #[derive(Clone)]
 pub(crate) struct Isolate {
     pub(crate) config: Arc<Config>,
@@ -91,7 +91,7 @@ impl Isolate {
     }
 }
 
-/// Cloudflare's limit of subrequests, which differs between plans.
+/// Returns Cloudflare's limit of subrequests, which differs between plans.
 fn calls_max(env: &JsValue) -> u32 {
     match variable(env, "SUBREQUESTS_MAX") {
         Some(Variable::Text(text) | Variable::Json(text)) => text.trim().parse().ok(),
@@ -114,7 +114,7 @@ pub(crate) fn has_colo(request: &Request) -> bool {
     colo.is_some_and(|colo| colo.is_string())
 }
 
-/// Whether everybody uses a key of the operator's.
+/// Returns true if everybody uses a key of the operator's.
 fn is_open(config: &Config) -> bool {
     let has_secrets = config.upstreams.values().any(Upstream::has_secrets);
     has_secrets && config.client_keys.is_empty() && config.settings.log >= Log::Warn
@@ -135,7 +135,7 @@ fn variable(env: &JsValue, name: &str) -> Option<Variable> {
     }
 }
 
-/// Unix milliseconds. The clock of a Worker stands still while it computes.
+/// Returns the time in Unix milliseconds. The clock of a Worker stands still while it computes.
 pub(crate) fn now() -> Millis {
     Date::now() as Millis
 }
@@ -151,7 +151,7 @@ extern "C" {
     fn random_values(this: &Crypto, bytes: &mut [u8]) -> Result<JsValue, JsValue>;
 }
 
-/// A seed for an exchange.
+/// Returns a seed for an exchange.
 pub(crate) fn seed() -> u128 {
     let mut bytes = [0; 16];
     // It has no way to fail for so few bytes. Should it, the clock is better than equal ids.

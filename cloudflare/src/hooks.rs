@@ -1,4 +1,4 @@
-//! For tests only (the feature `test-hooks`): panics on demand, and what is alive.
+//! Hooks for tests (the feature `test-hooks`): panics on demand, and figures of what is alive.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use crate::http;
 
 #[wasm_bindgen(raw_module = "./stream.js")]
 extern "C" {
-    /// Requests and streams that wait for the module, in `stream.js`.
+    /// Returns the number of requests and streams that wait for the module, in `stream.js`.
     fn waiting() -> usize;
 }
 
@@ -20,13 +20,13 @@ thread_local! {
     static LIVE: Cell<usize> = const { Cell::new(0) };
 }
 
-/// An exchange begins or ends.
+/// Counts an exchange that begins or ends.
 pub(crate) fn count(begins: bool) {
     let change = if begins { usize::saturating_add } else { usize::saturating_sub };
     LIVE.set(change(LIVE.get(), 1));
 }
 
-/// What the header `x-test-hook` asks for.
+/// Answers a request with the header `x-test-hook`: panics, or gives the figures.
 pub(crate) fn answer(request: &Request) -> Option<Response> {
     match request.headers().get("x-test-hook").ok()??.as_str() {
         "panic" => panic_now(),
@@ -44,7 +44,7 @@ pub(crate) fn answer(request: &Request) -> Option<Response> {
     }
 }
 
-/// A stream that carries this text panics.
+/// Panics if a stream carries the text `panic-in-stream`.
 pub(crate) fn panic_in_stream(out: &[u8]) {
     const WORD: &[u8] = b"panic-in-stream";
     if out.windows(WORD.len()).any(|window| window == WORD) {

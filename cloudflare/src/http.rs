@@ -13,12 +13,12 @@ use worker::{Headers, js_sys};
 
 use crate::body::Incoming;
 
-/// With names in lower case: the runtime sees to that.
+/// Returns the headers as a list. Their names are in lower case: the runtime sees to that.
 pub(crate) fn list(headers: worker::web_sys::Headers) -> Vec<Header> {
     Headers(headers).entries().collect()
 }
 
-/// What the runtime does not take as a header is left out.
+/// Makes the runtime's headers of a list. What the runtime does not take as a header is left out.
 pub(crate) fn headers(list: &[Header]) -> Headers {
     let headers = Headers::new();
     for (name, value) in list {
@@ -27,14 +27,14 @@ pub(crate) fn headers(list: &[Header]) -> Headers {
     headers
 }
 
-/// The part of a URL behind its authority.
+/// Returns the part of a URL behind its authority.
 pub(crate) fn path_and_query(url: &str) -> &str {
     let rest = words::split_once(url, "://").map_or(url, |(_, rest)| rest);
     rest.find('/').and_then(|at| rest.get(at..)).unwrap_or("/")
 }
 
-/// A request for an upstream, on its way. A redirection is an answer: whatever it points to must not
-/// get the key.
+/// Sends a request to an upstream. A redirection is an answer: whatever it points to must not get
+/// the key.
 pub(crate) fn send(
     method: &str,
     url: &str,
@@ -47,8 +47,9 @@ pub(crate) fn send(
     start(url, &init, signal)
 }
 
-/// A request for what is read of the web, on its way. Cloudflare's cache, which fills itself for most images, neither
-/// answers nor keeps it: nothing of one request is kept for the next. Redirections are followed by the core.
+/// Sends a request for what is read of the web. Cloudflare's cache, which fills itself for most
+/// images, neither answers nor keeps it: nothing of one request is kept for the next. Redirections
+/// are followed by the core.
 pub(crate) fn read(
     url: &str,
     headers: &Headers,
@@ -84,7 +85,7 @@ extern "C" {
     fn call(request: &Request, signal: &AbortSignal) -> Promise;
 }
 
-/// The answer to the client.
+/// Returns the answer to the client.
 pub(crate) fn response(head: &Head, body: &[u8]) -> Response {
     let init = init(head);
     let body = (!body.is_empty()).then(|| Uint8Array::from(body));
@@ -95,7 +96,7 @@ pub(crate) fn response(head: &Head, body: &[u8]) -> Response {
     made.unwrap_or_else(|_| Response::error())
 }
 
-/// The answer to a client whose body is not read, or not to its end.
+/// Returns the answer to a client whose body is not read, or not to its end.
 pub(crate) fn refusal(
     head: &Head,
     body: &[u8],
@@ -108,7 +109,7 @@ pub(crate) fn refusal(
     }
 }
 
-/// The answer to the client, as a stream.
+/// Returns the answer to the client, as a stream.
 pub(crate) fn stream(head: &Head, body: &ReadableStream) -> Response {
     let made = Response::new_with_opt_readable_stream_and_init(Some(body), &init(head));
     made.unwrap_or_else(|_| Response::error())
@@ -121,8 +122,8 @@ fn init(head: &Head) -> ResponseInit {
     init
 }
 
-/// Why an upstream could not be reached, without addresses or names: clients read this. The runtime
-/// has only texts for its errors.
+/// Returns the reason why an upstream could not be reached, without addresses or names: clients
+/// read this. The runtime has only texts for its errors.
 pub(crate) fn reason(error: &JsValue) -> Unreachable {
     let text = describe(error).to_ascii_lowercase();
     for (any, reason) in [
@@ -141,7 +142,7 @@ pub(crate) fn reason(error: &JsValue) -> Unreachable {
     Unreachable::NotConnected
 }
 
-/// The runtime's text for an error.
+/// Returns the runtime's text for an error.
 pub(crate) fn describe(error: &JsValue) -> String {
     let error = error.dyn_ref::<js_sys::Error>();
     error.map_or_else(String::new, |error| error.message().into())

@@ -25,7 +25,7 @@ pub(crate) struct Live {
     isolate: Isolate,
     /// The memory of the request, once it is known whose it is.
     held: Option<Held>,
-    /// Calls so far.
+    /// Number of calls so far.
     calls: u32,
 }
 
@@ -117,18 +117,18 @@ impl Live {
         }
     }
 
-    /// The answer to a failure before the head.
+    /// Returns the answer to a failure before the head.
     pub(crate) fn fail(&mut self, failure: Failure) -> Response {
         self.refuse(failure, None)
     }
 
-    /// The answer to a failure before the client's body was read to its end.
+    /// Returns the answer to a failure before the client's body was read to its end.
     pub(crate) fn refuse(&mut self, failure: Failure, unread: Option<&Incoming>) -> Response {
         self.exchange.handle_failure(failure, now());
         self.reply(unread)
     }
 
-    /// The answer of an exchange that has ended.
+    /// Returns the answer of an exchange that has ended.
     pub(crate) fn reply(&mut self, unread: Option<&Incoming>) -> Response {
         let reply = self.exchange.poll_reply().unwrap_or_default();
         let most = self.exchange.config().settings.discarded_bytes_max();

@@ -1,4 +1,5 @@
-//! One request: collected, translated, sent on, and its answer translated on the way back.
+//! The service of a request: it is collected, translated and sent on, and its answer is translated
+//! on the way back.
 
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -79,7 +80,7 @@ async fn translate(mut live: Box<Live>, request: &Request) -> Response {
     }
 }
 
-/// One call of an upstream, up to the head for the client.
+/// Calls an upstream, until there is a response for the client or another call is due.
 async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
     if let Err(failure) = live.count_call(&call) {
         return failed(live, failure);
@@ -112,14 +113,14 @@ async fn answer_of(mut live: Box<Live>, call: Call) -> Answered {
     Answering::new(live, upstream).respond().await
 }
 
-/// A call failed.
+/// Tells the exchange that its call failed, and returns what follows.
 fn failed(mut live: Box<Live>, failure: Failure) -> Answered {
     live.exchange.handle_failure(failure, now());
     without_answer(live)
 }
 
-/// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
-/// difference, or the exchange has ended.
+/// Ends a call whose answer is not the client's: another call is due, for which an image that
+/// cannot be fetched makes no difference, or the exchange has ended.
 fn without_answer(mut live: Box<Live>) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(live);

@@ -18,7 +18,7 @@ extern "C" {
     fn stream_of(source: Source) -> ReadableStream;
 }
 
-/// The stream for the client.
+/// Returns the stream for the client.
 pub(crate) fn stream(answer: Answering) -> ReadableStream {
     let client = answer.client();
     let pulled = Rc::new(RefCell::new(Pulled { answer: Some(answer), pulling: None }));
@@ -43,14 +43,14 @@ fn cancel(pulled: &RefCell<Pulled>) {
     }
 }
 
-/// What `stream.js` pulls.
+/// Source of the client's body, from which `stream.js` pulls.
 #[wasm_bindgen]
 pub struct Source(Rc<RefCell<Pulled>>);
 
 struct Pulled {
-    /// `None` once it is over, or given up.
+    /// Answer to read from; `None` once it is over, or given up.
     answer: Option<Answering>,
-    /// Who waits for a piece.
+    /// Waker of the pull that waits for a piece.
     pulling: Option<Waker>,
 }
 
@@ -82,7 +82,7 @@ impl Source {
         })
     }
 
-    /// The client has gone.
+    /// Ends the answer, because the client has gone.
     pub fn cancel(&self) {
         cancel(&self.0);
     }

@@ -1,4 +1,4 @@
-//! One timer for an exchange, set anew only when it has fired or must fire earlier.
+//! A timer for an exchange, set anew only when it has fired or must fire earlier.
 //!
 //! Every piece of the upstream moves the moment at which something is due, and a timer for each of
 //! them would cost a fifth of what a piece costs at all. So the one that runs is left alone: when it
@@ -15,7 +15,7 @@ use worker::Delay;
 
 use crate::environment;
 
-/// The longest that JavaScript can wait.
+/// Longest time that JavaScript can wait.
 const LONGEST_MS: Millis = i32::MAX as Millis;
 
 #[derive(Default)]

@@ -49,7 +49,7 @@ const HISTOGRAM: u32 = 2;
 const MARK: &str = "creole";
 const MARKED: &str = "sent";
 
-/// What this VM has beside the filter.
+/// State of this VM: the filter, and what only the ABI needs.
 struct Vm {
     filter: RefCell<Filter>,
     /// The ids of statistics: defining one again would give it a second id.
@@ -85,7 +85,8 @@ fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -
     answer
 }
 
-/// A number that no other stream has, in no VM. It need not look random: ids are mixed out of it.
+/// Returns a number that no other stream has, in no VM. It need not look random: ids are mixed out
+/// of it.
 fn seed() -> u128 {
     VM.with(|vm| {
         let number = vm.streams.get().wrapping_add(1);
@@ -94,7 +95,7 @@ fn seed() -> u128 {
     })
 }
 
-/// The host's id of a statistic.
+/// Returns the host's id of a statistic.
 fn statistic(kind: u32, name: &str) -> Result<u32, Status> {
     let known = VM.with(|vm| vm.statistics.try_borrow().ok()?.get(name).copied());
     if let Some(id) = known {
@@ -190,8 +191,8 @@ fn finish(id: ContextId, decision: &Decision, stop: u32) -> u32 {
     }
 }
 
-/// The configuration of the route, as text: `metadata.filter_metadata.creole.configuration` of it. Empty
-/// if there is none; nothing if there may be one that the host does not give.
+/// Returns the configuration of the route, as text: `metadata.filter_metadata.creole.configuration`
+/// of it. Empty if there is none; nothing if there may be one that the host does not give.
 fn route_metadata() -> Option<String> {
     match property(&["xds", "route_metadata", "filter_metadata", "creole", "configuration"]) {
         Ok(text) => Some(text),
@@ -203,7 +204,7 @@ fn route_metadata() -> Option<String> {
     }
 }
 
-/// What the filter `creole-guard` leaves behind on a stream that it has looked at.
+/// Property that the filter `creole-guard` leaves behind on a stream that it has looked at.
 const ROUTE_CHECK: [&str; 4] =
     ["metadata", "filter_metadata", "envoy.filters.http.rbac", "creole_shadow_engine_result"];
 
@@ -225,7 +226,8 @@ extern "C" fn _initialize() {
     }));
 }
 
-/// Memory for what a hostcall gives. Null if there is none: the call then fails in the host.
+/// Returns memory for what a hostcall gives, or null if there is none: the call then fails in the
+/// host.
 #[unsafe(no_mangle)]
 extern "C" fn proxy_on_memory_allocate(size: usize) -> *mut u8 {
     match Layout::array::<u8>(size.max(1)) {
@@ -373,8 +375,8 @@ extern "C" fn proxy_on_delete(id: ContextId) {
     ask(|filter| filter.on_delete(id));
 }
 
-/// What a body callback is about. A stream of which a piece cannot be read (there is no memory for
-/// it) is reset: going on without the piece would change what was said.
+/// Reads the piece of a body callback. A stream of which a piece cannot be read (there is no memory
+/// for it) is reset: going on without the piece would change what was said.
 fn piece(id: ContextId, from: Buffer, size: usize) -> Option<Vec<u8>> {
     if size == 0 {
         return Some(Vec::new());

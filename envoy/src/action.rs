@@ -1,4 +1,5 @@
-//! What the filter asks of its host. Plain data: `abi` does it, tests look at it.
+//! Actions that the filter asks of its host. They are plain data: `abi` does them, tests look at
+//! them.
 
 use creole::Header;
 use creole::observe::log::Level;
@@ -6,13 +7,13 @@ use creole::observe::log::Level;
 /// The answer to one callback.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// What to do, in this order, before the callback returns.
+    /// Actions to do, in this order, before the callback returns.
     pub actions: Vec<Action>,
-    /// What the callback returns.
+    /// Return value of the callback.
     pub flow: Flow,
 }
 
-/// What a callback returns.
+/// Return value of a callback.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Flow {
     /// Head, piece or trailers go on as they are now.
@@ -22,12 +23,12 @@ pub enum Flow {
     /// `StopIterationAndBuffer`. Only for pieces that were taken out, or its limit would end the
     /// stream.
     Pause,
-    /// They wait, and Envoy keeps no bytes: `StopIteration` for a head or trailers,
-    /// `StopIterationNoBuffer` for a body.
+    /// Head, piece or trailers wait, and Envoy keeps no bytes: `StopIteration` for a head or
+    /// trailers, `StopIterationNoBuffer` for a body.
     Stop,
 }
 
-/// One thing that a host is asked to do.
+/// Action that a host is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// The head of this side is these headers and no others. Only while it is in the filter's hands:
@@ -46,21 +47,21 @@ pub enum Action {
     CloseStream,
     /// Call `on_tick` of this root context that often.
     SetTickPeriod {
-        /// In milliseconds.
+        /// Time between two ticks, in milliseconds.
         period_ms: u32,
     },
     /// Add to a counter.
     Count {
-        /// Its name.
+        /// Name of the counter.
         name: String,
-        /// How much.
+        /// Number that is added.
         by: u64,
     },
     /// Add to a distribution.
     Record {
-        /// Its name.
+        /// Name of the distribution.
         name: String,
-        /// What was measured.
+        /// Value that was measured.
         value: u64,
     },
     /// Write a line to Envoy's log.
@@ -75,7 +76,7 @@ impl Action {
     }
 }
 
-/// An answer that comes from here.
+/// Answer to the client that comes from this filter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocalResponse {
     /// HTTP status.
@@ -87,22 +88,22 @@ pub struct LocalResponse {
 }
 
 impl LocalResponse {
-    /// Its `response_code_details`, which begin with `creole`: so Envoy's `local_reply_config` tells it
-    /// from Envoy's own answers.
+    /// `response_code_details` of an answer from this filter. They begin with `creole`: so Envoy's
+    /// `local_reply_config` tells the answer from Envoy's own.
     pub const DETAILS: &str = "creole_reply";
 }
 
-/// Towards which end.
+/// Direction of a head or a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// From the client.
+    /// The way from the client to the upstream.
     Request,
-    /// From the upstream.
+    /// The way from the upstream to the client.
     Response,
 }
 
 impl Decision {
-    /// Hands off.
+    /// Lets the head or piece pass as it is.
     #[must_use]
     pub fn pass() -> Self {
         Self::default()

@@ -1,15 +1,15 @@
 //! A client's body while it comes.
 
-/// A body of which so many bytes have come, and this part of what its `content-length` says, is trusted to become
-/// as long as that.
+/// Thresholds from which on a body is trusted to become as long as its `content-length` says: bytes
+/// that have come, and the part of that length that they are.
 const TRUSTED_BYTES: usize = 1 << 20;
 const TRUSTED_PART: usize = 2;
 
-/// What has come of a body.
+/// The part of a client's body that has come.
 #[derive(Debug)]
 pub(crate) struct Collected {
     bytes: Vec<u8>,
-    /// What its `content-length` says.
+    /// Length of the body, as its `content-length` says.
     length: Option<usize>,
 }
 
@@ -26,12 +26,13 @@ impl Collected {
         self.bytes.len()
     }
 
-    /// The memory that it takes. What is reserved counts, because nobody else can have it.
+    /// Returns the memory that the body takes. What is reserved counts, because nobody else can
+    /// have it.
     pub(crate) fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Whether it is as long as it says.
+    /// Returns true if the body is as long as its `content-length` says.
     pub(crate) fn is_complete(&self) -> bool {
         self.length == Some(self.size())
     }
@@ -64,7 +65,7 @@ impl Collected {
         self.trusted_length(size).max(self.bytes.capacity().saturating_mul(2)).max(size)
     }
 
-    /// How long the body will be; 0 where that is not known, or not believed.
+    /// Returns the length that the body will have; 0 where that is not known, or not believed.
     fn trusted_length(&self, size: usize) -> usize {
         let length = self.length.unwrap_or_default();
         let enough = TRUSTED_BYTES.max(length.checked_div(TRUSTED_PART).unwrap_or_default());

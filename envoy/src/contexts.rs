@@ -1,11 +1,11 @@
-//! What belongs to each context of the host, in the order of their numbers.
+//! A map from contexts of the host to their values, in the order of the contexts' numbers.
 //!
 //! The host counts upwards, so a new context nearly always goes to the end of the vector. A tree
 //! would be six kilobytes of code.
 
 use crate::filter::ContextId;
 
-/// What belongs to each context.
+/// Map from contexts of the host to their values.
 #[derive(Debug)]
 pub(crate) struct Contexts<T>(Vec<(ContextId, Box<T>)>);
 

@@ -7,10 +7,10 @@
 
 use crate::action::{Action, Side};
 
-/// How much one tick writes: far below Envoy's own limit of a megabyte.
+/// Maximum number of bytes that one tick writes: far below Envoy's own limit of a megabyte.
 const FLUSH_BYTES_MAX: usize = 256 << 10;
 
-/// What waits for the next tick.
+/// Bytes for the client that wait for the next tick.
 #[derive(Debug, Default)]
 pub(crate) struct Deferred {
     out: Vec<u8>,
@@ -26,7 +26,7 @@ impl Deferred {
         self.due = true;
     }
 
-    /// Whether the next tick has something to do.
+    /// Returns true if the next tick has something to do.
     pub(crate) fn is_due(&self) -> bool {
         self.due
     }

@@ -13,16 +13,17 @@ pub const VIA_UPSTREAM: &str = "via_upstream";
 /// The details where `creole-guard` has refused a translated request for where it would have gone.
 pub const REFUSED_ROUTE: &str = "rbac_access_denied_matched_policy[creole_route]";
 
-/// Who gave a response.
+/// Origin of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The upstream, or another filter that speaks for it: to be translated by its status.
     Upstream,
-    /// Envoy, because of this.
+    /// Envoy, because of this failure.
     Envoy(Failure),
 }
 
-/// Who gave a response with these details and this status. `request_complete`: the client's body is.
+/// Returns the origin of a response with these details and this status. `request_complete`: the
+/// client's body is.
 #[must_use]
 pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
     // `upstream_reset_before_response_started{connection_termination|delayed_connect_error:_…}`
@@ -71,8 +72,8 @@ fn reset(reason: &str) -> Failure {
     Failure::Unreachable(reason)
 }
 
-/// Why there was no connection. What the transport says of it may name addresses, so it is matched and
-/// not passed on.
+/// Returns the reason why there was no connection. What the transport says of it may name
+/// addresses, so it is matched and not passed on.
 fn not_connected(transport: &str) -> Unreachable {
     let says = |word: &str| words::has(transport, word);
     if says("TLS_error") && says("CERTIFICATE_VERIFY_FAILED") {
@@ -92,18 +93,18 @@ fn not_connected(transport: &str) -> Unreachable {
     }
 }
 
-/// How a stream ended that never came to its end.
+/// Cause of the end of a stream that broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
     /// The client went away.
     Client,
     /// The upstream broke off.
     Upstream,
-    /// One of Envoy's timeouts.
+    /// A timeout of Envoy's ended the stream.
     Timeout,
 }
 
-/// Who ended a stream with these details.
+/// Returns who ended a stream with these details.
 #[must_use]
 pub fn broken_by(details: &str, request_complete: bool) -> Break {
     let name = words::before(details, b"{");

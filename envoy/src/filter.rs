@@ -1,4 +1,4 @@
-//! All that one VM knows: its plugins (root contexts) and its streams (HTTP contexts).
+//! The state of one VM: its plugins (root contexts) and its streams (HTTP contexts).
 //!
 //! Every callback of the ABI has its method here. None of them calls a host, so none of them can be
 //! entered again while it runs; what they decide is done after they have returned. Envoy may then
@@ -19,7 +19,7 @@ use crate::memory::{Counted, Memory};
 use crate::stream::{Progress, Route, Stream};
 use crate::unguarded::{Host, Unguarded};
 
-/// How often streams are looked at, within these bounds: a quarter of the shortest timeout.
+/// Bounds of the time between two looks at the streams, which is a quarter of the shortest timeout.
 const TICK_MS_MIN: u64 = 200;
 const TICK_MS_MAX: u64 = 1000;
 
@@ -34,7 +34,7 @@ const ENDED_MAX: usize = 16;
 /// The number that the host gave a context.
 pub type ContextId = u32;
 
-/// All that one VM knows.
+/// State of one VM.
 #[derive(Debug, Default)]
 pub struct Filter {
     plugins: Contexts<Plugin>,
@@ -44,19 +44,19 @@ pub struct Filter {
     refused_lines: RefusedLines,
 }
 
-/// A configuration, once there is one.
+/// Plugin, with its configuration once there is one.
 #[derive(Debug, Default)]
 struct Plugin {
     config: Option<Arc<Config>>,
-    /// What routes want (their metadata), and what became of it.
+    /// Metadata of routes that want settings of their own, and the configuration that came of it.
     routes: Vec<(String, Option<Arc<Config>>)>,
     refusals: Arc<Refusals>,
     tick_ms: u32,
-    /// Ticks come at once: a stream has something to write.
+    /// True if ticks come at once, because a stream has something to write.
     hurries: bool,
     /// Stream with which the next tick begins.
     tick_from: ContextId,
-    /// Where nothing is sent, because nobody looks at where it goes.
+    /// Hosts for which nothing is sent, because nobody checks where requests for them go.
     unguarded: Unguarded,
 }
 
@@ -70,7 +70,8 @@ struct Entry {
 }
 
 impl Plugin {
-    /// The configuration of a route; nothing where its metadata cannot be read, which is told once.
+    /// Returns the configuration of a route; nothing where its metadata cannot be read, which is
+    /// told once.
     fn for_route(
         &mut self,
         route: &str,
@@ -99,7 +100,7 @@ impl Plugin {
 }
 
 impl Filter {
-    /// A context begins: a plugin if it has no parent, else a stream.
+    /// Handles the begin of a context: a plugin if it has no parent, else a stream.
     pub fn on_context_create(&mut self, id: ContextId, parent: ContextId) {
         if parent == 0 {
             self.plugins.insert(id, Plugin::default());
@@ -108,7 +109,7 @@ impl Filter {
         }
     }
 
-    /// A plugin gets its configuration. Streams that have begun keep the old one.
+    /// Gives a plugin its configuration. Streams that have begun keep the old one.
     ///
     /// # Errors
     /// Why the configuration is refused.
@@ -161,25 +162,26 @@ impl Filter {
         Ok(vec![Action::SetTickPeriod { period_ms: tick_ms }])
     }
 
-    /// Whether a context is there: after some hostcalls it is not any more.
+    /// Returns true if a context is there: after some hostcalls it is not any more.
     #[must_use]
     pub fn has(&self, id: ContextId) -> bool {
         self.streams.get(id).is_some()
     }
 
-    /// Whether the callbacks of this side need the head or piece that they are about.
+    /// Returns true if the callbacks of this side need the head or piece that they are about.
     #[must_use]
     pub fn reads(&self, id: ContextId, side: Side) -> bool {
         self.stream(id).is_some_and(|stream| stream.reads(side))
     }
 
-    /// Whether the host is to say where this stream's request went, before it tells of an answer.
+    /// Returns true if the host is to say where this stream's request went, before it tells of an
+    /// answer.
     #[must_use]
     pub fn awaits_route(&self, id: ContextId) -> bool {
         self.stream(id).is_some_and(Stream::awaits_route)
     }
 
-    /// Where a stream's request went. A host that knows no clusters does not say it.
+    /// Notes where a stream's request went. A host that knows no clusters does not call this.
     pub fn on_route(&mut self, id: ContextId, route: Route) {
         let Some(entry) = self.streams.get_mut(id) else { return };
         if route.is_checked
@@ -192,9 +194,9 @@ impl Filter {
         }
     }
 
-    /// The request's head. `seed` must differ for each stream of all replicas. `route`: the metadata
-    /// of its route, empty if it has none, nothing if it cannot be read. `connection`: the client's, where the host
-    /// numbers them.
+    /// Handles a request's head. `seed` must differ for each stream of all replicas. `route`: the
+    /// metadata of its route, empty if it has none, nothing if it cannot be read. `connection`: the
+    /// client's, where the host numbers them.
     pub fn on_request_headers(
         &mut self,
         id: ContextId,
@@ -248,7 +250,7 @@ impl Filter {
         decision
     }
 
-    /// A piece of the request's body.
+    /// Handles a piece of a request's body.
     pub fn on_request_body(
         &mut self,
         id: ContextId,
@@ -264,12 +266,12 @@ impl Filter {
         })
     }
 
-    /// The request's trailers.
+    /// Handles a request's trailers.
     pub fn on_request_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
         self.with(id, now, &mut |stream, _| stream.on_request_trailers(now))
     }
 
-    /// The response's head. `details`: Envoy's `response.code_details`.
+    /// Handles a response's head. `details`: Envoy's `response.code_details`.
     pub fn on_response_headers(
         &mut self,
         id: ContextId,
@@ -290,7 +292,7 @@ impl Filter {
         decision
     }
 
-    /// A piece of the response's body.
+    /// Handles a piece of a response's body.
     pub fn on_response_body(
         &mut self,
         id: ContextId,
@@ -303,13 +305,13 @@ impl Filter {
         })
     }
 
-    /// The response's trailers.
+    /// Handles a response's trailers.
     pub fn on_response_trailers(&mut self, id: ContextId, now: Millis) -> Decision {
         self.with(id, now, &mut |stream, _| stream.on_response_trailers(now))
     }
 
-    /// Time passes for the streams of a plugin. At most [`ENDED_MAX`] of them end in one tick; the next one comes at
-    /// once and begins behind them.
+    /// Lets time pass for the streams of a plugin. At most [`ENDED_MAX`] of them end in one tick;
+    /// the next one comes at once and begins behind them.
     pub fn on_tick(&mut self, plugin: ContextId, now: Millis) -> Vec<(ContextId, Vec<Action>)> {
         let mut all = Vec::new();
         let (mut hurries, mut ended) = (false, 0_usize);
@@ -342,7 +344,7 @@ impl Filter {
         all
     }
 
-    /// A stream is over.
+    /// Counts and logs a stream that is over.
     pub fn on_log(&mut self, id: ContextId, details: &str, now: Millis) -> Vec<Action> {
         match self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
             Some(stream) => {
@@ -352,14 +354,14 @@ impl Filter {
         }
     }
 
-    /// A callback of this stream took so long.
+    /// Adds the time that a callback of this stream took.
     pub fn add_spent(&mut self, id: ContextId, spent_ns: u64) {
         if let Some(stream) = self.streams.get_mut(id).and_then(|entry| entry.stream.as_mut()) {
             stream.add_spent(spent_ns);
         }
     }
 
-    /// A context is forgotten.
+    /// Forgets a context.
     pub fn on_delete(&mut self, id: ContextId) {
         self.plugins.remove(id);
         if let Some(counted) = self.streams.get(id).and_then(|entry| entry.counted.as_ref()) {

@@ -4,16 +4,17 @@ use creole::config::{Address, Config, Upstream};
 use creole::headers::Headers as _;
 use creole::{Exchange, Head, Header};
 
-/// Names the upstream to the route table: its `cluster` in the configuration, else its name.
+/// Name of the header that names the upstream to the route table: its `cluster` in the
+/// configuration, else its name.
 pub const ROUTING_HEADER: &str = "x-creole-upstream";
 
 /// Beginning of the names of Creole's own headers.
 const RESERVED: &str = "x-creole-";
 
-/// Counts the hosts of Creole that a request has passed.
+/// Name of the header that counts the hosts of Creole that a request has passed.
 const HOPS: &str = "x-creole-hops";
 
-/// What [`ROUTING_HEADER`] says for an upstream.
+/// Returns the value of [`ROUTING_HEADER`] for an upstream.
 #[must_use]
 pub fn routing_value(upstream: &Upstream) -> &str {
     if upstream.cluster.is_empty() { &upstream.name } else { &upstream.cluster }
@@ -45,7 +46,7 @@ pub fn bytes(head: &[Header]) -> usize {
     head.iter().map(bytes).fold(0, usize::saturating_add)
 }
 
-/// The head for an upstream: Envoy's own headers of this request, then `ours`.
+/// Returns the head for an upstream: Envoy's own headers of this request, then `ours`.
 ///
 /// `:authority` is that of the upstream's `url` where it has one, because hosted servers choose by
 /// it; without a `url` it stays, and `host_rewrite_literal` of the route may change it. The
@@ -83,8 +84,8 @@ pub fn for_upstream(
     head
 }
 
-/// The head for the one upstream, before the body is known: it is the same for every body but for
-/// `accept`.
+/// Returns the head for an upstream that is the only one, before the body is known: it is the same
+/// for every body but for `accept`.
 #[must_use]
 pub fn for_upstream_early(
     client: &[Header],
@@ -101,7 +102,7 @@ pub fn for_upstream_early(
     Some(for_upstream(client, upstream, &path, ours, None))
 }
 
-/// The head for the client.
+/// Returns the head for the client.
 #[must_use]
 pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
     let mut headers = vec![number(":status", head.status.into())];
@@ -112,13 +113,13 @@ pub fn for_client(head: Head, content_length: Option<usize>) -> Vec<Header> {
     headers
 }
 
-/// The status of a response; 0 if it has none.
+/// Returns the status of a response; 0 if it has none.
 #[must_use]
 pub fn status(head: &[Header]) -> u16 {
     number_of(head, ":status").and_then(|status| status.try_into().ok()).unwrap_or_default()
 }
 
-/// How long a body says that it is.
+/// Returns the length of a body, as its head says.
 #[must_use]
 pub fn length(head: &[Header]) -> Option<usize> {
     number_of(head, "content-length").and_then(|length| length.try_into().ok())
@@ -132,9 +133,10 @@ fn number(name: &str, value: usize) -> Header {
     (name.to_owned(), value.to_string())
 }
 
-/// What Envoy, a mesh or a tracer added, beside what the core passes on. Everything else is the client's, and may be a
-/// credential, or an instruction for Envoy's router: `x-envoy-original-dst-host` chooses the server that gets the
-/// key, `x-envoy-max-retries` how often it is asked.
+/// Returns true for a header that Envoy, a mesh or a tracer added, beside those that the core
+/// passes on. Every other header is the client's, and may be a credential, or an instruction for
+/// Envoy's router: `x-envoy-original-dst-host` chooses the server that gets the key,
+/// `x-envoy-max-retries` how often the server is asked.
 fn is_envoys(name: &str) -> bool {
     const ENVOYS: [&str; 10] = [
         "b3",
@@ -151,7 +153,8 @@ fn is_envoys(name: &str) -> bool {
     ENVOYS.contains(&name) || name.starts_with("x-b3-")
 }
 
-/// Whether a request is of a client of the Messages API: what it sends no browser and no client of another API does.
+/// Returns true if a request is of a client of the Messages API: what it sends no browser and no
+/// client of another API does.
 #[must_use]
 pub fn is_of_client(head: &[Header]) -> bool {
     const SIGNS: [&str; 3] = ["anthropic-version", "anthropic-beta", "x-api-key"];

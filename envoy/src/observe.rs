@@ -1,4 +1,4 @@
-//! What Envoy is told of a finished exchange: its statistics, and one line of its log.
+//! The report to Envoy of a finished exchange: its statistics, and one line of its log.
 
 use creole::Millis;
 use creole::config::Config;
@@ -37,8 +37,8 @@ pub fn finished(
     }
 }
 
-/// The name of a statistic. Envoy's have no labels: they stand in the name, and `stats_tags` in
-/// `envoy.yaml` takes them out again.
+/// Returns the name of a statistic. Envoy's have no labels: they stand in the name, and
+/// `stats_tags` in `envoy.yaml` takes them out again.
 fn statistic(sample: &Sample<'_>) -> String {
     let mut name = String::with_capacity(NAME_BYTES);
     name.push_str(sample.metric.name);

@@ -1,4 +1,4 @@
-//! One HTTP stream of Envoy: an [`Exchange`], and where its two heads are.
+//! An HTTP stream of Envoy: an [`Exchange`], and the state of its two heads.
 //!
 //! ```text
 //!                body complete          upstream's head
@@ -29,19 +29,20 @@ use crate::collected::Collected;
 use crate::deferred::Deferred;
 use crate::heads;
 
-/// Between an error event in the middle of a stream and the reset: what is written right before a
-/// reset is lost on HTTP/2.
+/// Time between an error event in the middle of a stream and the reset: what is written right
+/// before a reset is lost on HTTP/2.
 const CLOSE_DELAY_MS: u64 = 200;
 
-/// How long an upstream has after a whole message to end its answer. A reset is the only end that can be
-/// given to the client from here, and to some clients a broken stream is a failure whatever it said.
+/// Time that an upstream has after a whole message to end its answer. A reset is the only end that
+/// can be given to the client from here, and to some clients a broken stream is a failure whatever
+/// it said.
 const LINGER_MS: u64 = 3000;
 
-/// How long an upstream may go on behind a stop sequence which it does not know. It ends by itself, mostly soon,
-/// and each answer of a client that uses such a sequence would break.
+/// Time that an upstream may go on behind a stop sequence which it does not know. It ends by
+/// itself, mostly soon, and each answer of a client that uses such a sequence would break.
 const CUT_LINGER_MS: u64 = 30_000;
 
-/// How long an error waits for the end of the upstream's answer.
+/// Time that an error waits for the end of the upstream's answer.
 const HOLD_MS: u64 = 200;
 
 /// Bytes that each stream that flows may keep for its next event: a part of what the filter counts for each stream.
@@ -51,37 +52,37 @@ const FLOWING_BYTES_MAX: usize = 4 << 10;
 /// it uploads may see its connection break instead, and a stream without an end must not be kept for ever.
 const REFUSAL_MS: u64 = 1000;
 
-/// One HTTP stream.
+/// An HTTP stream of Envoy, with its exchange.
 #[derive(Debug)]
 pub struct Stream {
     exchange: Exchange,
     config: Arc<Config>,
     state: StreamState,
-    /// When a stream that has said everything is reset.
+    /// Time when the stream, which has said everything, is reset.
     close_at: Option<Millis>,
-    /// For the line in the log.
+    /// Facts about the request, for the line in the log.
     request: Request,
-    /// How long the callbacks of bodies took, in nanoseconds.
+    /// Time spent in the callbacks of bodies, in nanoseconds.
     spent_ns: u64,
-    /// Where the request went, if the host knows clusters.
+    /// Route of the request, if the host knows clusters.
     route: Option<Route>,
-    /// Nobody looked at where the request went, and it was to be looked at.
+    /// True if `creole-guard` should have checked where the request went, and nobody did.
     was_unchecked: bool,
 }
 
-/// Where a translated request went.
+/// Route that a translated request took.
 #[derive(Clone, Debug)]
 pub struct Route {
-    /// The cluster of the route that its head has chosen.
+    /// Name of the cluster of the route that the request's head has chosen.
     pub cluster: String,
-    /// Whether `creole-guard` has looked at it.
+    /// True if `creole-guard` has looked at the request.
     pub is_checked: bool,
 }
 
 #[derive(Debug)]
 enum StreamState {
-    /// Not ours, or answered from here: whatever passes is right as it is. An answer from here
-    /// passes the response callbacks again.
+    /// The stream is not ours, or was answered from here: whatever passes is right as it is. An
+    /// answer from here passes the response callbacks again.
     HandsOff,
     /// The request's body is collected. `head` is what the upstream needs of the client's head while that is paused;
     /// `None`: it has left.
@@ -95,15 +96,16 @@ enum StreamState {
     Answering { sent: Delivered, length: Option<usize>, received: usize },
 }
 
-/// What the client has of an answer.
+/// The part of an answer that the client has.
 #[derive(Debug)]
 enum Delivered {
     Nothing,
-    /// The head. What follows is written as it comes.
+    /// The client has the head. What follows is written as it comes.
     Head,
-    /// The head. The timer writes what follows.
+    /// The client has the head. The timer writes what follows.
     Deferred(Deferred),
-    /// Nothing yet of this answer, though it is complete: the one whose place it takes is not.
+    /// The client has nothing. Its answer is complete, but waits for the end of the upstream's
+    /// answer, whose place it takes.
     Held(Held),
 }
 
@@ -112,7 +114,7 @@ enum Delivered {
 #[derive(Debug)]
 struct Held {
     reply: Reply,
-    /// Until when.
+    /// Time until which the answer waits; then it is sent from this filter.
     until: Millis,
 }
 
@@ -131,11 +133,11 @@ pub enum Progress {
     Ended,
 }
 
-/// When the client gets an answer from here.
+/// Moment at which the client gets an answer from this filter.
 #[derive(Clone, Copy, Debug)]
 enum When {
     Now,
-    /// Once it has sent everything: see [`StreamState::Refusing`].
+    /// Once the client has sent everything: see [`StreamState::Refusing`].
     AfterRequest,
 }
 
@@ -146,7 +148,8 @@ impl When {
 }
 
 impl Stream {
-    /// A stream that nothing is known of yet. `seed` must differ for each stream of all replicas.
+    /// Returns a stream that nothing is known of yet. `seed` must differ for each stream of all
+    /// replicas.
     #[must_use]
     pub fn new(config: Arc<Config>, refusals: Arc<Refusals>, seed: u128) -> Self {
         let can = HostCan {
@@ -169,7 +172,7 @@ impl Stream {
         }
     }
 
-    /// Whether callbacks of this side need what they are about.
+    /// Returns true if callbacks of this side need what they are about.
     #[must_use]
     pub fn reads(&self, side: Side) -> bool {
         match self.state {
@@ -179,7 +182,7 @@ impl Stream {
         }
     }
 
-    /// A callback took so long.
+    /// Adds the time that a callback took.
     pub fn add_spent(&mut self, spent_ns: u64) {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
@@ -259,7 +262,7 @@ impl Stream {
         Decision::pass()
     }
 
-    /// Time passes.
+    /// Lets time pass: returns what is due now.
     pub fn on_tick(&mut self, now: Millis) -> Vec<Action> {
         if self.close_at.is_some_and(|at| at <= now) {
             self.close_at = None;
@@ -303,14 +306,14 @@ impl Stream {
         }
     }
 
-    /// The bytes for the client.
+    /// Takes the bytes that the exchange has for the client.
     fn polled(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         self.exchange.poll_body(&mut out);
         out
     }
 
-    /// Whether the next tick is to come at once.
+    /// Returns true if the next tick is to come at once.
     #[must_use]
     pub fn is_due(&self) -> bool {
         self.deferred().is_some_and(Deferred::is_due)

@@ -13,7 +13,7 @@ mod host {
     }
 }
 
-/// A random number, unless the host has none.
+/// Returns a random number, unless the host has none.
 pub(crate) fn random() -> Option<u128> {
     let mut bytes = [0; 16];
     // SAFETY: the host writes to a local of that size.
@@ -21,7 +21,7 @@ pub(crate) fn random() -> Option<u128> {
     (status == 0).then(|| u128::from_le_bytes(bytes))
 }
 
-/// The environment of this VM: `NAME=VALUE`, each with a zero behind it.
+/// Returns the environment of this VM: `NAME=VALUE`, each with a zero behind it.
 pub(crate) fn environment() -> Option<Vec<u8>> {
     let (mut count, mut size) = (0, 0);
     // SAFETY: the host writes to two locals.
@@ -36,7 +36,7 @@ pub(crate) fn environment() -> Option<Vec<u8>> {
     (status == 0).then_some(texts)
 }
 
-/// The value of a variable of `environment`.
+/// Returns the value of a variable of `environment`.
 pub(crate) fn variable(environment: &[u8], name: &str) -> Option<String> {
     let value = environment.split(|byte| *byte == 0).find_map(|variable| {
         let end = variable.iter().position(|byte| *byte == b'=')?;

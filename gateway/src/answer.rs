@@ -33,12 +33,13 @@ use crate::inflate::{self, Broken};
 use crate::live::{self, Live};
 use crate::page::Events;
 
-/// How long the end of an upstream's body is waited for when the client has everything. Most servers
-/// send it in a packet of its own after `[DONE]`, and a connection whose body was not read to its end
+/// Time to wait for the end of an upstream's body when the client has everything. Most servers send
+/// it in a packet of its own after `[DONE]`, and a connection whose body was not read to its end
 /// cannot serve again.
 const ENDING: Duration = Duration::from_millis(100);
 
-/// From this size on, bytes that wait for their client are counted. A stream that flows gives smaller ones.
+/// Size from which bytes that wait for their client are counted. A stream that flows gives smaller
+/// ones.
 const GIVEN_BYTES: usize = 128 << 10;
 
 /// Largest piece of a whole answer: from the next one on, hyper shows that the client takes them.
@@ -50,11 +51,11 @@ const EVENT_BYTES: usize = 1 << 20;
 /// The body of a response.
 #[derive(Debug)]
 pub(crate) enum Body {
-    /// Known as a whole.
+    /// Body that is known as a whole.
     Whole(Bytes),
-    /// Translated as the upstream sends it.
+    /// Body that is translated as the upstream sends it.
     Translated(Box<Answering>),
-    /// The upstream's own.
+    /// Body of the upstream, passed on as it is.
     Passed { upstream: Incoming, live: Box<Live> },
     /// The live part of the page.
     Events(Box<Events>),
@@ -66,7 +67,7 @@ impl Body {
     }
 }
 
-/// What comes of an upstream's response.
+/// Outcome of an upstream's response.
 #[derive(Debug)]
 pub(crate) enum Answered {
     /// The response for the client.
@@ -75,7 +76,7 @@ pub(crate) enum Answered {
     Due(Box<Live>, Held),
 }
 
-/// What happens to an exchange.
+/// Input of an exchange: a piece of the upstream's answer, its end, a timeout or a failure.
 enum Event {
     Piece(Bytes),
     End(End),
@@ -84,7 +85,7 @@ enum Event {
     Failed(Failure),
 }
 
-/// What a translation on another thread gives back.
+/// State that a translation on another thread gives back.
 struct Done {
     live: Live,
     held: Held,
@@ -107,7 +108,7 @@ pub(crate) struct Answering {
     sent_bytes: usize,
     /// `None` once it is over.
     upstream: Option<inflate::Answer>,
-    /// What is kept of the answer, and the client's body.
+    /// Memory held for what is kept of the answer, and for the client's body.
     held: Held,
     timer: Pin<Box<Sleep>>,
     out: Vec<u8>,
@@ -204,7 +205,7 @@ impl Answering {
         self.settle();
     }
 
-    /// One thing happens: a piece of the upstream, its end, or a timeout.
+    /// Handles one event: a piece of the upstream, its end, or a timeout.
     fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
         loop {
             if let Some(running) = &mut self.running {
@@ -285,7 +286,8 @@ impl Answering {
         Poll::Ready(Event::Due)
     }
 
-    /// What is to be done when something has happened.
+    /// Does what the exchange wants after an event: cuts the upstream or reads it to its end, and
+    /// takes the bytes for the client.
     fn settle(&mut self) {
         let Some(live) = &self.live else { return };
         match live.exchange.poll_cancel() {
@@ -298,7 +300,8 @@ impl Answering {
         }
     }
 
-    /// Counts what is kept of the exchange, which ends where that is too much.
+    /// Counts the memory that is kept for the exchange, and ends the exchange where that is too
+    /// much.
     fn hold(&mut self) {
         let Some(live) = &mut self.live else { return };
         let (free, sent) = (self.held.free(), self.sent_bytes);
@@ -321,7 +324,8 @@ impl Answering {
         self.sent_bytes = 0;
     }
 
-    /// What is there for the client. Where that is much, it is counted until the client has it.
+    /// Returns the bytes that are there for the client. Many bytes, and the last ones, are counted
+    /// until the client has them.
     fn give(&mut self) -> Bytes {
         let out = mem::take(&mut self.out);
         if out.len() < GIVEN_BYTES && !self.is_ended() {
@@ -332,7 +336,7 @@ impl Answering {
         self.held.with(out)
     }
 
-    /// Its end is read in a task of its own: the client does not wait for it.
+    /// Reads the upstream's end in a task of its own: the client does not wait for it.
     fn end_upstream(&mut self) {
         let Some(upstream) = self.upstream.take() else { return };
         let mut upstream = upstream.into_body();
@@ -342,7 +346,7 @@ impl Answering {
     }
 }
 
-/// How much is translated at once.
+/// Returns the number of bytes that an event makes the exchange translate at once.
 fn at_once(exchange: &Exchange, event: &Event) -> usize {
     match event {
         Event::End(_) | Event::Due if exchange.is_collecting() => {

@@ -1,5 +1,5 @@
-//! Where translations run: short ones on the thread that serves the connection, long ones on threads of their own,
-//! so that no stream waits for them.
+//! Threads for translations: short ones run on the thread that serves the connection, long ones on
+//! threads of their own, so that no stream waits for them.
 //!
 //! A translation takes up to eight times its body's memory. Large bodies take turns, and the others are as many at one
 //! time as there are threads, so that this memory is bounded by numbers.
@@ -12,16 +12,18 @@ use tokio::sync::Semaphore;
 
 use crate::pool::Pool;
 
-/// From this size on a body is translated on another thread: a hundred kilobytes of calls take some milliseconds.
+/// Size from which a body is translated on another thread: a hundred kilobytes of calls take some
+/// milliseconds.
 pub(crate) const APART_BYTES: usize = 64 << 10;
 
-/// From this size on bodies take turns.
+/// Size from which bodies take turns, because their translations take much memory.
 const LARGE_BYTES: usize = 2 << 20;
 
 /// Below this size a body takes no turn on the thread of its connection: it is done sooner than the turn.
 const TURN_BYTES: usize = 4 << 10;
 
-/// Most threads, whatever the number of processors: each may have a body of [`LARGE_BYTES`].
+/// Maximum number of threads, whatever the number of processors: each may have a body of
+/// [`LARGE_BYTES`].
 const THREADS_MAX: usize = 8;
 
 /// The threads for long translations, which all workers share.
@@ -35,7 +37,8 @@ pub(crate) struct Apart {
 #[derive(Debug)]
 pub(crate) struct Translations {
     apart: Apart,
-    /// Whose turn it is on this thread: one translation for each time that the thread looks at its sockets.
+    /// Turn to translate on this thread: one translation for each time that the thread looks at its
+    /// sockets.
     turn: Semaphore,
 }
 
@@ -49,7 +52,7 @@ impl Apart {
         Ok(Self { pool, large: Arc::new(Semaphore::new(threads.div_ceil(4))) })
     }
 
-    /// Does what takes long, and was given so many bytes.
+    /// Does a long job with so many bytes on another thread.
     pub(crate) async fn run<R: Send + 'static>(
         &self,
         bytes: usize,
@@ -94,7 +97,7 @@ impl Translations {
         }
     }
 
-    /// For what is translated apart from a future that is polled.
+    /// Returns the threads of long translations, for callers that poll a translation as a future.
     pub(crate) fn apart(&self) -> &Apart {
         &self.apart
     }

@@ -26,7 +26,7 @@ pub(crate) struct Caller {
 pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
 
 impl Caller {
-    /// With connections of its own.
+    /// Makes a caller with connections of its own.
     pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
         let (client, web) = (Client::new(connector), Web::new(connector));
         Self { config: Arc::clone(config), client, web }

@@ -1,4 +1,5 @@
-//! Who may speak to a gateway: the core's [`creole::callers`], by the address that it listens at.
+//! Rules for who may speak to a gateway: the core's [`creole::callers`], by the address that the
+//! gateway listens at.
 
 use std::net::SocketAddr;
 
@@ -8,21 +9,22 @@ use hyper::http::request::Parts;
 pub(crate) struct Callers(creole::callers::Callers);
 
 impl Callers {
-    /// Of an address where clients ask; `has_keys`: they have keys. Proxies and clusters then call it by any name.
+    /// Makes the rules of an address where clients ask. `has_keys`: clients have keys; proxies and
+    /// clusters then call the address by any name.
     pub(crate) fn new(address: SocketAddr, hosts: &[String], has_keys: bool) -> Self {
         let is_loopback = address.ip().to_canonical().is_loopback();
         let local = is_loopback || (!hosts.is_empty() && !has_keys);
         Self(creole::callers::Callers::new(local, hosts))
     }
 
-    /// Of an address that has only metrics. `hosts` are the names that clients use for the other address: who collects
-    /// metrics uses names of its own.
+    /// Makes the rules of an address that has only metrics. `hosts` are the names that clients use
+    /// for the other address: who collects metrics uses names of its own.
     pub(crate) fn of_metrics(address: SocketAddr, hosts: &[String]) -> Self {
         let local = address.ip().to_canonical().is_loopback();
         Self(creole::callers::Callers::new(local, hosts))
     }
 
-    /// Why this request is not answered.
+    /// Returns why a request is not answered, or `None` if it is answered.
     pub(crate) fn refuse(&self, head: &Parts) -> Option<&'static str> {
         let headers = head.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().ok()));
         self.0.refuse(head.uri.authority().map(|authority| authority.as_str()), headers)

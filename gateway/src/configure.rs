@@ -16,16 +16,16 @@ use crate::cli::serve::Serve;
 use crate::guess::{self, Guess};
 use crate::whose::{self, Whose, whose};
 
-/// What `serve` runs with.
+/// Configuration that `serve` runs with.
 #[derive(Debug)]
 pub(crate) struct Serving {
     pub(crate) config: Config,
-    /// What was taken though nobody said it, a line for each.
+    /// Choices that were made though nobody named them, a line for each.
     pub(crate) taken: Vec<String>,
 }
 
-/// For `serve`: every upstream has an address and its key. `list` asks an upstream of which nothing tells the kind for
-/// its models, and gives the preset that they tell.
+/// Makes the configuration of `serve`: every upstream has an address and its key. `list` asks an
+/// upstream of which nothing tells the kind for its models, and gives the preset that they tell.
 pub(crate) fn for_serving(
     options: &Serve,
     list: impl FnOnce(&Upstream) -> Option<&'static str>,
@@ -76,7 +76,8 @@ fn told(guess: Option<Guess>) -> String {
     }
 }
 
-/// For `check`: every upstream has an address and its key. Clients do not matter.
+/// Makes the configuration of `check`: every upstream has an address and its key. Clients do not
+/// matter.
 pub(crate) fn for_checking(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
     let chosen = &options.chosen;
     let Described { mut config, guess, notes } = of(chosen, options.upstream.as_deref())?;
@@ -181,7 +182,7 @@ fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
     (server.owns(&upstream.url) && is_set()).then_some(server.key)
 }
 
-/// For the commands without a network: addresses and keys do not matter.
+/// Makes the configuration of the commands without a network: addresses and keys do not matter.
 pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, Failed> {
     let mut config = document(chosen.config.as_deref(), |_| Some("unused".to_owned()))?;
     if let Some(name) = &chosen.profile {
@@ -229,7 +230,7 @@ pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
     }
 }
 
-/// `creole check-config --schema`
+/// Writes the schema of the configuration, for `creole check-config --schema`.
 pub(crate) fn print_schema() -> Result<bool, Failed> {
     say(io::stdout(), &creole::config::schema::schema())?;
     Ok(true)
@@ -241,7 +242,7 @@ pub(crate) fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
     written.map_err(|error| Failed::Run(format!("cannot write: {error}")))
 }
 
-/// Why there is no configuration.
+/// Reason for which there is no configuration.
 enum Wrong {
     Unreadable(Failed),
     Document(String),

@@ -378,8 +378,9 @@ impl Drop for Client {
     }
 }
 
-/// How many descriptors this process may have. The system's default is for programs of long ago, and each may raise it
-/// as far as its operator allows.
+/// Returns the number of descriptors that this process may have, and raises it where it is low. The
+/// system's default is for programs of long ago, and each may raise it as far as its operator
+/// allows.
 #[cfg(unix)]
 fn files_max() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -396,7 +397,7 @@ fn files_max() -> usize {
     usize::try_from(limit).unwrap_or(usize::MAX)
 }
 
-/// For all clients, and for the streams of their HTTP/2 connections.
+/// Number of descriptors wanted for all clients, and for the streams of their HTTP/2 connections.
 #[cfg(unix)]
 const FILES_WANTED: u64 = 65_536;
 

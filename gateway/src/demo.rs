@@ -12,13 +12,13 @@ use crate::ready::{self, Hints, Ready};
 use crate::serve;
 use crate::signals::Stop;
 
-/// Nobody waits for the end of an answer that no model gives.
+/// Seconds that streams get at the end: nobody waits for an answer that no model gives.
 const SHUTDOWN_SECONDS: u64 = 2;
 
 /// The name that the demo model lists. It answers to every name.
 const MODEL: &str = "demo";
 
-/// What the demo model says for the first request: words that arrive one by one.
+/// Prompt of the first request: the demo model answers it with words that arrive one by one.
 const PROMPT: &str = "demo:slow 150 demo:say Hello, one word after another.";
 
 pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {

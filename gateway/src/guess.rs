@@ -1,5 +1,5 @@
-//! What kind of server an upstream is, where nobody says it: a vendor's address tells it, else what a list of models
-//! says of its server, else the port.
+//! Guess of the kind of server that an upstream is, where nobody says it: by a vendor's address,
+//! else by what a list of models says of its server, else by the port.
 
 use creole::config::Address;
 use creole::dialect::presets::Server;
@@ -9,13 +9,13 @@ use crate::near::is_near;
 /// A profile that nobody named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Guess {
-    /// Its preset's name.
+    /// Name of the preset.
     pub(crate) preset: &'static str,
-    /// What told it, in words that follow "by".
+    /// Clue that told the preset, in words that follow "by".
     pub(crate) by: &'static str,
 }
 
-/// By a vendor's own address.
+/// Guesses the preset by a vendor's own address.
 pub(crate) fn by_address(url: &str) -> Option<Guess> {
     Server::of_vendor(url).map(|server| Guess { preset: server.preset, by: "its address" })
 }
@@ -33,13 +33,15 @@ pub(crate) fn preset_of_list(owner: &str, server: &str) -> Option<&'static str> 
     }
 }
 
-/// By the preset that the list of models tells, if there is a list and it tells one; else by the port.
+/// Takes the preset that the list of models tells, if there is a list and it tells one; else
+/// guesses by the port.
 pub(crate) fn by_list_or_port(url: &str, listed: Option<&'static str>) -> Option<Guess> {
     let of_list = listed.map(|preset| Guess { preset, by: "its list of models" });
     of_list.or_else(|| by_port(url))
 }
 
-/// By a port that one kind of server alone has by custom. Any server may be at port 8000 or 8080.
+/// Guesses the preset by a port that one kind of server alone has by custom. Any server may be at
+/// port 8000 or 8080.
 fn by_port(url: &str) -> Option<Guess> {
     let (_, port) = Address::parse(url).ok()?.authority.rsplit_once(':')?;
     let preset = match port {

@@ -4,10 +4,11 @@ use creole::{Header, PassedHead};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
 
-/// What a header costs beside its name and its value.
+/// Number of bytes that a header costs beside its name and its value.
 const HEADER_BYTES: usize = 128;
 
-/// What a head takes in memory: its path and headers, with some bytes of bookkeeping for each.
+/// Returns the memory that a head takes: its path and headers, with some bytes of bookkeeping for
+/// each.
 pub(crate) fn bytes(head: &Parts) -> usize {
     let path = head.uri.path_and_query().map_or(0, |path| path.as_str().len());
     let header = |(name, value): (&HeaderName, &HeaderValue)| {
@@ -16,7 +17,8 @@ pub(crate) fn bytes(head: &Parts) -> usize {
     head.headers.iter().map(header).fold(path, usize::saturating_add)
 }
 
-/// As the exchange wants them. A value that is not UTF-8 is of no use to it.
+/// Converts headers of HTTP to the exchange's. A value that is not UTF-8 is of no use to the
+/// exchange, and is left out.
 pub(crate) fn list(map: &HeaderMap) -> Vec<Header> {
     map.iter()
         .filter_map(|(name, value)| {
@@ -26,8 +28,8 @@ pub(crate) fn list(map: &HeaderMap) -> Vec<Header> {
         .collect()
 }
 
-/// As HTTP wants them. The exchange gives nothing that HTTP does not take; should it, that header is
-/// left out, because an answer without it is worth more than none.
+/// Converts headers of the exchange to HTTP's. The exchange gives nothing that HTTP does not take;
+/// should it, that header is left out, because an answer without it is worth more than none.
 pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
     let mut map = HeaderMap::with_capacity(list.len());
     for (name, value) in list {

@@ -14,19 +14,20 @@ use flate2::write::{DeflateDecoder, GzDecoder, ZlibDecoder};
 use http_body::Body as _;
 use hyper::body::Incoming;
 
-/// So much is unpacked at one time: a thousand times as much may come of it.
+/// Number of compressed bytes that are unpacked at one time: a thousand times as much may come of
+/// them.
 const STEP_BYTES: usize = 1 << 10;
 
 /// Texts of models shrink to a tenth, and chunks of a stream, which are all alike, to a fiftieth.
 const RATIO_MAX: u64 = 200;
 
-/// So much may come out whatever the ratio: short answers can be all alike.
+/// Number of bytes that may come out whatever the ratio: short answers can be all alike.
 const ANY_RATIO_BYTES: u64 = 1 << 20;
 
-/// What the first bytes tell needs no more of them.
+/// Number of first bytes that are enough to tell the coding.
 const MAGIC_BYTES: usize = 3;
 
-/// What an upstream says of its body.
+/// Coding that an upstream's headers name for its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Claim {
     Nothing,
@@ -34,16 +35,16 @@ enum Claim {
     Deflate,
 }
 
-/// How a body is compressed.
+/// Coding of a body, with the state of unpacking it.
 #[derive(Debug)]
 enum Coding {
-    /// These bytes came, and they are too few to tell.
+    /// The bytes that came are too few to tell the coding.
     Unknown(Claim, Vec<u8>),
     Plain,
     Gzip(Member),
     Zlib(ZlibDecoder<Vec<u8>>),
     Deflate(DeflateDecoder<Vec<u8>>),
-    /// It has ended. Whatever still comes is padding, or a line end of a server's.
+    /// The compressed body has ended. Whatever still comes is padding, or a line end of a server's.
     Over,
 }
 
@@ -55,12 +56,12 @@ struct Member {
     is_doubtful: bool,
 }
 
-/// Why a body cannot be read on.
+/// Reason for which a body cannot be read on.
 #[derive(Debug)]
 pub(crate) enum Broken {
     /// The connection broke.
     Connection(hyper::Error),
-    /// They end before their end.
+    /// The bytes end before the compressed body does.
     Cut,
     /// The bytes are not what they were taken for, or unpack to too much.
     Coding(io::Error),
@@ -71,7 +72,7 @@ pub(crate) enum Broken {
 pub(crate) struct Answer {
     body: Incoming,
     coding: Coding,
-    /// What came and was not unpacked.
+    /// Bytes that came and were not unpacked.
     rest: Bytes,
     ended: bool,
     read: u64,
@@ -110,12 +111,12 @@ impl Answer {
         }
     }
 
-    /// The rest of the body, as it comes.
+    /// Returns the unread rest of the body, as it comes.
     pub(crate) fn into_body(self) -> Incoming {
         self.body
     }
 
-    /// What can be given of what is here.
+    /// Unpacks what is here, and returns what can be given of it.
     fn unpacked(&mut self) -> Result<Option<Bytes>, Broken> {
         if let Coding::Unknown(claim, first) = &mut self.coding {
             first.extend_from_slice(&self.rest);
@@ -238,7 +239,7 @@ fn take(decoder: &mut impl io::Write, bytes: &mut &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// What the headers say. `None`: something that is not undone here.
+/// Returns the coding that the headers name. `None`: something that is not undone here.
 fn claim(headers: &[Header]) -> Option<Claim> {
     let said = headers.iter().filter(|(name, _)| name == "content-encoding");
     let words = said.flat_map(|(_, value)| value.split(',')).map(str::trim);
@@ -258,7 +259,7 @@ fn claim(headers: &[Header]) -> Option<Claim> {
     Some(claim)
 }
 
-/// What a body is, by its first bytes.
+/// Returns the coding of a body, by its first bytes.
 fn coding(claim: Claim, first: &[u8]) -> Coding {
     match *first {
         // Neither JSON nor a stream begins with this byte.

@@ -17,7 +17,8 @@ use crate::headers;
 use crate::load::Counted;
 use crate::records::Records;
 
-/// How often an exchange says how far it is: a report is a copy of many texts.
+/// Interval at which an exchange reports its progress to the page: a report is a copy of many
+/// texts.
 const SHOW_INTERVAL: Duration = Duration::from_millis(250);
 
 #[derive(Debug)]
@@ -28,9 +29,9 @@ pub(crate) struct Live {
     records: Arc<Records>,
     /// The exchange's in the records.
     number: u64,
-    /// When the page last got to know how far it is, and whether there was content then.
+    /// Time of the last report to the page, and whether there was content then.
     shown: Option<(Instant, bool)>,
-    /// In the exchange.
+    /// Time spent inside the exchange, reported as its translation time.
     spent: Duration,
     /// Memory of the exchange and of its client's head, once the head is let in.
     pub(crate) held: Option<Held>,
@@ -144,8 +145,8 @@ pub(crate) fn response(head: Head, body: Body) -> hyper::Response<Body> {
     response
 }
 
-/// What `HEAD` gets where it is known as a whole. hyper leaves the body out in HTTP/1 alone; in HTTP/2 clients take one
-/// for an error of the protocol.
+/// Takes the body out of an answer to `HEAD` where the body is known as a whole. hyper leaves it
+/// out in HTTP/1 alone; in HTTP/2 clients take one for an error of the protocol.
 pub(crate) fn without_body(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
     if let Body::Whole(bytes) = response.body_mut()
         && !bytes.is_empty()

@@ -1,14 +1,14 @@
-//! How much each of the threads that serve connections has to do.
+//! Load of each of the threads that serve connections.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How much a worker has to do: its connections, and what is asked on them. A connection may be idle, or have a
-/// thousand streams.
+/// Load of a worker: its connections, and what is asked on them. A connection may be idle, or have
+/// a thousand streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Load(Arc<AtomicUsize>);
 
-/// Counts one for as long as it lives.
+/// Unit of a worker's load, counted for as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Counted(Load);
 

@@ -33,16 +33,16 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// Events with this target are about an exchange. Their message is a JSON object, or what follows the time in a text.
 pub(crate) const EXCHANGE: &str = "exchange";
 
-/// What events of the gateway's own modules have for a target.
+/// Beginning of the target of events of the gateway's own modules.
 const OWN: &str = env!("CARGO_CRATE_NAME");
 
-/// More lines than these do not wait to be written.
+/// Maximum number of lines that wait to be written.
 const WAITING_MAX: usize = 1024;
 
-/// How long the end of the process waits for the last lines.
+/// Maximum time that the end of the process waits for the last lines.
 const FINISH_TIME: Duration = Duration::from_secs(1);
 
-/// How often it looks whether a full queue has room again.
+/// Pause between two looks whether a full queue has room again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// How lines are written.
@@ -55,14 +55,15 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What whoever reads the file, or else standard error, is likely to want.
+    /// Returns the format for whoever reads the file, or else standard error: text for a terminal,
+    /// JSON for programs.
     pub(crate) fn of_reader(file: Option<&File>) -> Self {
         let is_terminal = file.map_or_else(|| io::stderr().is_terminal(), File::is_terminal);
         if is_terminal { Self::Text } else { Self::Json }
     }
 }
 
-/// From here on, everything goes to this file, or else to standard error.
+/// Starts the log: from then on, everything goes to this file, or else to standard error.
 ///
 /// # Errors
 /// There can be no thread for it.
@@ -106,7 +107,7 @@ pub(crate) struct Queue {
 #[derive(Debug)]
 enum Entry {
     Line(Vec<u8>),
-    /// All before it is written.
+    /// Request for a notice when everything before it is written.
     Finish(SyncSender<()>),
 }
 
@@ -244,14 +245,14 @@ fn write_own(writer: &mut Writer<'_>, format: Format, level: Level, said: &str) 
     writeln!(writer, "\"level\":\"{level}\",\"message\":{}}}", String::from_utf8_lossy(&out))
 }
 
-/// How a JSON object begins.
+/// Writes the beginning of a JSON object: its time.
 fn write_time(writer: &mut Writer<'_>) -> fmt::Result {
     writer.write_str("{\"time\":\"")?;
     SystemTime.format_time(writer)?;
     writer.write_str("\",")
 }
 
-/// What an event says; there are no other fields in here.
+/// Message of an event; there are no other fields in here.
 #[derive(Default)]
 pub(crate) struct Message(pub(crate) String);
 

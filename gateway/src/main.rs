@@ -66,7 +66,7 @@ use clap::Parser;
 
 use cli::{Cli, Command};
 
-/// Why a command ended without its result, in one line.
+/// Reason for which a command ended without its result, in one line.
 #[derive(Debug)]
 pub(crate) enum Failed {
     /// Flags, files or the configuration cannot be used.

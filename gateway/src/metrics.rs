@@ -16,18 +16,18 @@ use prometheus_client::registry::Registry;
 
 use crate::answer::Body;
 
-/// Where they are.
+/// Path of the metrics.
 pub(crate) const PATH: &str = "/metrics";
 
 /// The metric by which a gateway is known; as an `Info` it ends with `_info`.
 pub(crate) const NAME: &str = "creole_gateway";
 
-/// What the answer is.
+/// Content type of an answer in the format of OpenMetrics.
 const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 type Labels = Vec<(&'static str, String)>;
 
-/// All metrics of this process.
+/// Metrics of this process.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     registry: Registry,
@@ -43,7 +43,7 @@ struct Counted {
     of_models: Vec<(&'static str, Labels)>,
 }
 
-/// One metric, with all its labels.
+/// Metric with all its labels.
 #[derive(Clone, Debug)]
 enum Sum {
     Counter(Family<Labels, Counter>),
@@ -104,7 +104,7 @@ impl Metrics {
         }
     }
 
-    /// What Prometheus reads.
+    /// Returns the response that Prometheus reads.
     pub(crate) fn response(&self) -> hyper::Response<Body> {
         let mut response = hyper::Response::new(Body::whole(self.render()));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));

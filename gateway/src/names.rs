@@ -19,16 +19,18 @@ use tower_service::Service;
 use crate::pool::Pool;
 use crate::public::is_public;
 
-/// More names than these hang at once only where no name server answers.
+/// Number of threads for names of upstreams: more names hang at once only where no name server
+/// answers.
 const THREADS: usize = 8;
 
-/// As many for names that clients choose, which may hang on purpose.
+/// Number of threads for names that clients choose, which may hang on purpose.
 const PUBLIC_THREADS: usize = 2;
 
-/// Most of those that are looked up or wait for it. Others are refused.
+/// Maximum number of clients' names that are looked up or wait for it. Others are refused.
 const PUBLIC_WAITING_MAX: usize = 64;
 
-/// Two tries of five seconds, as `resolv.conf` has it unless told otherwise.
+/// Maximum time of a look-up: two tries of five seconds, as `resolv.conf` has it unless told
+/// otherwise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A result is an `Err` with its words: errors of the system cannot be shared.
@@ -38,14 +40,14 @@ type Waiting = watch::Receiver<Option<Found>>;
 
 type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
 
-/// Resolves names.
+/// Resolver of names.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pool: Pool,
     lookup: Lookup,
     /// Look-ups that have not ended.
     waiting: Arc<Mutex<HashMap<String, Waiting>>>,
-    /// Most look-ups at once.
+    /// Maximum number of look-ups at one time.
     waiting_max: usize,
     /// Names have their public addresses alone.
     only_public: bool,

@@ -1,9 +1,9 @@
 //! Names of models in a server's list: the one that was asked for, or those that a wrong one may stand for.
 
-/// Names that are less alike are no help.
+/// Minimum likeness of a name, from 0 to 1: names that are less alike are no help.
 const ALIKE: f64 = 0.7;
 
-/// Most names.
+/// Maximum number of names that are given for a wrong one.
 const NAMES_MAX: usize = 3;
 
 /// Whether a model of the list is the one that was asked for. Ollama calls `qwen3` also `qwen3:latest`.
@@ -26,7 +26,8 @@ pub(crate) fn nearest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
     alike
 }
 
-/// From 0 to 1. People leave out the vendor before a name and the size behind it.
+/// Returns the likeness of two names, from 0 to 1. People leave out the vendor before a name and
+/// the size behind it.
 fn likeness(wrong: &str, name: &str) -> f64 {
     let short = name.rsplit_once('/').map_or(name, |(_, short)| short);
     let contains = !wrong.is_empty() && (name.contains(wrong) || wrong.contains(short));

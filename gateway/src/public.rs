@@ -1,4 +1,4 @@
-//! Which addresses are public: what clients name may be fetched from these alone.
+//! Test for public addresses: what clients name may be fetched from these alone.
 //!
 //! The others are in the networks that the gateway itself stands in, where a client has no business.
 
@@ -35,7 +35,7 @@ const SPECIAL_OF_PUBLIC: [(Ipv6Addr, u32); 4] = [
 
 const PUBLIC: (Ipv6Addr, u32) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// Behind it is an address of IPv4, to which a network of IPv6 alone translates.
+/// Prefix of NAT64: an address of IPv4 is behind it, to which a network of IPv6 alone translates.
 const TRANSLATED: (Ipv6Addr, u32) = (Ipv6Addr::new(0x64, 0xff9b, 0, 0, 0, 0, 0, 0), 96);
 
 /// Whether everybody reaches the same server there.

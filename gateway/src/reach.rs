@@ -44,7 +44,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// idle connection: a request must not be written to a connection that is just being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
-/// More are closed when they are done: a burst of streams must not leave hundreds of sockets behind.
+/// Maximum number of idle connections to a server. More are closed when they are done: a burst of
+/// streams must not leave hundreds of sockets behind.
 const IDLE_CONNECTIONS_MAX: usize = 32;
 
 /// # Errors
@@ -74,7 +75,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// With a pool of its own.
+    /// Makes a client with a pool of its own.
     pub(crate) fn new(connector: &Connector) -> Self {
         let pool = |connections| {
             legacy::Client::builder(TokioExecutor::new())
@@ -150,7 +151,7 @@ fn tls() -> Result<ClientConfig, String> {
     Ok(builder.with_root_certificates(roots::trusted()).with_no_client_auth())
 }
 
-/// Why an upstream could not be reached, without addresses or names: clients read this.
+/// Returns why an upstream could not be reached, without addresses or names: clients read this.
 pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     let mut closed = !error.is_connect();
@@ -184,13 +185,13 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     if closed { Unreachable::Closed } else { Unreachable::NotConnected }
 }
 
-/// Why a server could not be reached, in words for the person who started a command.
+/// Returns why a server could not be reached, in words for the person who started a command.
 pub(crate) fn why(error: &legacy::Error) -> String {
     reason(error).words().to_owned()
 }
 
-/// Whether this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left: the standard library has no names
-/// for them.
+/// Returns true if this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left: the
+/// standard library has no names for them.
 pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
     cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
 }

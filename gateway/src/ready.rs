@@ -1,4 +1,4 @@
-//! What the gateway says when it is ready: its address, and commands for clients.
+//! Texts that the gateway prints when it is ready: its address, and commands for clients.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -10,10 +10,10 @@ use creole::text::harmless;
 
 use crate::cli::serve::Serve;
 
-/// What commands for clients are made of.
+/// Values from which commands for clients are made.
 #[derive(Clone, Debug)]
 pub(crate) struct Hints {
-    /// What clients send as their key.
+    /// Key that clients send.
     pub(crate) key: String,
     pub(crate) model: String,
     /// The model of small tasks.
@@ -22,7 +22,7 @@ pub(crate) struct Hints {
     pub(crate) prompt: &'static str,
 }
 
-/// What clients of `creole serve` have to say.
+/// Returns the key and models that clients of `creole serve` have to name.
 pub(crate) fn hints(options: &Serve, config: &Config) -> Hints {
     let client_key = match (options.client_key_env.first(), config.first_upstream()) {
         (Some(name), _) => format!("${name}"),
@@ -48,7 +48,7 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Where the page is, in a paragraph; empty where there is none.
+    /// Returns a paragraph with the address of the page; empty where there is no page.
     pub(crate) fn page(&self) -> String {
         let address = reachable(self.address);
         match self.has_page {
@@ -84,7 +84,8 @@ pub(crate) fn listening(address: SocketAddr) -> String {
     format!("listening on http://{address}\n")
 }
 
-/// Where this machine reaches a gateway that listens everywhere.
+/// Returns the address at which this machine reaches a gateway, also if the gateway listens
+/// everywhere.
 fn reachable(address: SocketAddr) -> SocketAddr {
     match address.ip().is_unspecified() {
         true => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),

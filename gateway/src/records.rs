@@ -1,4 +1,4 @@
-//! Where exchanges are recorded: in the metrics, in the log and on the page.
+//! Records of exchanges: in the metrics, in the log and on the page.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -10,11 +10,11 @@ use crate::log::{EXCHANGE, Format, text};
 use crate::metrics::Metrics;
 use crate::page::Board;
 
-/// What all exchanges of the process are recorded in.
+/// Metrics, log and page in which all exchanges of the process are recorded.
 #[derive(Debug)]
 pub(crate) struct Records {
     pub(crate) metrics: Metrics,
-    /// None without a page.
+    /// Board of the page; `None` without a page.
     pub(crate) board: Option<Board>,
     format: Format,
     refused: Mutex<RefusedLines>,
@@ -30,7 +30,7 @@ impl Records {
         self.board.as_ref().map_or(0, Board::begin)
     }
 
-    /// The gateway stops.
+    /// Closes the page's board when the gateway stops.
     pub(crate) fn close(&self) {
         if let Some(board) = &self.board {
             board.close();

@@ -22,7 +22,7 @@ pub(crate) fn trusted() -> RootCertStore {
     roots
 }
 
-/// What was found, and what could not be read.
+/// Certificates that were found, and errors about what could not be read.
 type Found = (Vec<CertificateDer<'static>>, Vec<String>);
 
 #[cfg(not(target_os = "macos"))]
@@ -31,7 +31,8 @@ fn of_machine() -> Found {
     (native.certs, native.errors.iter().map(ToString::to_string).collect())
 }
 
-/// Without the keychain: asking it needs a framework of Apple, which only a Mac can link.
+/// Reads the authorities without the keychain: asking it needs a framework of Apple, which only a
+/// Mac can link.
 #[cfg(target_os = "macos")]
 fn of_machine() -> Found {
     let [file, folders] = CHOSEN.map(std::env::var_os);

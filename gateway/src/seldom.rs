@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-/// How often one is written.
+/// Minimum time between two lines of one kind.
 const PAUSE: Duration = Duration::from_secs(10);
 
-/// When such a line was written last.
+/// Time at which a line of one kind was written last.
 #[derive(Debug, Default)]
 pub(crate) struct Seldom(Option<Instant>);
 
 impl Seldom {
-    /// Whether it is to be written. Then the next one waits.
+    /// Returns true if a line is to be written now. Then the next one waits for `PAUSE`.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let is_due = self.0.is_none_or(|last| now.saturating_duration_since(last) >= PAUSE);

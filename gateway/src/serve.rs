@@ -46,7 +46,8 @@ use crate::service::{Gateway, Seeds};
 use crate::signals::Stop;
 use crate::workers::{self, Workers};
 
-/// After `accept` failed. For want of file descriptors it fails at once, again and again, until some are free.
+/// Pause after `accept` failed. For want of file descriptors it fails at once, again and again,
+/// until some are free.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Connections for metrics at one time.
@@ -101,7 +102,8 @@ pub(crate) fn run_with(
     served
 }
 
-/// Each line is put at the end, wherever that is by then: a file that was truncated meanwhile begins anew.
+/// Opens the file of the log. Each line is put at the end, wherever that is by then: a file that
+/// was truncated meanwhile begins anew.
 fn log_file(path: &Path) -> Result<File, Failed> {
     let mut options = File::options();
     options.append(true).create(true);
@@ -247,8 +249,8 @@ async fn accept(
     }
 }
 
-/// After `accept` failed: waits, and closes one connection without a request where descriptors are what is missing. One
-/// at a time, because each frees its descriptor a little later.
+/// Waits after `accept` failed, and closes one connection without a request where descriptors are
+/// what is missing. One at a time, because each frees its descriptor a little later.
 async fn make_room(error: &io::Error, clients: &Connections) {
     // Other errors are of the one connection that was to be accepted.
     if reach::is_out_of_files(error) {
@@ -282,7 +284,7 @@ async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Faile
     Ok((listener, address))
 }
 
-/// Why there is no server at the address that a flag names.
+/// Explains why there is no server at the address that a flag names.
 pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
     let mut reason = format!("cannot listen on {on}: {error}");
     if let (io::ErrorKind::AddrInUse, Some((host, _))) = (error.kind(), on.rsplit_once(':')) {

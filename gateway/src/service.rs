@@ -1,4 +1,5 @@
-//! One request: collected, translated, sent on, and its answer translated on the way back.
+//! Service of one request: it is collected, translated, sent on, and its answer translated on the
+//! way back.
 //!
 //! A client that goes away makes hyper drop the future or the body in here, and with it the
 //! upstream's connection.
@@ -39,7 +40,8 @@ use crate::served::Served;
 /// Time for which a refused body is read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// What all requests of a thread share: with those of the others, but for the way to the upstreams and the load.
+/// State that all requests of a thread share. Other threads share it too, but for the way to the
+/// upstreams and the load.
 #[derive(Debug)]
 pub(crate) struct Gateway {
     pub(crate) config: Arc<Config>,
@@ -52,9 +54,9 @@ pub(crate) struct Gateway {
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
     pub(crate) callers: Arc<Callers>,
-    /// Only this machine reaches it.
+    /// True if only this machine reaches the gateway.
     pub(crate) is_local: bool,
-    /// Clients may read the metrics.
+    /// True if clients may read the metrics.
     pub(crate) shows_metrics: bool,
     pub(crate) load: Load,
 }
@@ -64,7 +66,7 @@ pub(crate) struct Gateway {
 pub(crate) enum Seeds {
     /// A random start, and how many were given.
     Fresh(u128, AtomicU64),
-    /// Always the same.
+    /// Seed that is the same for all exchanges.
     Fixed(u128),
 }
 
@@ -260,7 +262,7 @@ impl Gateway {
         }
     }
 
-    /// One call of an upstream, up to the head for the client.
+    /// Makes one call of an upstream, up to the head for the client.
     async fn call(&self, mut live: Live, call: Call, (mut held, owner): (Held, Owner)) -> Answered {
         if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
             return Answered::Response(live.fail(Failure::Overloaded));

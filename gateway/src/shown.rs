@@ -5,25 +5,25 @@ use creole::observe::log::Request;
 use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 
-/// What a name that a client or an upstream chose may take of a line, in letters.
+/// Maximum number of letters in a line for a name that a client or an upstream chose.
 const LETTERS_MAX: usize = 60;
 
-/// What the reason of a failure may take of a line, in letters.
+/// Maximum number of letters in a line for the reason of a failure.
 const REASON_LETTERS_MAX: usize = 200;
 
-/// Fewer milliseconds are too few to tell a speed from.
+/// Minimum time in milliseconds from which a speed can be told.
 const SPEED_MS_MIN: Millis = 20;
 
-/// What a list of numbers does not say by itself.
+/// Figures of an exchange for the log and the page.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Figures {
     /// The status that the client got.
     pub(crate) status: u16,
-    /// From the request's head to the end.
+    /// Time from the request's head to the end.
     pub(crate) duration_ms: Millis,
-    /// From the request's head to the upstream's first content.
+    /// Time from the request's head to the upstream's first content.
     pub(crate) first_ms: Option<Millis>,
-    /// All tokens of the prompt, with those that came from a cache.
+    /// Number of all tokens of the prompt, with those that came from a cache.
     pub(crate) input_tokens: u64,
     /// Tokens of the answer in a second of its making.
     pub(crate) speed: Option<f64>,
@@ -60,7 +60,7 @@ pub(crate) fn other_model(report: &Report) -> &str {
     if served == report.model { "" } else { served }
 }
 
-/// `950`, `12.1k`, `3.4M`
+/// Returns a count as people read it: `950`, `12.1k`, `3.4M`.
 pub(crate) fn count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
@@ -70,7 +70,7 @@ pub(crate) fn count(number: u64) -> String {
     }
 }
 
-/// `85 ms`, `1.2 s`, `3 min 5 s`
+/// Returns a time as people read it: `85 ms`, `1.2 s`, `3 min 5 s`.
 pub(crate) fn time(ms: Millis) -> String {
     let seconds = ms / 1_000;
     match ms {
@@ -80,7 +80,7 @@ pub(crate) fn time(ms: Millis) -> String {
     }
 }
 
-/// `43/s`, `4.2/s`
+/// Returns a speed as people read it: `43/s`, `4.2/s`.
 pub(crate) fn speed(tokens: f64) -> String {
     if tokens < 10.0 { format!("{tokens:.1}/s") } else { format!("{tokens:.0}/s") }
 }
@@ -90,7 +90,7 @@ pub(crate) fn text(text: &str) -> String {
     beginning(text, LETTERS_MAX)
 }
 
-/// Why an exchange failed: like [`text`], and longer.
+/// Returns the reason of a failed exchange for a line: like [`text`], and longer.
 pub(crate) fn reason(text: &str) -> String {
     beginning(text, REASON_LETTERS_MAX)
 }

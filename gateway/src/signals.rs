@@ -1,4 +1,4 @@
-//! What ends the process.
+//! Signals that end the process.
 
 use std::io;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// and what started this one (npm) hands them on.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// What asks the gateway to stop.
+/// Source from which the gateway is asked to stop.
 pub(crate) enum Stop {
     /// SIGINT and SIGTERM.
     Signals(Signals),
@@ -34,7 +34,7 @@ impl Stop {
 
 /// The signals that the process obeys.
 pub(crate) struct Signals {
-    /// When the last one came that was obeyed.
+    /// Time at which the last signal came that was obeyed.
     last: Option<Instant>,
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,

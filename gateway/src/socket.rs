@@ -1,4 +1,4 @@
-//! What a client sends: counts what waits for the rest of a head.
+//! Sockets of clients: counts the bytes that wait for the rest of a head.
 
 use std::io;
 use std::pin::Pin;

@@ -13,17 +13,17 @@ use crate::headers;
 use crate::reach::{self, Client};
 use crate::wire::Connector;
 
-/// Sends such requests.
+/// Sender of requests for what clients name on the web.
 #[derive(Debug)]
 pub(crate) struct Web {
-    /// To servers that the configuration names with their scheme, wherever they are.
+    /// Client for servers that the configuration names with their scheme, wherever they are.
     named: Client,
-    /// To public addresses alone.
+    /// Client for public addresses alone.
     public: Client,
 }
 
 impl Web {
-    /// With connections of its own.
+    /// Makes clients with connections of their own.
     pub(crate) fn new(connector: &Connector) -> Self {
         let public = Client::new(&connector.to_public_names());
         Self { named: Client::new(connector), public }

@@ -26,7 +26,8 @@ use tower_service::Service;
 
 use crate::names::Names;
 
-/// How long after a request was given to a connection its end can still be that race.
+/// Maximum time between giving a request to a kept connection and the connection's end for which
+/// the server may have closed it without seeing the request.
 const RACE_MAX: Duration = Duration::from_secs(2);
 
 /// Bytes that came in on one connection.
@@ -49,9 +50,9 @@ impl Given {
         Some(Self { received, before, began: Instant::now() })
     }
 
-    /// Whether it had served a request before, has given nothing since, and was closed so soon that the server cannot
-    /// have worked on this one. A request that could not be written went to another connection, of which nothing is
-    /// known.
+    /// Returns true if the connection had served a request before, has given nothing since, and was
+    /// closed so soon that the server cannot have worked on this one. A request that could not be
+    /// written went to another connection, of which nothing is known.
     pub(crate) fn was_reused_in_vain(&self, captured: &CaptureConnection) -> bool {
         let is_last = |last: Received| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
         Received::of(captured).is_some_and(is_last)
@@ -68,24 +69,25 @@ impl Received {
     }
 }
 
-/// What opens connections to upstreams.
+/// Connector that opens connections to upstreams.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
     https: HttpsConnector<HttpConnector<Names>>,
-    /// To public addresses of names alone.
+    /// Connector to the public addresses of names alone.
     public: HttpsConnector<HttpConnector<Names>>,
     tap: Option<Tap>,
 }
 
-/// What came in on connections, for a check of an upstream: what it sent, and not what became of that.
+/// Bytes that came in on connections, for a check of an upstream: what it sent, and not what became
+/// of that.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tap(Arc<Mutex<Vec<u8>>>);
 
-/// What a tap keeps at most.
+/// Maximum number of bytes that a tap keeps.
 const TAP_BYTES_MAX: usize = 1 << 20;
 
 impl Tap {
-    /// All since the last time.
+    /// Returns the bytes that came in since the last call.
     pub(crate) fn take(&self) -> Vec<u8> {
         mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -25,24 +25,25 @@ use crate::load::{Counted, Load};
 use crate::service::Gateway;
 use crate::socket::Socket;
 
-/// Agents open many streams over one HTTP/2 connection.
+/// Maximum number of streams of one HTTP/2 connection: agents open many.
 const HTTP2_STREAMS_MAX: u32 = 1024;
 
 /// A client that gives up many streams at once is stopping its agents, not attacking: with hyper's
 /// own limit of 20, that would cut its other streams.
 const HTTP2_RESETS_MAX: usize = 1024;
 
-/// What HTTP/1.1 takes in a path alone: with hyper's own limit of 16 KiB, cookies and tokens that pass there would not
-/// pass here.
+/// Maximum size of a head in HTTP/2: HTTP/1.1 takes as much in a path alone. With hyper's own limit
+/// of 16 KiB, cookies and tokens that pass there would not pass here.
 const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
 
-/// What a client may send in a stream, and in all of a connection, before it is read: bodies that pass go at the pace
-/// of their upstream, and wait here meanwhile. [`PASSING_MAX`](crate::connections::PASSING_MAX) streams of these leave
-/// half of a connection's window to others.
+/// Number of bytes that a client may send in a stream, and in all of a connection, before they are
+/// read: bodies that pass go at the pace of their upstream, and wait here meanwhile.
+/// [`PASSING_MAX`](crate::connections::PASSING_MAX) streams of these leave half of a connection's
+/// window to others.
 const HTTP2_STREAM_WINDOW: u32 = 64 << 10;
 const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// What of an answer waits in a stream that its client does not read.
+/// Maximum number of bytes of an answer that wait in a stream that its client does not read.
 const HTTP2_SEND_BYTES_MAX: usize = 64 << 10;
 
 /// The largest head of HTTP/1.1, and what is read of a body or kept of an answer at one time.
@@ -51,19 +52,20 @@ pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 
-/// How long a kept connection may be idle, and send its next head: hyper has one timer for both.
-/// Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs: they must be those who close,
-/// or a request meets the moment in which it is closed here.
+/// Time for which a kept connection may be idle, and send its next head: hyper has one timer for
+/// both. Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs:
+/// they must be those who close, or a request meets the moment in which it is closed here.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// How long the end waits for what was cut: look-ups of names and translations that still run.
+/// Maximum time that the end waits for what was cut: look-ups of names and translations that still
+/// run.
 const CUT_TIME: Duration = Duration::from_secs(1);
 
-/// All of them.
+/// Workers of the gateway, one for each thread.
 #[derive(Debug)]
 pub(crate) struct Workers {
     all: Vec<Worker>,
-    /// Closed when the last thread has ended.
+    /// Channel that is closed when the last thread has ended.
     running: mpsc::Receiver<Infallible>,
 }
 
@@ -83,7 +85,8 @@ struct Connection {
 }
 
 impl Workers {
-    /// So many, each with what `gateway` makes for it. Not to be called in a runtime.
+    /// Starts `count` workers, each with what `gateway` makes for it. Not to be called in a
+    /// runtime.
     ///
     /// # Errors
     /// The system gives no more threads.

@@ -1,8 +1,8 @@
-//! Why a text could not be read, with its path.
+//! The error about a text that could not be read, with its path.
 
 use std::fmt;
 
-/// Why a text could not be read, and where.
+/// Error about a text that could not be read, with the place.
 ///
 /// The path is built on the way out: whoever read a member adds its name with [`Error::in_key`] or
 /// [`Error::at_index`]. Reading without errors therefore pays nothing for paths.
@@ -18,9 +18,9 @@ struct Inner {
 
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum What {
-    /// Not JSON.
+    /// The text is not JSON.
     Syntax { expected: &'static str },
-    /// JSON, but nested deeper than the limit.
+    /// The text is JSON, but nested deeper than the limit.
     TooDeep,
     /// JSON of another type than the format asks for.
     Type { expected: &'static str, found: &'static str },
@@ -36,14 +36,14 @@ impl Error {
         Self(Box::new(Inner { path: String::new(), offset, what }))
     }
 
-    /// A value of the right type that the format does not allow; `message` is what the client reads
-    /// after the path.
+    /// Makes the error of a value of the right type that the format does not allow; `message` is
+    /// what the client reads after the path.
     #[must_use]
     pub fn value(message: impl Into<String>) -> Self {
         Self::new(0, What::Value { message: message.into() })
     }
 
-    /// The error happened inside the member `key` of an object.
+    /// Adds the member `key` of an object, in which the error happened, to the front of the path.
     #[must_use]
     pub fn in_key(mut self, key: &str) -> Self {
         let inner = &mut *self.0;
@@ -52,7 +52,7 @@ impl Error {
         self
     }
 
-    /// The error happened inside the element `index` of an array.
+    /// Adds the element `index` of an array, in which the error happened, to the front of the path.
     #[must_use]
     pub fn at_index(mut self, index: usize) -> Self {
         let inner = &mut *self.0;
@@ -61,21 +61,21 @@ impl Error {
         self
     }
 
-    /// Where the value is, as a client would write it: `messages[3].content[0].input`. Empty for
-    /// the whole text.
+    /// Returns the path of the value, as a client would write it: `messages[3].content[0].input`.
+    /// Empty for the whole text.
     #[must_use]
     pub fn path(&self) -> &str {
         &self.0.path
     }
 
-    /// Whether the text is not JSON at all (or nested too deeply), as opposed to JSON of a wrong
-    /// shape.
+    /// Returns true if the text is not JSON at all (or nested too deeply), as opposed to JSON of a
+    /// wrong shape.
     #[must_use]
     pub fn is_syntax(&self) -> bool {
         matches!(self.0.what, What::Syntax { .. } | What::TooDeep)
     }
 
-    /// What is wrong, without the path.
+    /// Returns the description of what is wrong, without the path.
     #[must_use]
     pub fn reason(&self) -> String {
         match &self.0.what {

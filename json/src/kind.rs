@@ -1,6 +1,6 @@
 //! The kinds of values, and what they are called.
 
-/// What kind of value comes next.
+/// Kind of a JSON value, by its first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     /// `{`
@@ -18,7 +18,7 @@ pub enum ValueKind {
 }
 
 impl ValueKind {
-    /// As it is named in error messages: `a string`.
+    /// Returns the name of the kind in error messages: `a string`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {

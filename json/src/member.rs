@@ -5,8 +5,8 @@ use std::iter;
 
 use crate::{Reader, Str};
 
-/// The text of the member `name`; of several the last one, as for most readers of JSON. `None` if
-/// there is none, or if `object` is not an object.
+/// Returns the text of the member `name`; of several the last one, as for most readers of JSON.
+/// `None` if there is none, or if `object` is not an object.
 #[must_use]
 pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     let mut reader = Reader::of(object);
@@ -21,7 +21,7 @@ pub fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     found
 }
 
-/// The members of an object, each with the text of its value.
+/// Returns the members of an object, each with the text of its value.
 pub fn members(object: &str) -> impl Iterator<Item = (Str<'_>, &str)> {
     let mut reader = Reader::of(object);
     let mut is_open = reader.begin_object().is_ok();
@@ -33,7 +33,7 @@ pub fn members(object: &str) -> impl Iterator<Item = (Str<'_>, &str)> {
     })
 }
 
-/// The texts of the elements of an array.
+/// Returns the texts of the elements of an array.
 pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     let mut reader = Reader::of(array);
     let mut is_open = reader.begin_array().is_ok();
@@ -45,7 +45,7 @@ pub fn elements(array: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The string that `text` is; `None` if it is anything else.
+/// Returns the string that `text` is; `None` if it is anything else.
 #[must_use]
 pub fn string(text: &str) -> Option<Str<'_>> {
     let mut reader = Reader::new(text, 1);

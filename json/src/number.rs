@@ -52,14 +52,15 @@ impl<'a> Number<'a> {
         })
     }
 
-    /// Whether nothing stands behind its point: `1.0` and `1e2` are whole numbers too.
+    /// Returns true if the number has no digits behind its point: `1.0` and `1e2` are whole numbers
+    /// too.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.digits().count() as i64 <= self.exponent.max(0)
     }
 
-    /// The number without what stands behind its point, at most `u64::MAX`; nothing if it is
-    /// negative.
+    /// Returns the number without what stands behind its point, at most `u64::MAX`; nothing if it
+    /// is negative.
     #[must_use]
     pub fn whole_part(&self) -> Option<u64> {
         if self.negative {

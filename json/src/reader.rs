@@ -33,11 +33,11 @@ pub struct Reader<'a> {
     at: usize,
     depth: u32,
     depth_max: u32,
-    /// The innermost open object or array has had no member yet, so no comma is due.
+    /// True if the innermost open object or array has had no member yet, so that no comma is due.
     fresh: bool,
-    /// How many bytes of white space have been read.
+    /// Number of bytes of white space that have been read.
     blanks: usize,
-    /// A string that has been read holds half a surrogate pair.
+    /// True if a string that has been read holds half a surrogate pair.
     has_halves: bool,
 }
 
@@ -66,13 +66,13 @@ impl<'a> Reader<'a> {
         Self::new(text, DEPTH_LIMIT)
     }
 
-    /// How many bytes have been read.
+    /// Returns the number of bytes that have been read.
     #[must_use]
     pub fn offset(&self) -> usize {
         self.at
     }
 
-    /// Whether a string that has been read, or a key, names half a surrogate pair.
+    /// Returns true if a string that has been read, or a key, names half a surrogate pair.
     #[must_use]
     pub fn has_halves(&self) -> bool {
         self.has_halves
@@ -117,8 +117,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The name of the next member of the object that was entered last, or `None` at its end. The
-    /// member's value must be read (or skipped) before the next call.
+    /// Reads the name of the next member of the object that was entered last, or `None` at its end.
+    /// The member's value must be read (or skipped) before the next call.
     pub fn next_key(&mut self) -> Result<Option<Str<'a>>, Error> {
         if !self.next_member(b'}', "a comma or the end of an object")? {
             return Ok(None);
@@ -134,7 +134,8 @@ impl<'a> Reader<'a> {
         Ok(Some(key))
     }
 
-    /// Whether the array that was entered last has one more element, which must then be read.
+    /// Returns true if the array that was entered last has one more element, which must then be
+    /// read.
     pub fn next_element(&mut self) -> Result<bool, Error> {
         self.next_member(b']', "a comma or the end of an array")
     }
@@ -177,12 +178,12 @@ impl<'a> Reader<'a> {
         Ok(None)
     }
 
-    /// Enters an object; a value of another kind is skipped. Says whether it was one.
+    /// Enters an object, or skips a value of another kind. Returns true if it entered.
     pub fn object_or_skip(&mut self) -> Result<bool, Error> {
         self.enter_or_skip(b'{')
     }
 
-    /// Enters an array, or skips a value that is none. Says whether it entered.
+    /// Enters an array, or skips a value of another kind. Returns true if it entered.
     pub fn array_or_skip(&mut self) -> Result<bool, Error> {
         self.enter_or_skip(b'[')
     }
@@ -299,14 +300,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether what is left is one object, and nothing else but white space.
+    /// Returns true if what is left is one object, and nothing else but white space.
     #[must_use]
     #[inline]
     pub fn is_object(mut self) -> bool {
         self.kind() == Ok(ValueKind::Object) && self.is_whole()
     }
 
-    /// Whether what is left is one value, and nothing else but white space.
+    /// Returns true if what is left is one value, and nothing else but white space.
     #[must_use]
     #[inline]
     pub fn is_whole(mut self) -> bool {
@@ -322,7 +323,7 @@ impl<'a> Reader<'a> {
         Err(Error::new(self.at, What::Type { expected: expected.name(), found: found.name() }))
     }
 
-    /// The next byte that is not white space, which is skipped.
+    /// Returns the next byte that is not white space, which is skipped.
     #[inline(always)]
     fn peek(&mut self) -> Option<u8> {
         match self.text.as_bytes().get(self.at) {

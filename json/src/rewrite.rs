@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use crate::{Writer, elements, members};
 
-/// An object with each member as `rewrite` gives it, or without it where that gives nothing; the same text where all
-/// stay.
+/// Rewrites an object: each member becomes what `rewrite` gives for it, and is left out where that
+/// gives nothing. The text stays the same where all members stay.
 ///
 /// # Errors
 /// Those of `rewrite`.
@@ -28,8 +28,8 @@ pub fn rewrite_object<'b, E>(
     Ok(if same { text.into() } else { String::from_utf8(out).unwrap_or_default().into() })
 }
 
-/// An array with each element as `rewrite` gives it, or without it where that gives nothing; the same text where all
-/// stay.
+/// Rewrites an array: each element becomes what `rewrite` gives for it, and is left out where that
+/// gives nothing. The text stays the same where all elements stay.
 ///
 /// # Errors
 /// Those of `rewrite`.

@@ -3,15 +3,15 @@
 use crate::text::code_unit;
 use wide::u8x16;
 
-/// Whether this byte after a backslash is an escape by itself, of one character.
+/// Returns true if this byte after a backslash is an escape by itself, of one character.
 #[inline(always)]
 pub(crate) fn is_short_escape(code: u8) -> bool {
     matches!(code, b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't')
 }
 
-/// The escape `\uXXXX` at the start of `text`, or two that are a surrogate pair: how many bytes it
-/// has, by how many it is longer than what it says, and whether it is half a pair. `None` if it is
-/// none.
+/// Reads the escape `\uXXXX` at the start of `text`, or two that are a surrogate pair. Returns how
+/// many bytes it has, by how many it is longer than what it says, and whether it is half a pair;
+/// `None` if there is no such escape.
 #[cold]
 pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
     let unit = escaped_unit(text)?;
@@ -25,13 +25,14 @@ pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
     })
 }
 
-/// The number in the escape at the start of `text`.
+/// Returns the number in the escape at the start of `text`.
 fn escaped_unit(text: &str) -> Option<u32> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     digits.bytes().all(|digit| digit.is_ascii_hexdigit()).then(|| code_unit(digits))
 }
 
-/// How long the string is that begins at `from`, if it ends in the first block and has no escape.
+/// Returns the length of the string that begins at `from`, if it ends in the first block and has no
+/// escape.
 #[inline(always)]
 pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
     let block = bytes.get(from..)?.first_chunk()?;
@@ -45,9 +46,9 @@ pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
 /// Long texts and base64 are most of the bytes in many documents. Source code has an escape every few bytes, so all
 /// that a block has is found at once; where runs are long, it goes by four blocks at a time.
 pub(crate) struct Specials {
-    /// Where the block begins that was looked at last.
+    /// Place of the block that was looked at last.
     block: usize,
-    /// A bit for each special byte in it that is still to come.
+    /// Bit mask of the special bytes in the block that are still to come.
     bits: u32,
 }
 
@@ -70,7 +71,8 @@ impl Specials {
         }
     }
 
-    /// Where the next one is, and which: none, and the length of `bytes`, where there is no more.
+    /// Returns the place of the next special byte, and the byte; the length of `bytes`, and none,
+    /// where there is no more.
     #[inline(always)]
     pub(crate) fn next(&mut self, bytes: &[u8]) -> (usize, Option<u8>) {
         if self.bits == 0 {
@@ -139,10 +141,11 @@ pub(crate) fn copy_plain(out: &mut Vec<u8>, rest: &mut &[u8]) -> Option<u8> {
     special.copied()
 }
 
-/// How many blocks come one by one.
+/// Number of blocks that are looked at one by one, before the walk goes by four at a time.
 const NEAR_BLOCKS: usize = 4;
 
-/// The first special byte at or after `from`, by four blocks at a time; the length of `bytes` if there is none.
+/// Finds the first special byte at or after `from`, by four blocks at a time; the length of `bytes`
+/// if there is none.
 #[inline(never)]
 fn find_far(bytes: &[u8], from: usize) -> usize {
     let mut rest = bytes.get(from..).unwrap_or_default();
@@ -169,7 +172,7 @@ fn is_special(byte: u8) -> bool {
     matches!(byte, b'"' | b'\\' | 0..0x20)
 }
 
-/// A bit for each special byte of a block.
+/// Returns a bit for each special byte of a block.
 #[inline(always)]
 fn special_in(block: &[u8; BLOCK]) -> u32 {
     let block = u8x16::new(*block);
@@ -179,7 +182,7 @@ fn special_in(block: &[u8; BLOCK]) -> u32 {
     (quote | slash | control).to_bitmask()
 }
 
-/// How many bytes are looked at at once.
+/// Number of bytes that are looked at at once.
 const BLOCK: usize = 16;
 
 #[cfg(test)]

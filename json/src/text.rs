@@ -11,8 +11,8 @@ use crate::scan::{code_point_escape, is_short_escape};
 #[derive(Clone, Copy, Default, Hash)]
 pub struct Str<'a> {
     raw: &'a str,
-    /// How many bytes decoding would save. Every escape is longer than its character, so 0 means that
-    /// there is no escape.
+    /// Number of bytes that decoding would save. Every escape is longer than its character, so 0
+    /// means that there is no escape.
     saved: u32,
 }
 
@@ -21,13 +21,14 @@ impl<'a> Str<'a> {
         Self { raw, saved }
     }
 
-    /// A text that needs no escaping, such as a constant. The caller answers for that.
+    /// Wraps a text that needs no escaping, such as a constant. The caller answers for that.
     #[must_use]
     pub const fn plain(text: &'a str) -> Self {
         Self { raw: text, saved: 0 }
     }
 
-    /// A part of the inside of a JSON string; `None` if it was cut in the middle of an escape.
+    /// Wraps a part of the inside of a JSON string; `None` if it was cut in the middle of an
+    /// escape.
     #[must_use]
     pub fn inside(raw: &'a str) -> Option<Self> {
         let (mut rest, mut saved) = (raw, 0u32);
@@ -43,37 +44,38 @@ impl<'a> Str<'a> {
         Some(Self { raw, saved })
     }
 
-    /// The text as it stands between the quotes.
+    /// Returns the text as it stands between the quotes.
     #[must_use]
     pub fn raw(&self) -> &'a str {
         self.raw
     }
 
-    /// How many bytes the text itself has, which is known without decoding it.
+    /// Returns the length of the decoded text in bytes, which is known without decoding it.
     #[must_use]
     pub fn decoded_len(&self) -> usize {
         self.raw.len().saturating_sub(self.saved as usize)
     }
 
-    /// Whether the sender escaped anything in it.
+    /// Returns true if the sender escaped anything in the text.
     #[must_use]
     pub fn is_escaped(&self) -> bool {
         self.saved > 0
     }
 
-    /// What comes after so many bytes of the raw text, which must not end within an escape.
+    /// Returns the part of the text behind this number of raw bytes, which must not end within an
+    /// escape.
     #[must_use]
     pub fn after(&self, at: usize) -> Self {
         self.raw.get(at..).and_then(Self::inside).unwrap_or_default()
     }
 
-    /// Whether the text has no characters.
+    /// Returns true if the text has no characters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.raw.is_empty()
     }
 
-    /// Whether the text is empty or nothing but white space.
+    /// Returns true if the text is empty or nothing but white space.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         match self.raw.bytes().find(|byte| *byte != b' ') {
@@ -85,7 +87,7 @@ impl<'a> Str<'a> {
         }
     }
 
-    /// The text itself. Half a surrogate pair becomes U+FFFD.
+    /// Decodes the text. Half a surrogate pair becomes U+FFFD.
     #[must_use]
     pub fn decode(&self) -> Cow<'a, str> {
         if !self.is_escaped() {
@@ -160,10 +162,10 @@ impl fmt::Debug for Str<'_> {
     }
 }
 
-/// How senders escape white space.
+/// Escapes of white space, as senders write them.
 const SPACES: [&str; 3] = ["\\n", "\\r", "\\t"];
 
-/// `raw`, the inside of a JSON string, without the white space that it begins with.
+/// Returns `raw`, the inside of a JSON string, without the white space that it begins with.
 #[must_use]
 pub fn trim_start_raw(raw: &str) -> &str {
     let mut rest = raw.trim_start();
@@ -173,7 +175,7 @@ pub fn trim_start_raw(raw: &str) -> &str {
     rest
 }
 
-/// `raw`, the inside of a JSON string, without the white space that it ends with.
+/// Returns `raw`, the inside of a JSON string, without the white space that it ends with.
 #[must_use]
 pub fn trim_end_raw(raw: &str) -> &str {
     let mut rest = raw.trim_end();
@@ -187,13 +189,15 @@ pub fn trim_end_raw(raw: &str) -> &str {
     rest
 }
 
-/// Whether the last letter of `raw` is a backslash that escapes what follows, and not an escaped one.
+/// Returns true if the last letter of `raw` is a backslash that escapes what follows, and not an
+/// escaped one.
 fn escapes(raw: &str) -> bool {
     raw.bytes().rev().take_while(|&byte| byte == b'\\').count() % 2 == 1
 }
 
-/// How many bytes at the end of `raw` must wait for the next piece of the same text: the escape of
-/// the first half of a surrogate pair, whose second half a server may send in its next delta.
+/// Returns the number of bytes at the end of `raw` that must wait for the next piece of the same
+/// text: the escape of the first half of a surrogate pair, whose second half a server may send in
+/// its next delta.
 ///
 /// Clients decode each delta by itself, so the halves must reach them together.
 #[must_use]
@@ -229,7 +233,7 @@ pub fn push_whole(out: &mut Vec<u8>, raw: &str) {
     out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
 }
 
-/// The number of the four hexadecimal digits at the start of `text`.
+/// Reads the four hexadecimal digits at the start of `text`.
 pub(crate) fn code_unit(text: &str) -> u32 {
     text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
 }

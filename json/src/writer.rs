@@ -30,7 +30,8 @@ impl<'o> Writer<'o> {
         Self { out }
     }
 
-    /// The buffer, for a caller that writes a value byte by byte. [`Writer::value`] must come first.
+    /// Returns the buffer, for a caller that writes a value byte by byte. [`Writer::value`] must
+    /// come first.
     pub fn out(&mut self) -> &mut Vec<u8> {
         self.out
     }
@@ -53,31 +54,31 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// `{`
+    /// Writes `{`.
     pub fn begin_object(&mut self) -> &mut Self {
         self.value().out.push(b'{');
         self
     }
 
-    /// `}`
+    /// Writes `}`.
     pub fn end_object(&mut self) -> &mut Self {
         self.out.push(b'}');
         self
     }
 
-    /// `[`
+    /// Writes `[`.
     pub fn begin_array(&mut self) -> &mut Self {
         self.value().out.push(b'[');
         self
     }
 
-    /// `]`
+    /// Writes `]`.
     pub fn end_array(&mut self) -> &mut Self {
         self.out.push(b']');
         self
     }
 
-    /// The name of a member; it must need no escaping.
+    /// Writes the name of a member; it must need no escaping.
     pub fn key(&mut self, key: &'static str) -> &mut Self {
         self.value().out.push(b'"');
         self.out.extend_from_slice(key.as_bytes());
@@ -85,26 +86,27 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// The name of a member that another side chose.
+    /// Writes the name of a member that another side chose.
     pub fn key_text(&mut self, key: &str) -> &mut Self {
         self.text(key);
         self.out.push(b':');
         self
     }
 
-    /// A string, escaped here.
+    /// Writes a string, and escapes it.
     pub fn text(&mut self, text: &str) -> &mut Self {
         self.value();
         quote(self.out, text);
         self
     }
 
-    /// The member `type`, which many formats and JSON Schema have; `kind` must need no escaping.
+    /// Writes the member `type`, which many formats and JSON Schema have; `kind` must need no
+    /// escaping.
     pub fn kind(&mut self, kind: &'static str) -> &mut Self {
         self.key("type").str(Str::plain(kind))
     }
 
-    /// A string that is escaped already.
+    /// Writes a string that is escaped already.
     pub fn str(&mut self, text: Str<'_>) -> &mut Self {
         self.value().out.push(b'"');
         self.out.extend_from_slice(text.raw().as_bytes());
@@ -112,13 +114,13 @@ impl<'o> Writer<'o> {
         self
     }
 
-    /// A key with the escapes that it came with.
+    /// Writes a key with the escapes that it came with.
     pub fn key_str(&mut self, key: Str<'_>) -> &mut Self {
         self.str(key).out.push(b':');
         self
     }
 
-    /// A string whose contents `write` appends, already escaped.
+    /// Writes a string whose contents `write` appends, already escaped.
     pub fn string<T>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> T) -> T {
         self.value().quote();
         let result = write(self.out);
@@ -130,25 +132,25 @@ impl<'o> Writer<'o> {
         self.out.push(b'"');
     }
 
-    /// A value that is JSON already.
+    /// Writes a value that is JSON already.
     pub fn raw(&mut self, json: &str) -> &mut Self {
         self.value().out.extend_from_slice(json.as_bytes());
         self
     }
 
-    /// A whole number.
+    /// Writes a whole number.
     pub fn u64(&mut self, number: u64) -> &mut Self {
         self.value();
         push_u64(self.out, number);
         self
     }
 
-    /// `true` or `false`
+    /// Writes `true` or `false`.
     pub fn bool(&mut self, value: bool) -> &mut Self {
         self.raw(if value { "true" } else { "false" })
     }
 
-    /// `null`
+    /// Writes `null`.
     pub fn null(&mut self) -> &mut Self {
         self.raw("null")
     }
@@ -161,7 +163,7 @@ pub fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// The JSON that `write` writes.
+/// Returns the JSON that `write` writes.
 #[must_use]
 pub fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
     let mut out = Vec::new();
@@ -169,14 +171,15 @@ pub fn written(write: impl FnOnce(&mut Writer<'_>)) -> String {
     into_text(out)
 }
 
-/// The text in a buffer that was written here.
+/// Returns the text in a buffer that was written here.
 fn into_text(out: Vec<u8>) -> String {
     let text = String::from_utf8(out);
     debug_assert!(text.is_ok(), "only text is written");
     text.unwrap_or_default()
 }
 
-/// `text` in quotes, as JSON writes it, for a message: nothing in it can end the quotes or the line.
+/// Returns `text` in quotes, as JSON writes it, for a message: nothing in it can end the quotes or
+/// the line.
 #[must_use]
 pub fn quoted(text: &str) -> String {
     let mut out = Vec::new();
@@ -236,19 +239,19 @@ impl<'a> Raw<'a> {
         Self { text, blanks }
     }
 
-    /// A value that stands in no larger text.
+    /// Wraps a value that stands in no larger text.
     #[must_use]
     pub fn of(text: &'a str) -> Self {
         Reader::new(text, u32::MAX).raw().unwrap_or(Self { text, blanks: 0 })
     }
 
-    /// As it was written.
+    /// Returns the value as its sender wrote it.
     #[must_use]
     pub fn text(&self) -> &'a str {
         self.text
     }
 
-    /// How many bytes [`Raw::compact`] appends.
+    /// Returns the number of bytes that [`Raw::compact`] appends.
     #[must_use]
     pub fn compact_len(&self) -> usize {
         self.text.len().saturating_sub(self.blanks)
@@ -285,7 +288,7 @@ pub fn compact(out: &mut Vec<u8>, json: &str) {
     tokens(json, |token| out.extend_from_slice(token.as_bytes()));
 }
 
-/// A JSON value without the white space between its tokens, as [`compact`] writes it.
+/// Returns a JSON value without the white space between its tokens, as [`compact`] writes it.
 #[must_use]
 pub fn compacted(json: &str) -> String {
     let mut out = Vec::with_capacity(json.len());

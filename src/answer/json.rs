@@ -47,26 +47,27 @@ pub(crate) trait ObjectReader: Debug + Send + Sync {
     /// The answer is not complete.
     fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// The answer is complete: writes the rest of it.
+    /// Ends the answer, which is complete: writes the rest of it.
     ///
     /// # Errors
     /// It makes no sense.
     fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Whether the upstream has said why it stopped, and nothing speaks against it.
+    /// Returns true if the upstream has said why it stopped, and nothing speaks against it.
     fn has_stopped(&self) -> bool;
 
-    /// See [`AnswerReader::is_whole`].
+    /// Returns true if nothing is missing of the body; see [`AnswerReader::is_whole`].
     fn is_whole(&self, body: &str) -> bool;
 
-    /// What has been read.
+    /// Returns the state of the answer.
     fn state(&self) -> &dyn AnswerState;
 
-    /// What has been read, to be told what no body says.
+    /// Returns the state of the answer, to be told events that no body says, such as a lost
+    /// connection.
     fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
-/// What the objects of an answer are, where a reader knows them for those of another protocol.
+/// Protocol of the objects of an answer, where a reader recognizes those of another protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ObjectKind {
     /// Chunks of Chat Completions.
@@ -75,40 +76,40 @@ pub(crate) enum ObjectKind {
     Messages,
 }
 
-/// What became of an object.
+/// Result of handling an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Taken {
-    /// It was taken. `says`: there was something in it.
+    /// The object was taken. `says`: there was something in it.
     Yes {
-        /// There was something in it.
+        /// True if there was something in the object.
         says: bool,
     },
-    /// It is no object that can be read.
+    /// The text is no object that can be read.
     Unread,
-    /// It belongs to another protocol, and nothing was done with it.
+    /// The object belongs to another protocol, and nothing was done with it.
     Other(ObjectKind),
 }
 
-/// Makes the reader of such objects.
+/// Function that makes the reader of objects of this kind.
 pub(crate) type Make = fn(ObjectKind, &Output<'_>) -> Box<dyn ObjectReader>;
 
-/// Reads an answer in JSON.
+/// Reader of an answer in JSON.
 #[derive(Debug)]
 pub(crate) struct JsonAnswer {
     decoder: Decoder,
     objects: Objects,
 }
 
-/// What takes the objects.
+/// Reader of the objects, and the function that makes the reader of another protocol.
 #[derive(Debug)]
 struct Objects {
     reader: Box<dyn ObjectReader>,
     make: Make,
 }
 
-/// Why an event could not be taken.
+/// Reason why an event could not be taken.
 enum Broken {
-    /// An object in it cannot be read: the rest of the last one may be missing.
+    /// An object in the event cannot be read: the rest of the last one may be missing.
     Unreadable,
     /// The upstream reports an error, or what it says makes no sense.
     Wrong(Error),
@@ -130,7 +131,7 @@ impl Broken {
 }
 
 impl JsonAnswer {
-    /// Events of more than `event_bytes_max` bytes are an error.
+    /// Creates the reader of an answer. Events of more than `event_bytes_max` bytes are an error.
     pub(crate) fn new(reader: Box<dyn ObjectReader>, make: Make, event_bytes_max: usize) -> Self {
         Self { decoder: Decoder::new(event_bytes_max), objects: Objects { reader, make } }
     }
@@ -188,8 +189,9 @@ impl AnswerReader for JsonAnswer {
         self.read_whole(&words::lossy(body), to)
     }
 
-    /// With a finish reason the answer is complete, and without one it is not, unless its counts came last; how the
-    /// connection ended matters only for those, and for servers that say one with each chunk.
+    /// Ends the stream. With a finish reason the answer is complete. Without one it is not, unless
+    /// its counts came last. How the connection ended matters only for such answers, and for
+    /// servers that send a finish reason with each chunk.
     fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         while to.phase() != Phase::Ended {
             let Some(event) = self.decoder.finish() else { break };
@@ -254,7 +256,7 @@ impl Objects {
         self.handle_items(event.called, data, to)
     }
 
-    /// Says whether there was something in it; nothing where it cannot be read.
+    /// Takes an object. Returns true if there was something in it, and `None` if it cannot be read.
     #[inline]
     fn handle_object(
         &mut self,
@@ -270,7 +272,7 @@ impl Objects {
         Ok(says(taken))
     }
 
-    /// Says whether it was taken.
+    /// Takes a whole body. Returns true if it was taken.
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
         // A message may look like an answer of the other protocol to a reader that looks at it from outside.
@@ -328,7 +330,7 @@ impl Objects {
         Ok(self.drop_text(data, has_text, has_objects, to)?)
     }
 
-    /// Takes one of several objects. Says whether it says something.
+    /// Takes one of several objects. Returns true if there was something in it.
     fn handle_item(
         &mut self,
         called: Called,
@@ -346,7 +348,7 @@ impl Objects {
         }
     }
 
-    /// Leaves out what stood beside the objects of an event, if it did.
+    /// Drops the text beside the objects of an event, or returns an error if there was only text.
     fn drop_text(
         &self,
         data: &str,
@@ -372,8 +374,9 @@ fn says(taken: Taken) -> Option<bool> {
     }
 }
 
-/// The error for a text in place of an answer. Plain words say what failed; what looks like a piece of JSON may
-/// be a piece of the answer, and is not told, nor are bytes that are no text.
+/// Returns the error for a text in place of an answer. Plain words say what failed, and are told.
+/// What looks like JSON may be a piece of the answer, and is not told, nor are bytes that are no
+/// text.
 fn unreadable(text: &str, to: &Output<'_>) -> Error {
     // Programs colour what they say with escapes.
     let is_plain = |it: char| !it.is_control() || it.is_whitespace() || it == '\u{1b}';

@@ -1,4 +1,4 @@
-//! The answer half: from what an upstream sends to what its client expects.
+//! Translation of answers: from what an upstream sends to what its client expects.
 //!
 //! ```text
 //!  pieces ─▶ AnswerReader ─────▶ Event ─────▶ AnswerWriter ─▶ bytes
@@ -35,7 +35,8 @@ use crate::model::request_context::RequestContext;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
 
-/// One answer, while it is translated: a reader of what comes, and the writer of what the client gets.
+/// Translator of one answer: the reader of what the upstream sends, and the writer of what the
+/// client gets.
 ///
 /// After an error, and after the end, it writes nothing more.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub struct Answer {
     warnings: Warnings,
     writer: Box<dyn AnswerWriter>,
     reader: Box<dyn AnswerReader>,
-    /// It failed.
+    /// True if the answer failed.
     has_failed: bool,
 }
 
@@ -73,53 +74,55 @@ impl Answer {
         }
     }
 
-    /// The message begins with the first sign of an answer: the host cannot begin it in silence.
+    /// Lets the message begin with the first sign of an answer: the host cannot begin it in
+    /// silence.
     pub fn begin_early(&mut self) {
         self.rules.begins_early = true;
     }
 
-    /// Whether the client gets events (or one message).
+    /// Returns true if the client gets events, and false if it gets one message.
     #[must_use]
     pub fn is_stream(&self) -> bool {
         self.context.stream
     }
 
-    /// The request context.
+    /// Returns the request context.
     #[must_use]
     pub(crate) fn context(&self) -> &RequestContext {
         &self.context
     }
 
-    /// Whether the client has the beginning of the message.
+    /// Returns true if the beginning of the message was written for the client.
     #[must_use]
     pub fn has_started(&self) -> bool {
         self.writer.phase() != Phase::Start
     }
 
-    /// Whether nothing more will be written.
+    /// Returns true if nothing more will be written.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.has_failed || self.writer.phase() == Phase::Ended
     }
 
-    /// The upstream's connection did not end as it should, or there is nothing more to be waited for.
+    /// Notes that the upstream's connection did not end as it should, or that there is nothing more
+    /// to wait for.
     pub fn break_off(&mut self) {
         self.reader.state_mut().break_off();
     }
 
-    /// Whether the answer can be over, now that its connection is.
+    /// Returns true if the answer can be over, now that its connection is.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.reader.state().is_complete()
     }
 
-    /// Whether nothing of the answer need follow.
+    /// Tells if anything of the answer must still follow.
     #[must_use]
     pub fn ending(&self) -> Ending {
         self.reader.state().ending()
     }
 
-    /// Whether nothing is missing of an answer in one text, however its connection ended.
+    /// Returns true if nothing is missing of an answer in one text, however its connection ended.
     #[must_use]
     pub fn is_whole(&self, body: &[u8]) -> bool {
         self.reader.is_whole(body)
@@ -136,25 +139,26 @@ impl Answer {
         self.writer.ping(out);
     }
 
-    /// Bytes of the answer that are kept in memory.
+    /// Returns the number of bytes of the answer that are kept in memory.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         self.reader.held_bytes().saturating_add(self.writer.held_bytes())
     }
 
-    /// Counts.
+    /// Returns the counts of the answer: tokens, chunks and tool calls.
     #[must_use]
     pub fn report(&self) -> &AnswerReport {
         &self.report
     }
 
-    /// How much has come that shows that the model gets on: white space alone does not.
+    /// Returns the amount of output that shows progress of the model: white space alone does not
+    /// count.
     #[must_use]
     pub fn spoken(&self) -> u64 {
         self.reader.state().spoken()
     }
 
-    /// Warnings.
+    /// Returns the warnings of the answer.
     #[must_use]
     pub fn warnings(&self) -> &Warnings {
         &self.warnings
@@ -183,7 +187,7 @@ impl Answer {
         result
     }
 
-    /// The body is over.
+    /// Takes the end of the body.
     ///
     /// # Errors
     /// It ended before the answer did.
@@ -191,7 +195,7 @@ impl Answer {
         self.take(out, |reader, to| reader.handle_end(to))
     }
 
-    /// An answer of Creole's own: one text block (none if empty) and a stop reason.
+    /// Writes an answer of Creole's own: one text block (none if empty) and a stop reason.
     pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
         if !self.has_failed && self.writer.phase() == Phase::Start {
             self.parts(out).1.write_own(text, stop_reason);

@@ -1,4 +1,5 @@
-//! Where a reader of an answer puts what it reads.
+//! Destination of what a reader of an answer reads: the client's writer, and the places where
+//! things are noted.
 
 use super::rules::Rules;
 use super::writer::{AnswerWriter, Phase};
@@ -15,33 +16,33 @@ use crate::observe::warning::Warnings;
 use crate::tokens::tokens_of;
 use crate::upstream_error as error;
 
-/// What a block or an id costs beside its texts, towards `waiting_bytes_max`.
+/// Number of bytes that a block or an id counts beside its texts, towards `waiting_bytes_max`.
 pub(crate) const BLOCK_BYTES: usize = 128;
 
-/// The error for bytes that make no sense.
+/// Message of the error for bytes that make no sense.
 pub(crate) const INVALID_RESPONSE: &str = "Upstream sent an invalid response";
 
-/// The request context and the rules, the client's writer, and where things are noted.
+/// Request context, rules, and the client's writer, with the places where a reader notes things.
 #[derive(Debug)]
 pub struct Output<'a> {
-    /// The request context.
+    /// Context of the request.
     pub context: &'a RequestContext,
-    /// What of the configuration concerns answers.
+    /// Settings that concern answers.
     pub rules: &'a Rules,
-    /// The ids of this exchange.
+    /// Ids of this exchange.
     pub ids: Ids,
     /// Counts of the answer.
     pub report: &'a mut AnswerReport,
     /// Warnings of the answer.
     pub warnings: &'a mut Warnings,
-    /// The writer of the client's protocol.
+    /// Writer of the client's protocol.
     pub writer: &'a mut dyn AnswerWriter,
     /// Bytes for the client.
     pub out: &'a mut Vec<u8>,
 }
 
 impl Output<'_> {
-    /// Writes what the upstream says.
+    /// Writes an event of the upstream for the client.
     #[inline]
     pub fn write(&mut self, event: Event<'_>) {
         self.writer.write(event, self.out);
@@ -53,7 +54,7 @@ impl Output<'_> {
         self.write(Event::Started { model, input_tokens });
     }
 
-    /// How far the answer is, for the client.
+    /// Returns how much of the answer was written for the client.
     #[must_use]
     pub fn phase(&self) -> Phase {
         self.writer.phase()
@@ -64,12 +65,12 @@ impl Output<'_> {
         self.warnings.add(code);
     }
 
-    /// Counts a warning about what the upstream calls `name`.
+    /// Counts a warning about a thing that the upstream calls `name`.
     pub fn warn_named(&mut self, code: &'static str, name: &str) {
         self.warnings.add_named(code, name);
     }
 
-    /// Ends the message. `has_block`: something was written before.
+    /// Ends the message. `has_block`: a block was written before.
     pub fn stop(&mut self, stop: &Stop<'_>, has_block: bool) {
         if !has_block && self.context.profile.empty_content == EmptyContent::TextBlock {
             self.write(Event::TextBegins);
@@ -102,7 +103,8 @@ impl Output<'_> {
         self.stop(&stop, !text.is_empty());
     }
 
-    /// The error that an upstream reports, or that stands where a piece of its answer should.
+    /// Returns the error that an upstream reports, or that stands where a piece of its answer
+    /// should.
     pub(crate) fn error_of(&self, raw: &str) -> Error {
         match self.phase() {
             Phase::Start => error::from_object(raw, self.context),
@@ -110,8 +112,8 @@ impl Output<'_> {
         }
     }
 
-    /// Takes the error that an upstream reports before it has said anything else. Some are answers: a content filter's,
-    /// and that there is no room for one.
+    /// Handles an error that an upstream reports before it has said anything else. Content-filter
+    /// and no-room errors end the answer with a `stop_reason`.
     ///
     /// # Errors
     /// It is no answer.
@@ -126,7 +128,7 @@ impl Output<'_> {
     }
 }
 
-/// The error that the upstream's word for why it stopped stands for, if it does.
+/// Returns the error that the upstream's stop word stands for, if it is a failure.
 pub(crate) fn failure(word: &str, context: &RequestContext) -> Option<Error> {
     stop_reason::is_failure(word).then(|| {
         let code = stop_reason::bare(word);

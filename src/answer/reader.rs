@@ -1,4 +1,4 @@
-//! What reads an upstream's answer: one for each round, of the upstream's protocol.
+//! Reader of an upstream's answer: one for each round, of the upstream's protocol.
 
 use std::fmt::Debug;
 
@@ -22,54 +22,56 @@ pub trait AnswerReader: Debug + Send + Sync {
     /// The upstream reports an error, or sends what cannot be understood.
     fn handle_whole(&mut self, body: &[u8], to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// The stream is over.
+    /// Takes the end of the stream.
     ///
     /// # Errors
     /// It ended before the answer did.
     fn handle_end(&mut self, to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Whether nothing is missing of an answer in one text, however its connection ended.
+    /// Returns true if nothing is missing of an answer in one text, however its connection ended.
     fn is_whole(&self, body: &[u8]) -> bool;
 
-    /// Bytes of the answer that are kept in memory.
+    /// Returns the number of bytes of the answer that are kept in memory.
     fn held_bytes(&self) -> usize;
 
-    /// What has been read.
+    /// Returns the state of the answer.
     fn state(&self) -> &dyn AnswerState;
 
-    /// What has been read, to be told what no body says.
+    /// Returns the state of the answer, to be told events that no body says, such as a lost
+    /// connection.
     fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
-/// What a reader has read of an answer.
+/// State of an answer that is being read.
 pub trait AnswerState: Debug + Send + Sync {
-    /// The connection did not end as it should, or there is nothing more to be waited for.
+    /// Notes that the connection did not end as it should, or that there is nothing more to wait
+    /// for.
     fn break_off(&mut self) {}
 
     /// Begins the message, though nothing of the answer is known yet.
     fn begin(&mut self, _to: &mut Output<'_>) {}
 
-    /// Whether the answer can be over, now that its connection is.
+    /// Returns true if the answer can be over, now that its connection is.
     fn is_complete(&self) -> bool;
 
-    /// Whether nothing of the answer need follow.
+    /// Tells if anything of the answer must still follow.
     fn ending(&self) -> Ending;
 
-    /// How much has come that shows that the model gets on.
+    /// Returns the amount of output that shows progress of the model.
     fn spoken(&self) -> u64;
 
-    /// Bytes of the answer that are kept in memory.
+    /// Returns the number of bytes of the answer that are kept in memory.
     fn held_bytes(&self) -> usize;
 }
 
-/// Whether nothing of an answer need follow.
+/// Certainty that nothing of an answer must still follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// More must come.
+    /// More of the answer must come.
     Open,
     /// The upstream has said that it stopped.
     Likely,
-    /// All is there.
+    /// Everything of the answer has come.
     Sure,
     /// The text was cut here: whatever else the upstream generates, nobody sees.
     Cut,

@@ -1,26 +1,26 @@
-//! What of the configuration concerns answers.
+//! Settings that concern answers.
 
 use crate::config::{InvalidToolCall, Settings, ToolArguments, ToolStream};
 use crate::model::request_context::RequestContext;
 
-/// The limits, and how calls are sent.
+/// Limits of an answer, and rules for sending its calls.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// Calls are sent when they are complete.
+    /// True if calls are sent only when they are complete.
     pub(crate) buffered: bool,
     pub(crate) invalid: InvalidToolCall,
     pub(crate) checks_inputs: bool,
-    /// What clients would refuse in inputs is left out of them.
+    /// True if members that clients would refuse are left out of inputs.
     pub(crate) mends_inputs: bool,
     pub(crate) depth_max: u32,
     pub(crate) waiting_bytes_max: usize,
     pub(crate) response_bytes_max: usize,
-    /// The message begins with the first choice, even if that only names a role.
+    /// True if the message begins with the first choice, even if that only names a role.
     pub(crate) begins_early: bool,
 }
 
 impl Rules {
-    /// Reads them from the settings, for one request.
+    /// Reads the rules from the settings, for one request.
     #[must_use]
     pub fn of(settings: &Settings, context: &RequestContext) -> Self {
         // A call can be withheld only while nothing of it has been sent.

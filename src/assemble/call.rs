@@ -6,56 +6,56 @@ use crate::ids::Ids;
 use crate::json_schema::input::Budget;
 use crate::model::request_context::{NAME_BYTES_MAX, Tools};
 
-/// One tool call of the upstream.
+/// Tool call of the upstream, while it is put together.
 #[derive(Debug, Default)]
 pub(crate) struct Call {
-    /// The upstream's id.
+    /// Upstream's id of the call.
     id: Option<String>,
-    /// The id that was minted because the upstream had given none when one was needed.
+    /// Id that was minted because the upstream had given none when one was needed.
     minted: Option<String>,
-    /// The upstream's name of the tool, perhaps only its start.
+    /// Upstream's name of the tool, perhaps only its start.
     name: String,
     input: ToolInput,
-    /// Mends the input while it is sent, if there may be something to mend.
+    /// Mender of the input while it is sent, if there may be something to mend.
     mender: Option<Box<Mender>>,
     state: CallState,
-    /// It may be a false start; it becomes a call once an input comes.
+    /// True if the call may be a false start; it becomes a call once an input comes.
     doubtful: bool,
-    /// The client's id, once it was needed.
+    /// Client's id of the call, once it was needed.
     client_id: Option<String>,
 }
 
-/// What the client has seen of a call.
+/// Part of a call that the client has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CallState {
-    /// Nothing.
+    /// Call of which nothing was sent yet.
     #[default]
     Waiting,
-    /// The start of its block.
+    /// Call whose block was started.
     Open,
-    /// All of its block.
+    /// Call whose block was sent to its end.
     Closed,
-    /// Nothing, and it never will.
+    /// Call that the client never sees.
     LeftOut,
 }
 
 impl Call {
-    /// A call of which nothing is known yet. `doubtful`: it may be a false start.
+    /// Creates a call without an id, a name or an input. `doubtful`: it may be a false start.
     pub(crate) fn new(doubtful: bool) -> Self {
         Self { doubtful, ..Self::default() }
     }
 
-    /// A call of which all is known but its input.
+    /// Creates a call of which everything is known except its input.
     pub(crate) fn named(id: Option<String>, name: String) -> Self {
         Self { id, name, ..Self::default() }
     }
 
-    /// The upstream's id.
+    /// Returns the upstream's id of the call.
     pub(crate) fn id(&self) -> Option<&str> {
         self.id.as_deref()
     }
 
-    /// The upstream's name of the tool, perhaps only its start.
+    /// Returns the upstream's name of the tool, perhaps only its start.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -68,28 +68,28 @@ impl Call {
         &mut self.input
     }
 
-    /// What the client has seen of it.
+    /// Returns the part of the call that the client has seen.
     pub(crate) fn state(&self) -> CallState {
         self.state
     }
 
-    /// Whether nothing but a start has come that may be a false one.
+    /// Returns true if the call may be a false start: it is doubtful, and no input has come.
     pub(super) fn may_be_none(&self) -> bool {
         self.doubtful && !self.input.has_text()
     }
 
-    /// The start of its block is sent.
+    /// Notes that the start of the call's block is sent.
     pub(super) fn open(&mut self) {
         debug_assert_eq!(self.state, CallState::Waiting);
         self.state = CallState::Open;
     }
 
-    /// Its input is mended while it is sent.
+    /// Sets the mender, which mends the input while it is sent.
     pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
         self.mender = mender.map(Box::new);
     }
 
-    /// What can be sent of the input at once.
+    /// Returns the part of the input that can be sent now, mended, and counts it as sent.
     #[inline]
     pub(super) fn send(&mut self, budget: &mut Budget) -> &str {
         let text = self.input.send();
@@ -99,7 +99,8 @@ impl Call {
         }
     }
 
-    /// What has not been sent of an input of which some was, in two parts.
+    /// Returns the rest of an input that was sent in part: the text that was not sent, and the text
+    /// that the mender held.
     pub(super) fn send_rest(&mut self, budget: &mut Budget) -> (String, String) {
         let text = self.input.rest();
         match &mut self.mender {
@@ -108,18 +109,18 @@ impl Call {
         }
     }
 
-    /// How many members of the input were mended since the last call.
+    /// Returns the number of members of the input that were mended since the last call.
     #[inline]
     pub(super) fn take_mended(&mut self) -> u32 {
         self.mender.as_mut().map_or(0, |mender| mender.take_mended())
     }
 
-    /// All of its block is sent.
+    /// Notes that the end of the call's block is sent.
     pub(super) fn close(&mut self) {
         self.state = CallState::Closed;
     }
 
-    /// The client never sees it.
+    /// Marks the call as one that the client never sees.
     pub(super) fn leave_out(&mut self) {
         self.state = CallState::LeftOut;
     }
@@ -136,7 +137,8 @@ impl Call {
         }
     }
 
-    /// Takes a name, which may be a fragment of one. Says whether it contradicts what is known.
+    /// Takes a name, which may be a fragment of one. Returns true if it contradicts the name so
+    /// far.
     pub(crate) fn receive_name(&mut self, name: &str, tools: &Tools) -> bool {
         if self.name.is_empty() {
             name.clone_into(&mut self.name);
@@ -156,13 +158,13 @@ impl Call {
         false
     }
 
-    /// The name with more of it behind, unless that is longer than any tool's.
+    /// Returns the name with `more` behind it, or `None` if that is longer than any tool's name.
     fn name_with(&self, more: &str) -> Option<String> {
         let bytes = self.name.len().saturating_add(more.len());
         (bytes <= NAME_BYTES_MAX).then(|| format!("{}{more}", self.name))
     }
 
-    /// Whether `name` is neither the name again nor more of it, so that it is another tool's.
+    /// Returns true if `name` is another tool's: neither the name again nor more of it.
     pub(crate) fn contradicts(&self, name: &str, tools: &Tools) -> bool {
         if self.name == name {
             return false;
@@ -187,29 +189,29 @@ impl Call {
         self.input.receive_full(raw);
     }
 
-    /// The input is text for a custom tool.
+    /// Marks the input as the text for a custom tool.
     pub(crate) fn set_custom(&mut self) {
         self.input.set_custom();
     }
 
-    /// Bytes of its id, name and input.
+    /// Returns the number of bytes of the call's id, name and input.
     pub(super) fn held_bytes(&self) -> usize {
         let id = self.id.as_ref().map_or(0, String::len);
         id.saturating_add(self.name.len()).saturating_add(self.input.held_bytes())
     }
 
-    /// The client's id, once it was needed.
+    /// Returns the client's id of the call, once it was needed.
     pub(super) fn client_id(&self) -> Option<&str> {
         self.client_id.as_deref()
     }
 
-    /// The client knows it by this id from now on.
+    /// Sets the client's id of the call.
     pub(super) fn set_client_id(&mut self, id: String) {
         self.client_id = Some(id);
     }
 
-    /// The upstream's id; it is minted where the upstream gave none, and stays then. `index` is the position among
-    /// the calls.
+    /// Returns the upstream's id of the call. If the upstream gave none, an id is minted once and
+    /// stays. `index`: the call's position in the answer.
     pub(super) fn upstream_id(&mut self, index: usize, ids: &Ids) -> &str {
         match (&self.id, self.minted.is_some()) {
             (Some(id), false) => id,
@@ -220,7 +222,7 @@ impl Call {
         }
     }
 
-    /// Whether the name cannot be the start of a longer one.
+    /// Returns true if the name is a tool's and cannot be the start of a longer one.
     pub(super) fn name_is_whole(&self, tools: &Tools) -> bool {
         let mut known = false;
         for tool in tools.iter() {
@@ -238,7 +240,7 @@ fn is_tool(name: &str, tools: &Tools) -> bool {
     tools.iter().any(|tool| tool.outgoing == name)
 }
 
-/// Whether a tool's name begins like this.
+/// Returns true if a tool's name begins with `start`.
 fn begins_tool(start: &str, tools: &Tools) -> bool {
     tools.iter().any(|tool| tool.outgoing.starts_with(start))
 }

@@ -16,23 +16,25 @@ use crate::model::stop_reason;
 use crate::text::bare_json;
 use crate::text::names::NameSet;
 
-/// Most calls in an answer. No upstream allows more in its requests, so they could not come back.
+/// Maximum number of calls in an answer. No upstream allows more in its requests, so they could not
+/// come back.
 const CALLS_MAX: usize = 1024;
 
-/// Longest input that a thinking block carries: clients keep it, and send it with every request.
+/// Maximum number of bytes of an input that a thinking block carries: clients keep it, and send it
+/// with every request.
 const CARRIED_BYTES_MAX: usize = 8 << 10;
 
-/// What is known of the end of an answer while it is sent.
+/// Reason why an answer ends, as far as it matters for calls.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BrokenOff {
-    /// By its limit or a filter, and not by the model.
+    /// True if a length limit or a filter ended the answer, and not the model.
     pub(crate) is_cut_off: bool,
-    /// It is a refusal.
+    /// True if the answer is a refusal.
     pub(crate) is_refusal: bool,
 }
 
 impl BrokenOff {
-    /// By the upstream's word for why it stopped.
+    /// Reads the reason from the upstream's stop word.
     pub(crate) fn of(word: Option<&str>) -> Self {
         let Some(word) = word else { return Self::default() };
         Self {
@@ -42,31 +44,31 @@ impl BrokenOff {
     }
 }
 
-/// All calls that an answer has made, in the order in which they came.
+/// Calls of an answer, in the order in which they came.
 #[derive(Debug)]
 pub(crate) struct Calls {
     list: Vec<Call>,
-    /// The client's ids in the history and in this answer.
+    /// Client's ids of calls in the history and in this answer.
     ids_used: NameSet<'static>,
-    /// Bytes of their ids, names and inputs.
+    /// Number of bytes of the calls' ids, names and inputs.
     held_bytes: usize,
     left_out: LeftOut,
-    /// For comparing inputs with the schemas of their tools, and for mending them.
+    /// Budget for comparing inputs with the schemas of their tools.
     schema_budget: Budget,
     mend_budget: Budget,
 }
 
-/// Why calls were left out.
+/// Reasons why calls were left out of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LeftOut {
-    /// By `invalid_tool_call: hold`, or because one never got a name.
+    /// True if a call was left out by `invalid_tool_call: hold`, or because it never got a name.
     pub(crate) invalid: bool,
-    /// Because a guard withheld the tool.
+    /// True if a call was left out because a guard withheld its tool.
     pub(crate) by_guard: bool,
 }
 
 impl Calls {
-    /// No calls yet. `ids_used` are the client's ids in the history.
+    /// Creates an empty list. `ids_used`: the client's ids of calls in the history.
     pub(super) fn new(ids_used: NameSet<'static>) -> Self {
         Self {
             list: Vec::new(),
@@ -78,7 +80,7 @@ impl Calls {
         }
     }
 
-    /// All of them, those that were left out included.
+    /// Returns all calls of the answer, with those that were left out.
     pub(crate) fn all(&self) -> &[Call] {
         &self.list
     }
@@ -91,17 +93,17 @@ impl Calls {
         self.list.get_mut(index)
     }
 
-    /// Why some were left out.
+    /// Returns the reasons why calls were left out.
     pub(crate) fn left_out(&self) -> LeftOut {
         self.left_out
     }
 
-    /// Bytes that are kept until the calls can be sent.
+    /// Returns the number of bytes of all calls that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    /// Adds a call; gives its position.
+    /// Adds a call and returns its position.
     pub(super) fn push(&mut self, call: Call) -> Result<usize, Error> {
         let index = self.list.len();
         if index >= CALLS_MAX {
@@ -126,7 +128,8 @@ impl Calls {
         Some(result)
     }
 
-    /// The call at `index` never gets a name: without it there is nothing that a client could run.
+    /// Leaves out the call at `index`, which never got a name: without it there is nothing that a
+    /// client could run.
     pub(super) fn leave_out_nameless(&mut self, index: usize) {
         self.left_out.invalid = true;
         if let Some(call) = self.list.get_mut(index) {
@@ -134,7 +137,7 @@ impl Calls {
         }
     }
 
-    /// A guard withheld the tool of the call at `index`.
+    /// Leaves out the call at `index`, whose tool a guard withheld.
     pub(super) fn leave_out_withheld(&mut self, index: usize) {
         self.left_out.by_guard = true;
         if let Some(call) = self.list.get_mut(index) {
@@ -142,7 +145,7 @@ impl Calls {
         }
     }
 
-    /// Whether a call is not complete, of those that the client gets.
+    /// Returns true if a call that the client gets is not complete.
     pub(super) fn has_half(&self) -> bool {
         self.list.iter().any(|call| call.state() != CallState::LeftOut && call.input().is_half())
     }
@@ -153,7 +156,7 @@ impl Calls {
         closed.filter_map(|call| call.input_mut().has_leftover().then_some(())).count()
     }
 
-    /// The client's id of the call at `index`.
+    /// Returns the client's id of the call at `index`, and makes it if needed.
     pub(super) fn client_id(&mut self, index: usize, ids: &Ids) -> String {
         let Some(call) = self.list.get_mut(index) else { return String::new() };
         if let Some(id) = call.client_id() {
@@ -179,7 +182,7 @@ impl Calls {
         }
     }
 
-    /// The input of a call as it is sent, where it is not as the model wrote it.
+    /// Returns the repaired input of a call, or `None` if nothing was repaired.
     fn repaired(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let tool = to.context.tools.meant_by(call.name());
@@ -193,17 +196,17 @@ impl Calls {
         unquoted.or(without_id)
     }
 
-    /// The input of a call without what its client would refuse, and how many members were mended; nothing where all is
-    /// well.
+    /// Returns the input of a call without the members that its client would refuse, and their
+    /// number. `None` if nothing was mended.
     fn mended(&mut self, index: usize, object: &str, to: &Output<'_>) -> Option<(String, u32)> {
         let call = self.list.get(index).filter(|_| to.rules.mends_inputs)?;
         let tool = to.context.tools.meant_by(call.name())?;
         Mender::whole(tool, object, &mut self.mend_budget)
     }
 
-    /// `object` without a member `id` that repeats a tool id. n8n adds one to each input in its history,
-    /// and models imitate it. So it is left out even if no schema is known: nothing else has such a value. `None`
-    /// where there is nothing to repair.
+    /// Returns `object` without a member `id` that repeats a tool id, or `None` if it has none. n8n
+    /// adds one to each input in its history, and models imitate it. So it is left out even if no
+    /// schema is known: nothing else has such a value.
     fn without_id_echo(&self, object: &str, schema: Option<&str>) -> Option<String> {
         tool_schema::without_id(object, schema, &|value| {
             let id = value.decode();
@@ -211,15 +214,16 @@ impl Calls {
         })
     }
 
-    /// The input of a call that is an object but for bare control characters, repaired.
+    /// Returns the repaired input of a call that would be an object but for bare control
+    /// characters.
     fn escaped(&mut self, index: usize, to: &Output<'_>) -> Option<String> {
         let call = self.list.get(index).filter(|call| may_repair(call, to))?;
         let object = bare_json::all_escaped(call.input().rest())?;
         Some(self.repaired(index, &object, to).unwrap_or(object))
     }
 
-    /// Judges a call and notes what is wrong with it; says whether the client does not get it. `unseen`: the client
-    /// has nothing of it; `refused`: the answer is a refusal.
+    /// Judges a call and warns of what is wrong with it. Returns true if the client does not get
+    /// the call. `unseen`: the client has nothing of it; `refused`: the answer is a refusal.
     fn leaves_out(
         &mut self,
         index: usize,
@@ -261,7 +265,7 @@ impl Calls {
         cut_off || held
     }
 
-    /// The inputs of all calls, by the client's ids, as they are going to be.
+    /// Returns the inputs of all calls, by the client's ids, as they are going to be sent.
     pub(super) fn inputs(&mut self, to: &Output<'_>) -> Vec<(String, String)> {
         let mut inputs = Vec::new();
         for index in 0..self.list.len() {
@@ -317,7 +321,7 @@ impl Calls {
         progress.open_block(true);
     }
 
-    /// Sends what can be sent of the input.
+    /// Sends the part of the input that can be sent now, if the call's block is open.
     pub(super) fn send_input(&mut self, index: usize, to: &mut Output<'_>) {
         if let Some(call) = self.list.get_mut(index)
             && call.state() == CallState::Open
@@ -330,7 +334,8 @@ impl Calls {
         }
     }
 
-    /// The call is complete, or as complete as it gets. `is_unseen`: the client gets it as a whole.
+    /// Ends a call that is complete, or as complete as it gets. `is_unseen`: the client gets it as
+    /// a whole.
     pub(super) fn finish(
         &mut self,
         index: usize,
@@ -374,7 +379,7 @@ impl Calls {
         self.send_end(index, &input, to);
     }
 
-    /// Sends what of the input was not sent, and the end of the block.
+    /// Sends the rest of the input, and the end of the block.
     fn send_end(&mut self, index: usize, input: &Input, to: &mut Output<'_>) {
         let Some(call) = self.list.get_mut(index) else { return };
         if call.input().is_sent() {
@@ -405,7 +410,8 @@ impl Calls {
     }
 }
 
-/// Members of an input were mended. The log gets the name of the tool, and nothing of the values.
+/// Warns of members of an input that were mended. The log gets the name of the tool, and nothing of
+/// the values.
 fn warn_mended(tool: &str, members: u32, to: &mut Output<'_>) {
     let tool = to.context.tools.meant_by(tool).map_or("", |tool| &tool.name);
     for _ in 0..members {

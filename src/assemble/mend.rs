@@ -29,60 +29,62 @@ use crate::text::words;
 use by_name::ByName;
 use memchr::memchr2;
 
-/// No key and no value that is left out is longer than this; what is longer passes.
+/// Maximum number of bytes of a key and value that are held; a longer member passes unmended.
 const HELD_BYTES_MAX: usize = 4 << 10;
 
-/// What is known of a tool's schema takes no more; objects of which nothing is known then pass unread.
+/// Maximum number of bytes kept about a tool's schema. Objects and arrays beyond it pass unread.
 const KNOWN_BYTES_MAX: usize = 256 << 10;
 
-/// What it takes to know one place of a schema, without its members.
+/// Number of bytes counted for one place of a schema, without its members.
 const PLACE_BYTES: usize = 128;
 
-/// The state of one input.
+/// Mender of one input, while it passes.
 #[derive(Debug)]
 pub(crate) struct Mender {
-    /// The schema of the tool, as the client wrote it.
+    /// Schema of the tool, as the client wrote it.
     root: Arc<str>,
     by_name: ByName,
     shapes: Vec<Shape>,
-    /// What is known of the objects and arrays of a schema, by its place.
+    /// Objects and arrays of the schema that were looked up, by their place in it and by kind
+    /// (true: object).
     known: BTreeMap<(Part, bool), Option<Inner>>,
     known_bytes: usize,
-    /// The objects and arrays that are open and known.
+    /// Open objects and arrays whose schema is known.
     frames: Vec<Frame>,
     at: At,
     member: Current,
-    /// Bytes that may be left out: from behind the value before.
+    /// Bytes that may be left out: everything behind the value before.
     held: String,
-    /// Where in them the comma stands, the key, and the value.
+    /// Offsets in `held` of the comma, the key and the value.
     comma: Option<usize>,
     key: Option<usize>,
     value: usize,
-    /// The value that passes unread.
+    /// Scanner of the value that passes unread.
     scan: Scanner,
     out: String,
     mended: u32,
 }
 
-/// What is expected next.
+/// Token that is expected next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
-    /// The object.
+    /// State: the object has not begun.
     Start,
-    /// A key, or the end of the object that has just begun.
+    /// State: a key comes, or the end of the object that has just begun.
     First,
-    /// A comma, or the end of an object.
+    /// State: a comma comes, or the end of an object.
     Next,
-    /// A key.
+    /// State: a key comes, behind a comma.
     Key,
-    /// The rest of a key.
+    /// State: inside a key.
     InKey {
         escaped: bool,
     },
     Colon,
-    /// A value; the member is held.
+    /// State: a value comes, and its member is held.
     Value,
-    /// The rest of a value that is held: a text, a number, `null`, or the end of what is empty.
+    /// State: inside a held value: a text, then a number, `null`, or what may be an empty array or
+    /// object.
     HeldText {
         escaped: bool,
     },
@@ -91,22 +93,22 @@ enum At {
     HeldEmpty {
         open: u8,
     },
-    /// The rest of a value that passes.
+    /// State: inside a value that passes: a text, then a number or any other value.
     Text {
         escaped: bool,
     },
     Number,
     Other,
-    /// An element, or the end of the array that has just begun.
+    /// State: an element comes, or the end of the array that has just begun.
     FirstElement,
     Element,
-    /// A comma, or the end of an array.
+    /// State: a comma comes, or the end of an array.
     NextElement,
-    /// Nothing: the object is complete, or it is no JSON.
+    /// State: nothing is expected. The object is complete, or it is no JSON, and everything passes.
     Off,
 }
 
-/// An object by its shape, or an array by the schema of its elements.
+/// Known schema of an object (index in `shapes`) or of the elements of an array.
 #[derive(Clone, Copy, Debug)]
 enum Inner {
     Object(usize),
@@ -116,27 +118,28 @@ enum Inner {
 #[derive(Clone, Copy, Debug)]
 struct Frame {
     inner: Inner,
-    /// One of its members was sent.
+    /// True if a member of this object was sent.
     has_sent: bool,
-    /// A bit for each known member that has come.
+    /// Bit set of the known members that have come.
     seen: u128,
 }
 
-/// What is known of the member whose value comes.
+/// Facts about the member whose value comes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Current {
     schema: Option<Part>,
-    /// It may be left out.
+    /// True if the member may be left out.
     may_lack: bool,
-    /// So may a number beyond its bounds.
+    /// True if a number beyond its bounds may be left out.
     bounded: bool,
-    /// The schema does not allow it.
+    /// True if the schema does not allow the member.
     is_extra: bool,
     by_name: Option<by_name::Rule>,
 }
 
 impl Mender {
-    /// For a call of this tool; nothing where its schema leaves nothing to mend.
+    /// Creates the mender for a call of this tool, or returns `None` if its schema leaves nothing
+    /// to mend.
     pub(crate) fn of(tool: &Tool, budget: &mut Budget) -> Option<Self> {
         let root = tool.schema.clone()?;
         let shape = Shape::of(&root, Part::whole(&root), budget)?;
@@ -163,7 +166,8 @@ impl Mender {
         })
     }
 
-    /// A whole input, mended; nothing where nothing is wrong with it. Says how many members were.
+    /// Mends a whole input and returns it with the number of mended members, or `None` if there was
+    /// nothing to mend.
     pub(crate) fn whole(tool: &Tool, object: &str, budget: &mut Budget) -> Option<(String, u32)> {
         let mut mender = Self::of(tool, budget)?;
         mender.out.reserve(object.len());
@@ -171,7 +175,7 @@ impl Mender {
         (mender.mended > 0 && mender.held.is_empty()).then_some((mender.out, mender.mended))
     }
 
-    /// Takes more of the input, and gives what of it can be sent.
+    /// Takes more of the input, and returns the text that can be sent.
     #[inline]
     pub(crate) fn push<'t>(&'t mut self, text: &'t str, budget: &mut Budget) -> &'t str {
         let passes = match self.at {
@@ -186,14 +190,14 @@ impl Mender {
         &self.out
     }
 
-    /// What is still held, when nothing more comes.
+    /// Returns the text that is still held, when nothing more comes.
     pub(crate) fn rest(&mut self) -> &str {
         self.out.clear();
         self.give_up();
         &self.out
     }
 
-    /// How many members were mended since the last call.
+    /// Returns the number of members that were mended since the last call.
     pub(crate) fn take_mended(&mut self) -> u32 {
         std::mem::take(&mut self.mended)
     }
@@ -207,7 +211,7 @@ impl Mender {
         }
     }
 
-    /// Takes some of a text, which begins with `byte`. Says how many bytes.
+    /// Takes some bytes of a text that begins with `byte`. Returns their number.
     fn take(&mut self, rest: &str, byte: u8, budget: &mut Budget) -> usize {
         match self.at {
             At::Off => self.pass(rest),
@@ -224,7 +228,7 @@ impl Mender {
         }
     }
 
-    /// Sends a text. Says how long it is.
+    /// Sends a text. Returns its length.
     fn pass(&mut self, text: &str) -> usize {
         self.out.push_str(text);
         text.len()
@@ -236,7 +240,8 @@ impl Mender {
         1
     }
 
-    /// It is no JSON, or not what was understood: all of it passes.
+    /// Gives up mending: the input is no JSON, or not what was understood. Everything that follows
+    /// passes.
     fn give_up(&mut self) -> usize {
         self.release();
         self.at = At::Off;
@@ -276,7 +281,7 @@ impl Mender {
         self.pass(words::split_at(rest, end).0)
     }
 
-    /// A value that passes is over.
+    /// Ends a value that passes.
     fn end_value(&mut self) {
         self.at = match self.frames.last().map(|frame| frame.inner) {
             Some(Inner::Object(_)) => At::Next,
@@ -285,7 +290,7 @@ impl Mender {
         };
     }
 
-    /// A value passes, whose first byte this is. Says whether that was taken.
+    /// Begins a value that passes. Returns 1 if its first byte was taken, or else 0.
     fn begin_passed(&mut self, byte: u8, schema: Option<Part>, budget: &mut Budget) -> usize {
         match byte {
             b'"' => {
@@ -308,7 +313,7 @@ impl Mender {
         0
     }
 
-    /// Goes into an object or an array that is known.
+    /// Enters an object or an array whose schema is known.
     fn enter(&mut self, inner: Inner, byte: u8) -> usize {
         self.frames.push(Frame { inner, has_sent: false, seen: 0 });
         self.at = match inner {
@@ -318,7 +323,8 @@ impl Mender {
         self.pass_byte(byte)
     }
 
-    /// What is known of an object or an array with this schema; nothing where it leaves nothing to mend.
+    /// Returns what the schema `part` says of an object or an array, or `None` if it leaves nothing
+    /// to mend.
     fn inner(&mut self, part: Part, byte: u8, budget: &mut Budget) -> Option<Inner> {
         if u32::try_from(self.frames.len()).is_ok_and(|depth| depth >= DEPTH_MAX) {
             return None;
@@ -346,7 +352,7 @@ impl Mender {
         inner
     }
 
-    /// Whether so much more may be known.
+    /// Returns true if `bytes` more may be kept about the schema.
     fn has_room(&self, bytes: usize) -> bool {
         self.known_bytes.saturating_add(bytes) <= KNOWN_BYTES_MAX
     }
@@ -356,7 +362,7 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Where the number ends with which a text begins, if it is one.
+/// Returns the length of the number that the text begins with: 0 if there is none.
 fn number_end(text: &str) -> usize {
     let is_inside =
         |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E');

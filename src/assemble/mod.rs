@@ -53,11 +53,11 @@ use pump::{Pump, shows_thinking};
 use queue::{Block, Queue};
 use thinking::Thinking;
 
-/// White space that was taken from the back.
+/// White space removed from the back of the queue, to be put back later or dropped.
 #[derive(Debug)]
 pub(crate) struct Blank(Option<Block>);
 
-/// The blocks of one answer.
+/// State of the blocks of one answer.
 #[derive(Debug)]
 pub(crate) struct Assembly {
     queue: Queue,
@@ -68,7 +68,7 @@ pub(crate) struct Assembly {
     late: Vec<String>,
     /// White space before the first reasoning of a block, escaped.
     lead: String,
-    /// All of the answer is here.
+    /// True if the whole answer has arrived.
     whole: bool,
     progress: Progress,
     scratch: String,
@@ -77,7 +77,7 @@ pub(crate) struct Assembly {
 }
 
 impl Assembly {
-    /// `ids_used`: the client's ids of calls in the history.
+    /// Creates an assembly without blocks. `ids_used`: the client's ids of calls in the history.
     pub(crate) fn new(ids_used: NameSet<'static>) -> Self {
         Self {
             queue: Queue::default(),
@@ -92,7 +92,8 @@ impl Assembly {
         }
     }
 
-    /// All of the answer is here: a call that was cut off need not be shown, though the client asked for a stream.
+    /// Notes that the whole answer has arrived: a call that was cut off need not be shown, though
+    /// the client asked for a stream.
     pub(crate) fn set_whole(&mut self) {
         self.whole = true;
     }
@@ -101,17 +102,18 @@ impl Assembly {
         &self.calls
     }
 
-    /// Whether a block was started.
+    /// Returns true if a block was started.
     pub(crate) fn has_block(&self) -> bool {
         self.progress.has_block()
     }
 
-    /// Whether the client has something to go on with: a text or a call.
+    /// Returns true if the client has something to go on with: a text or a call.
     pub(crate) fn has_said(&self) -> bool {
         self.progress.has_said()
     }
 
-    /// Bytes that wait, with what each block costs.
+    /// Returns the number of bytes that wait to be sent, with [`BLOCK_BYTES`] for each block and
+    /// call.
     pub(crate) fn waiting_bytes(&self) -> usize {
         let blocks = self.calls.all().len().saturating_add(self.queue.len());
         let hidden = self.hidden.as_ref().map_or(0, |hidden| hidden.pending().len());
@@ -122,7 +124,7 @@ impl Assembly {
             .saturating_add(self.carried_bytes)
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the number of bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.waiting_bytes().saturating_add(self.scratch.capacity())
     }
@@ -152,7 +154,7 @@ impl Assembly {
         self.queue.push_text(raw, is_blank());
     }
 
-    /// More text is that of another block.
+    /// Ends the text block at the back: later text begins another block.
     pub(crate) fn end_text(&mut self) {
         if let Some(hidden) = &mut self.hidden {
             hidden.end_text();
@@ -160,7 +162,7 @@ impl Assembly {
         self.queue.end_text();
     }
 
-    /// The text at the back comes from there. Says whether there is a text.
+    /// Adds a citation to the text at the back. Returns false if the last block is no text.
     pub(crate) fn cite(&mut self, citation: Citation) -> bool {
         self.queue.cite(citation)
     }
@@ -232,7 +234,8 @@ impl Assembly {
         self.thinking(field, to).push_detail(detail);
     }
 
-    /// The reasoning at the back goes back as this item, which is carried as it was written.
+    /// Adds an item of reasoning, as it was written, to the thinking block at the back: the
+    /// signature carries it back to the upstream.
     pub(crate) fn carry_item(&mut self, item: String, to: &Output<'_>) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
         let late = std::mem::take(&mut self.late);
@@ -246,7 +249,7 @@ impl Assembly {
         self.late.push(item);
     }
 
-    /// More reasoning is that of another block.
+    /// Ends the thinking block at the back: later reasoning begins another block.
     pub(crate) fn end_thinking(&mut self) {
         self.lead.clear();
         if let Some(thinking) = self.queue.back_thinking_mut() {
@@ -254,7 +257,7 @@ impl Assembly {
         }
     }
 
-    /// The block that reasoning belongs to now.
+    /// Returns the thinking block that reasoning belongs to now, and begins it if needed.
     fn thinking(&mut self, field: Field, to: &Output<'_>) -> &mut Thinking {
         let shown = to.context.thinking.display == Display::Shown;
         let thinking = if shows_thinking(to) { self.queue.thinking(field, shown) } else { None };
@@ -288,7 +291,7 @@ impl Assembly {
         self.calls.extend(index, |call| change(call, scratch))
     }
 
-    /// The call at `index` was cut off. If the client has nothing of it, it gets nothing.
+    /// Leaves out the call at `index`, which was cut off, if the client has nothing of it yet.
     pub(crate) fn leave_out_half(&mut self, index: usize, to: &mut Output<'_>) {
         if let Some(call) = self.calls.get_mut(index)
             && call.state() == CallState::Waiting
@@ -298,22 +301,23 @@ impl Assembly {
         }
     }
 
-    /// Takes the number of contradictions in the input of the call at `index`.
+    /// Returns the number of contradictions in the input of the call at `index`, and resets it.
     pub(crate) fn take_conflicts(&mut self, index: usize) -> u32 {
         self.calls.get_mut(index).map_or(0, |call| call.input_mut().take_conflicts())
     }
 
-    /// Puts the reasoning that is not shown before what comes.
+    /// Queues the reasoning that is not shown before the next block.
     fn queue_hidden(&mut self) {
         if let Some(hidden) = self.hidden.take() {
             self.queue.push(Block::Thinking(Box::new(hidden)));
         }
     }
 
-    /// Gemini refuses the result of a call whose signature does not come back. Ids must stay short,
-    /// so a thinking block carries it: the one before the call if it has not been sent, else a new
-    /// one after it. Of a whole answer none has been sent, and the first carries all: clients that make one block of
-    /// several keep only one signature (RubyLLM the first, any-llm the last).
+    /// Carries the upstream's signature of the call at `index` in a thinking block. Gemini refuses
+    /// the result of a call whose signature does not come back, and ids must stay short. The block
+    /// is the one before the call if that has not been sent, else a new one after it. Of a whole
+    /// answer none has been sent, and the first block carries all signatures: clients that make one
+    /// block of several keep only one signature (RubyLLM the first, any-llm the last).
     pub(crate) fn carry_signature(
         &mut self,
         index: usize,
@@ -338,7 +342,7 @@ impl Assembly {
         }
     }
 
-    /// Whether the client has seen a part of a call that is not complete.
+    /// Returns true if the client has seen a part of a call that is not complete.
     pub(crate) fn is_in_call(&self) -> bool {
         self.calls.all().iter().enumerate().any(|(index, call)| {
             call.state() == CallState::Open
@@ -347,12 +351,12 @@ impl Assembly {
         })
     }
 
-    /// Whether a call is not complete, of those that the client gets.
+    /// Returns true if a call that the client gets is not complete.
     pub(crate) fn has_half_call(&self) -> bool {
         self.calls.has_half()
     }
 
-    /// The answer is over: sends all that waits.
+    /// Ends the answer: sends everything that waits.
     pub(crate) fn finish(&mut self, end: BrokenOff, to: &mut Output<'_>) {
         let has_records = self.hidden.as_ref().is_some_and(Thinking::has_records);
         if has_records && !self.calls.all().is_empty() {
@@ -369,7 +373,7 @@ impl Assembly {
         }
     }
 
-    /// Sends what can be sent. `flushing`: nothing more comes.
+    /// Sends as much of the queue as can be sent. `flushing`: nothing more comes.
     #[inline]
     pub(crate) fn pump(&mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
         // Most of what comes goes on with the only block, which has begun.

@@ -1,21 +1,21 @@
-//! What the client has seen of the blocks of an answer.
+//! Progress of the client through the blocks of an answer: which blocks were started and ended.
 
 use crate::answer::Output;
 use crate::model::event::Event;
 
-/// Which blocks were started and ended.
+/// Progress of the client through the blocks of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Progress {
-    /// The start of the block at the head was sent, and not its end.
+    /// True if the start of the block at the head was sent, but not its end.
     in_block: bool,
-    /// A block was started.
+    /// True if a block was started.
     has_block: bool,
-    /// One of them is a text or a call: the client has something to go on with.
+    /// True if a text or a call was started, so that the client has something to go on with.
     has_said: bool,
 }
 
 impl Progress {
-    /// Whether the block at the head has begun.
+    /// Returns true if the block at the head was started and not ended.
     #[inline]
     pub(super) fn is_in_block(self) -> bool {
         self.in_block
@@ -25,25 +25,25 @@ impl Progress {
         self.has_block
     }
 
-    /// Whether the client has something to go on with.
+    /// Returns true if the client has something to go on with: a text or a call.
     pub(super) fn has_said(self) -> bool {
         self.has_said
     }
 
-    /// A block begins. `says`: it is a text or a call.
+    /// Notes that a block begins. `says`: the block is a text or a call.
     pub(super) fn open_block(&mut self, says: bool) {
         self.in_block = true;
         self.has_block = true;
         self.has_said |= says;
     }
 
-    /// A text begins.
+    /// Writes the start of a text block.
     pub(super) fn open_text(&mut self, to: &mut Output<'_>) {
         self.open_block(true);
         to.write(Event::TextBegins);
     }
 
-    /// The block at the head is over, whether or not it had begun.
+    /// Notes that the block at the head is over, whether or not it had begun.
     pub(super) fn close_block(&mut self) {
         self.in_block = false;
     }

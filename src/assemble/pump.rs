@@ -1,4 +1,5 @@
-//! Sends the blocks of an answer: the one at the head as far as it came, and the next once that is complete.
+//! Sends the blocks of an answer: the block at the head as far as it came, and the next one once
+//! that is complete.
 
 use super::call::{Call, CallState};
 use super::calls::{BrokenOff, Calls};
@@ -9,30 +10,30 @@ use crate::answer::Output;
 use crate::model::event::Event;
 use crate::model::request_context::Display;
 
-/// What comes behind the block at the head.
+/// Kind of what follows the block at the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum After {
-    /// Nothing yet.
+    /// State: nothing has come behind the block yet.
     Nothing,
-    /// Another block.
+    /// State: another block follows.
     Block,
-    /// The end of the answer.
+    /// State: the answer is over.
     End,
 }
 
-/// What is sent, and how far.
+/// Parts of an assembly that are needed to send its blocks.
 pub(super) struct Pump<'a> {
     pub(super) queue: &'a mut Queue,
     pub(super) calls: &'a mut Calls,
     pub(super) progress: &'a mut Progress,
-    /// Memory to reuse.
+    /// Reused memory.
     pub(super) scratch: &'a mut String,
-    /// Calls are sent when they are complete.
+    /// True if calls are sent only when they are complete.
     pub(super) is_buffered: bool,
 }
 
 impl Pump<'_> {
-    /// Sends what can be sent. `flushing`: nothing more comes.
+    /// Sends as much of the queue as can be sent. `flushing`: nothing more comes.
     pub(super) fn send(mut self, flushing: bool, end: BrokenOff, to: &mut Output<'_>) {
         loop {
             let after = if flushing {
@@ -68,7 +69,7 @@ impl Pump<'_> {
         }
     }
 
-    /// Says whether the block at the head is done, as the functions below do.
+    /// Sends the text at the head. Returns true if the block is done, as the functions below do.
     fn pump_text(&mut self, followed: bool, to: &mut Output<'_>) -> bool {
         if !self.queue.head().is_some_and(Block::counts) {
             return followed;
@@ -188,8 +189,9 @@ impl Pump<'_> {
         over
     }
 
-    /// Whether the `{}` of the call at the head may still be a placeholder: the call behind it has no more than that
-    /// either. Who sends placeholders announces all calls before the first input.
+    /// Returns true if the `{}` of the call at the head may still be a placeholder: the call behind
+    /// it has no more than that either. Servers that send placeholders announce all calls before
+    /// the first input.
     fn is_only_announced(&self, index: usize) -> bool {
         let input = |index: usize| self.calls.get(index).map(Call::input);
         // A call's signature comes as thinking without a text.
@@ -205,7 +207,7 @@ impl Pump<'_> {
             && next.is_some_and(|next| !next.says_something())
     }
 
-    /// The call is complete, or as complete as it gets.
+    /// Ends a call that is complete, or as complete as it gets.
     fn finish_call(&mut self, index: usize, end: BrokenOff, to: &mut Output<'_>) {
         // A call without arguments is complete if the model went on after it.
         let is_last =
@@ -221,14 +223,14 @@ impl Pump<'_> {
     }
 }
 
-/// Whether the model went on after the call at `index`.
+/// Returns true if the model went on after the call at `index`.
 pub(super) fn goes_on(calls: &Calls, queue: &Queue, index: usize) -> bool {
     let is_it = |block: &Block| matches!(block, Block::Tool(at) if *at == index);
     let mut after = queue.iter().skip_while(|block| !is_it(block)).skip(1);
     index.saturating_add(1) < calls.all().len() || after.any(Block::counts)
 }
 
-/// Whether the client gets reasoning, be it without its text.
+/// Returns true if the client gets thinking blocks, with or without their text.
 pub(super) fn shows_thinking(to: &Output<'_>) -> bool {
     to.context.thinking.display != Display::Hidden
 }

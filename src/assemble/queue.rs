@@ -11,29 +11,29 @@ use crate::model::search::Citation;
 /// A logical block.
 #[derive(Debug)]
 pub(super) enum Block {
-    /// `pending` is escaped and not sent.
+    /// Text block. `pending` is escaped and not sent.
     Text {
         pending: String,
         has_text: bool,
-        /// More text is that of another block.
+        /// True if later text belongs to another block.
         is_over: bool,
-        /// Where the text comes from, as far as its citations were not sent.
+        /// Sources of the text, without those that were sent.
         citations: Vec<Citation>,
     },
     Thinking(Box<Thinking>),
-    /// By its position among the calls.
+    /// Tool call, by its position in [`Calls`](super::calls::Calls).
     Tool(usize),
     /// A call that the upstream ran.
     Hosted(Box<HostedCall>),
 }
 
 impl Block {
-    /// A text without any.
+    /// Creates an empty text block.
     pub(super) fn text(has_text: bool) -> Self {
         Self::Text { pending: String::new(), has_text, is_over: false, citations: Vec::new() }
     }
 
-    /// Whether nothing will be added to it.
+    /// Returns true if nothing will be added to this block.
     fn is_over(&self) -> bool {
         match self {
             Self::Text { is_over, .. } => *is_over,
@@ -47,7 +47,7 @@ impl Block {
         matches!(self, Self::Thinking(_))
     }
 
-    /// Whether it will be sent. White space alone never is.
+    /// Returns true if this block will be sent. White space alone is never sent.
     pub(super) fn counts(&self) -> bool {
         match self {
             Self::Text { has_text, .. } => *has_text,
@@ -56,7 +56,8 @@ impl Block {
         }
     }
 
-    /// Its text that has not been sent; a call has its own.
+    /// Returns the text of this block that has not been sent. It is empty for a call, whose text is
+    /// kept in its input.
     fn pending(&self) -> &str {
         match self {
             Self::Text { pending, .. } => pending,
@@ -66,11 +67,11 @@ impl Block {
     }
 }
 
-/// Blocks, of which only the one at the head is sent.
+/// Queue of blocks, of which only the one at the head is sent.
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     blocks: VecDeque<Block>,
-    /// Bytes of all their pending texts.
+    /// Number of bytes of pending texts and citations of all blocks.
     held_bytes: usize,
 }
 
@@ -83,7 +84,7 @@ impl Queue {
         self.blocks.is_empty()
     }
 
-    /// Bytes of texts that wait.
+    /// Returns the number of bytes of texts and citations that wait.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -96,7 +97,7 @@ impl Queue {
         self.blocks.front()
     }
 
-    /// The block at the head, if it is one of thinking.
+    /// Returns the block at the head, if it is a thinking block.
     pub(super) fn head_thinking(&mut self) -> Option<&mut Thinking> {
         match self.blocks.front_mut() {
             Some(Block::Thinking(thinking)) => Some(thinking),
@@ -108,24 +109,24 @@ impl Queue {
         self.blocks.iter().skip(1)
     }
 
-    /// Whether there is a block behind the head that will be sent: the head is complete then.
+    /// Returns true if a block behind the head will be sent. The head is complete then.
     pub(super) fn is_followed(&self) -> bool {
         self.behind_head().any(Block::counts)
     }
 
-    /// Whether nothing will be added to the block at the head.
+    /// Returns true if nothing will be added to the block at the head.
     pub(super) fn is_head_over(&self) -> bool {
         self.head().is_some_and(Block::is_over)
     }
 
-    /// More text is that of another block than the text at the back.
+    /// Ends the text at the back: later text begins another block.
     pub(super) fn end_text(&mut self) {
         if let Some(Block::Text { is_over, .. }) = self.blocks.back_mut() {
             *is_over = true;
         }
     }
 
-    /// Adds a citation to the text at the back. Says whether there is one.
+    /// Adds a citation to the text at the back. Returns false if the last block is no text.
     pub(super) fn cite(&mut self, citation: Citation) -> bool {
         let Some(Block::Text { citations, .. }) = self.blocks.back_mut() else { return false };
         self.held_bytes = self.held_bytes.saturating_add(citation.held_bytes());
@@ -133,7 +134,7 @@ impl Queue {
         true
     }
 
-    /// Takes the citations of the text at the head.
+    /// Removes and returns the citations of the text at the head.
     pub(super) fn take_citations(&mut self) -> Vec<Citation> {
         let Some(Block::Text { citations, .. }) = self.blocks.front_mut() else {
             return Vec::new();
@@ -147,7 +148,7 @@ impl Queue {
         self.blocks.back()
     }
 
-    /// The first block of thinking.
+    /// Returns the first thinking block.
     pub(super) fn first_thinking(&mut self) -> Option<&mut Thinking> {
         self.blocks.iter_mut().find_map(|block| match block {
             Block::Thinking(thinking) => Some(&mut **thinking),
@@ -155,7 +156,7 @@ impl Queue {
         })
     }
 
-    /// The block of thinking at the back.
+    /// Returns the block at the back, if it is a thinking block.
     pub(super) fn back_thinking(&self) -> Option<&Thinking> {
         match self.blocks.back() {
             Some(Block::Thinking(thinking)) => Some(thinking),
@@ -163,7 +164,7 @@ impl Queue {
         }
     }
 
-    /// The block of thinking at the back.
+    /// Returns the block at the back, if it is a thinking block.
     pub(super) fn back_thinking_mut(&mut self) -> Option<&mut Thinking> {
         match self.blocks.back_mut() {
             Some(Block::Thinking(thinking)) => Some(thinking),
@@ -171,12 +172,12 @@ impl Queue {
         }
     }
 
-    /// The only block, if it is one of thinking.
+    /// Returns the only block, if it is a thinking block.
     pub(super) fn only_thinking(&mut self) -> Option<&mut Thinking> {
         if self.blocks.len() == 1 { self.head_thinking() } else { None }
     }
 
-    /// Whether there is nothing but a text, all of which has been sent so far.
+    /// Returns true if the only block is a text that may go on, all of which has been sent so far.
     pub(super) fn is_sent_text(&self) -> bool {
         self.blocks.len() == 1
             && matches!(
@@ -185,7 +186,7 @@ impl Queue {
             )
     }
 
-    /// The only block, if it is a call.
+    /// Returns the position of the call, if the only block is a call.
     #[inline]
     pub(super) fn only_call(&self) -> Option<usize> {
         match self.head() {
@@ -194,7 +195,8 @@ impl Queue {
         }
     }
 
-    /// Whether there is nothing but a text or a reasoning, all of which has been sent so far.
+    /// Returns true if the only block is a text or a thinking block that may go on, all of which
+    /// has been sent so far.
     #[inline]
     pub(super) fn is_sent(&self) -> bool {
         self.blocks.len() == 1
@@ -210,7 +212,7 @@ impl Queue {
         self.blocks.push_back(block);
     }
 
-    /// Adds to the text at the back, escaped, or begins one.
+    /// Adds escaped text to the text block at the back, or begins such a block.
     pub(super) fn push_text(&mut self, raw: &str, is_blank: bool) {
         if !matches!(self.blocks.back(), Some(Block::Text { is_over: false, .. })) {
             self.push(Block::text(false));
@@ -222,7 +224,7 @@ impl Queue {
         }
     }
 
-    /// The thinking at the back; it begins if there is none.
+    /// Returns the thinking block at the back, and begins one if the last block is none or is over.
     pub(super) fn thinking(&mut self, field: Field, shown: bool) -> Option<&mut Thinking> {
         if self.back_thinking().is_none_or(Thinking::is_over) {
             self.push(Block::Thinking(Box::new(Thinking::new(field, shown))));
@@ -233,7 +235,8 @@ impl Queue {
         }
     }
 
-    /// The thinking right before the block at the back; it is put there if there is none.
+    /// Returns the thinking block right before the block at the back, and inserts one if there is
+    /// none.
     pub(super) fn thinking_before_back(
         &mut self,
         field: Field,
@@ -255,12 +258,13 @@ impl Queue {
         }
     }
 
-    /// So many bytes were added to the text of a block.
+    /// Adds to the number of bytes that wait, after text was added to a block.
     pub(super) fn hold(&mut self, bytes: usize) {
         self.held_bytes = self.held_bytes.saturating_add(bytes);
     }
 
-    /// Takes what can be sent of the text at the head; where it may go on, the half of a character stays.
+    /// Removes and returns the text of the head that can be sent. If more may follow, half of a
+    /// character stays.
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         let ready = match self.blocks.front_mut() {
             Some(Block::Text { pending, .. }) => take_ready(pending, is_over),
@@ -271,13 +275,13 @@ impl Queue {
         ready
     }
 
-    /// The block at the head is over.
+    /// Removes the block at the head.
     pub(super) fn pop(&mut self) {
         let block = self.blocks.pop_front();
         self.forget(block.as_ref());
     }
 
-    /// Takes the white space at the back, if no more than that is in its block.
+    /// Removes and returns the block at the back, if it is white space only.
     pub(super) fn take_blank(&mut self) -> Option<Block> {
         let is_blank = matches!(self.back(), Some(Block::Text { has_text: false, .. }));
         let block = if is_blank { self.blocks.pop_back() } else { None };
@@ -289,7 +293,7 @@ impl Queue {
         self.release(block.map_or(0, |block| block.pending().len()));
     }
 
-    /// So many bytes wait no more.
+    /// Subtracts from the number of bytes that wait.
     fn release(&mut self, bytes: usize) {
         debug_assert!(self.held_bytes >= bytes, "bytes of a block were not counted");
         self.held_bytes = self.held_bytes.saturating_sub(bytes);

@@ -1,17 +1,17 @@
-//! One thinking block: its text, and what its signature carries.
+//! Thinking block: its text, and what its signature carries.
 
 use crate::carry::signature::{Field, Fnv, Signature};
 use crate::json;
 use crate::model::reasoning::Detail;
 
-/// One thinking block.
+/// Thinking block, while it is put together.
 #[derive(Debug)]
 pub(super) struct Thinking {
-    /// Whether the client sees the text. If not, the signature carries it.
+    /// True if the client sees the text. If not, the signature carries it.
     shown: bool,
-    /// Text that has not been sent, escaped; all of it if it is not shown.
+    /// Text that has not been sent, escaped; the whole text if it is not shown.
     pending: String,
-    /// Some of the text is more than white space.
+    /// True if some of the text is more than white space.
     has_text: bool,
     hash: Fnv,
     field: Field,
@@ -20,25 +20,25 @@ pub(super) struct Thinking {
     /// Items of Responses, as they were written, each with the number of texts that came between it and the place of
     /// this block. They hold all that was thought.
     items: Vec<(String, u32)>,
-    /// A text is open that came before the place of this block, and behind its items.
+    /// True while a text is open that came before the place of this block, and behind its items.
     is_in_text: bool,
-    /// More reasoning is that of another block.
+    /// True if later reasoning belongs to another block.
     is_over: bool,
-    /// Calls, by position, with their signatures.
+    /// Upstream's signatures of calls, each with the call's position.
     calls: Vec<(usize, String)>,
-    /// The client's ids of calls, with their inputs.
+    /// Inputs of calls, each with the client's id of the call.
     call_inputs: Vec<(String, String)>,
 }
 
-/// An item of `reasoning_details` or `thinking_blocks`.
+/// Item of `reasoning_details` or `thinking_blocks`.
 #[derive(Debug)]
 struct ReasoningItem {
     kind: String,
     index: Option<u64>,
-    /// `text`, `summary` or `thinking`: its name, and the text so far, escaped.
+    /// Name of the text member (`text`, `summary` or `thinking`), and its text so far, escaped.
     text: Option<(&'static str, String)>,
     signature: Option<String>,
-    /// The first fragment, for what is not joined.
+    /// First fragment of the item, sent back as it is if no other was joined to it.
     raw: String,
     joined: bool,
 }
@@ -66,17 +66,17 @@ impl Thinking {
         self.pending.push_str(raw);
     }
 
-    /// Text that has not been sent, escaped.
+    /// Returns the text that has not been sent, escaped.
     pub(super) fn pending(&self) -> &str {
         &self.pending
     }
 
-    /// Takes what can be sent of the text; see [`take_ready`].
+    /// Removes and returns the text that can be sent; see [`take_ready`].
     pub(super) fn take_ready(&mut self, is_over: bool) -> String {
         take_ready(&mut self.pending, is_over)
     }
 
-    /// The block carries an item, as it was written.
+    /// Adds an item that the block carries, as it was written.
     pub(super) fn carry_item(&mut self, item: String) {
         self.items.push((item, 0));
     }
@@ -89,32 +89,32 @@ impl Thinking {
         }
     }
 
-    /// More text is that of another block.
+    /// Notes that the text before the place of this block is over.
     pub(super) fn end_text(&mut self) {
         self.is_in_text = false;
     }
 
-    /// More reasoning is that of another block.
+    /// Ends the block: later reasoning belongs to another block.
     pub(super) fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// Whether more reasoning is that of another block.
+    /// Returns true if later reasoning belongs to another block.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// The block carries the upstream's signature of the call at this position.
+    /// Adds the upstream's signature of the call at this position, which the block carries.
     pub(super) fn carry(&mut self, call: usize, signature: String) {
         self.calls.push((call, signature));
     }
 
-    /// Takes the signatures of calls, by their positions.
+    /// Removes and returns the signatures of calls, each with the call's position.
     pub(super) fn take_carried(&mut self) -> Vec<(usize, String)> {
         std::mem::take(&mut self.calls)
     }
 
-    /// The block carries the inputs of calls, by the client's ids.
+    /// Sets the inputs of calls that the block carries, each with the client's id of the call.
     pub(super) fn carry_inputs(&mut self, inputs: Vec<(String, String)>) {
         self.call_inputs = inputs;
     }
@@ -123,19 +123,19 @@ impl Thinking {
         self.field = field;
     }
 
-    /// Whether the block has text, though perhaps none that is shown.
+    /// Returns true if the block has text, though perhaps none that is shown.
     pub(super) fn has_text(&self) -> bool {
         self.has_text
     }
 
-    /// Whether the upstream needs something of it back, text aside.
+    /// Returns true if the upstream needs something of the block back, text aside.
     pub(super) fn has_records(&self) -> bool {
         !self.items.is_empty()
             || self.details.iter().any(ReasoningItem::counts)
             || !self.calls.is_empty()
     }
 
-    /// Whether it holds what a model signed, and no other takes.
+    /// Returns true if the block holds items that a model signed, and that no other model takes.
     pub(super) fn is_signed(&self) -> bool {
         !self.items.is_empty() || self.details.iter().any(|item| item.is_block() && item.counts())
     }
@@ -151,7 +151,7 @@ impl Thinking {
         self.hash.update(scratch.as_bytes());
     }
 
-    /// Adds an item, or to one.
+    /// Adds an item of reasoning, or joins it to the last item of its kind.
     pub(super) fn push_detail(&mut self, detail: &Detail<'_>) {
         let kind = detail.kind.map_or("", |kind| kind.raw());
         let name = match kind {
@@ -188,8 +188,8 @@ impl Thinking {
         });
     }
 
-    /// The signature of the complete block. `upstream` is the upstream's mark, `call_signatures` are those of `calls`,
-    /// under the client's ids.
+    /// Returns the signature of the complete block. `upstream`: the upstream's mark.
+    /// `call_signatures`: the signatures of `calls`, under the client's ids.
     pub(super) fn signature(
         &mut self,
         upstream: &str,
@@ -235,7 +235,8 @@ impl Thinking {
     }
 }
 
-/// Takes what can be sent of a text that waits; where it may go on, the half of a character stays.
+/// Removes and returns the text that can be sent. If more may follow (`is_over` is false), half of
+/// a character stays.
 pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
     // Most texts do not wait.
     if pending.is_empty() {
@@ -247,12 +248,12 @@ pub(super) fn take_ready(pending: &mut String, is_over: bool) -> String {
 }
 
 impl ReasoningItem {
-    /// Whether it is one of `thinking_blocks`.
+    /// Returns true if the item is one of `thinking_blocks`.
     fn is_block(&self) -> bool {
         matches!(&*self.kind, "thinking" | "redacted_thinking")
     }
 
-    /// Whether the upstream wants it back: of a block, only what is signed.
+    /// Returns true if the upstream wants the item back: a `thinking` item only if it is signed.
     fn counts(&self) -> bool {
         self.kind != "thinking" || self.signature.is_some()
     }

@@ -34,32 +34,32 @@ use reading::Reading;
 use crate::json;
 use crate::text::{hash, words};
 
-/// The input of one call.
+/// Input of one tool call, as far as it has come.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolInput {
-    /// What the fragments say, unescaped.
+    /// Concatenation of the fragments, unescaped.
     reading: Reading,
-    /// So many bytes of it have been sent.
+    /// Number of bytes of `reading` that have been sent.
     sent: usize,
-    /// The first fragment was a whole object, none of which has been sent.
+    /// True if the first fragment was a whole object, none of which has been sent.
     whole: bool,
-    /// The other reading, where the last fragments can be cumulative.
+    /// Input if the last fragments are cumulative, while that is possible.
     cumulative: Option<Reading>,
-    /// What came after the object was complete: perhaps the same once more.
+    /// Text that came after the object was complete: perhaps the same object once more.
     again: Option<Reading>,
-    /// A whole input in a fragment of its own took the place of another.
+    /// True if a whole input in a fragment of its own took the place of another.
     replaced: bool,
-    /// The input is a JSON object, and no text has come.
+    /// True if the input is a JSON object, and no text has come.
     is_json: bool,
-    /// All of them, if there were several. The reading is the last one.
+    /// Objects put together, if several came. `reading` is the last one.
     objects: Option<Box<Objects>>,
     /// The first half of a surrogate pair, whose second half the next fragment must bring.
     half: String,
-    /// It is the text for a custom tool.
+    /// True if the input is the text for a custom tool.
     custom: bool,
-    /// The block is closed; whatever comes is late.
+    /// True if the block is closed; later fragments are late.
     closed: bool,
-    /// Contradictions: other values after the first, once it could not be replaced.
+    /// Number of contradictions: other values after the first, once it could not be replaced.
     conflicts: u32,
 }
 
@@ -145,7 +145,7 @@ impl ToolInput {
         }
     }
 
-    /// The input is text for a custom tool.
+    /// Marks the input as the text for a custom tool.
     pub(crate) fn set_custom(&mut self) {
         self.custom = true;
     }
@@ -172,7 +172,7 @@ impl ToolInput {
         }
     }
 
-    /// A fragment of the input. Gives back what stands behind it.
+    /// Takes a fragment of the input. Returns the text behind the input.
     fn take_more<'t>(&mut self, text: &'t str) -> &'t str {
         if self.custom {
             self.reading.push_unread(text);
@@ -221,8 +221,8 @@ impl ToolInput {
         ""
     }
 
-    /// What comes after the object was complete; `is_start`: a fragment begins with it. Gives back what
-    /// stands behind it once more.
+    /// Takes text that comes after the object was complete. `is_start`: a fragment begins with it.
+    /// Returns the text behind the repeated object.
     fn take_repetition<'t>(&mut self, mut text: &'t str, is_start: bool) -> &'t str {
         let is_start = is_start && self.again.is_none() && text.trim_start().starts_with('{');
         if self.again.is_none() {
@@ -278,22 +278,23 @@ impl ToolInput {
         behind
     }
 
-    /// Whether what stands behind the input, and is not the same, is a further input, of which both could be lost. What
-    /// is cut off may be the same once more.
+    /// Returns true if the text behind the input is a further input, of which both could be lost,
+    /// and not the same once more. A text that is cut off may be the same once more.
     fn is_another(&self, again: &Reading) -> bool {
         let is_start = self.reading.text.starts_with(again.text.trim_end());
         self.sent == 0 && !self.closed && again.scan.starts_object() && !is_start
     }
 
-    /// A model that writes one input behind the other meant several calls (litellm#40582). To run one of them would
-    /// lose the others; none is run, and it sees why.
+    /// Appends a further input, which makes the whole invalid. A model that writes one input behind
+    /// the other meant several calls (litellm#40582). To run one of them would lose the others;
+    /// none is run, and the model sees why.
     fn go_on_with(&mut self, again: &Reading) {
         let end = self.reading.text.trim_end().len();
         words::truncate(&mut self.reading.text, end);
         self.reading.push(&again.text);
     }
 
-    /// Drops a reading that cannot be JSON; of two such, the concatenation stays.
+    /// Drops a reading that cannot be JSON; if neither can, the concatenation stays.
     fn settle(&mut self) {
         let Some(cumulative) = &self.cumulative else { return };
         if cumulative.scan.is_broken() {
@@ -303,53 +304,56 @@ impl ToolInput {
         }
     }
 
-    /// Whether it is one object as far as it came.
+    /// Returns true if the input is one complete object so far.
     pub(crate) fn is_object(&self) -> bool {
         self.reading.scan.is_object()
     }
 
-    /// Whether it is an input if nothing more comes: one object, nothing at all, or an object in a string.
+    /// Returns true if the input is valid if nothing more comes: one object, nothing at all, or an
+    /// object in a string.
     pub(crate) fn may_be_whole(&self) -> bool {
         self.is_object()
             || self.has_text() && matches!(self.clone().finish(false), Input::Object(_))
     }
 
-    /// Whether it is one object if the last fragments are cumulative.
+    /// Returns true if the input is one object, provided that the last fragments are cumulative.
     pub(crate) fn may_be_object(&self) -> bool {
         self.cumulative.as_ref().is_some_and(|reading| reading.scan.is_object())
     }
 
-    /// Whether it is the first part of an object, which a text for a custom tool never is: nobody scans it.
+    /// Returns true if the input is the first part of an object. The text for a custom tool never
+    /// is: nobody scans it.
     pub(crate) fn is_half(&self) -> bool {
         self.reading.is_half() && !self.may_be_object()
     }
 
-    /// All that it says so far.
+    /// Returns the concatenation of the fragments so far.
     fn reading(&self) -> &Reading {
         &self.reading
     }
 
-    /// Whether anything came.
+    /// Returns true if any text of the input came.
     pub(crate) fn has_text(&self) -> bool {
         !self.reading.text.is_empty()
     }
 
-    /// Whether `text` begins another input, where this one came in parts and is complete.
+    /// Returns true if `text` begins another input, while this one came in parts and is complete.
     pub(crate) fn is_followed_by(&self, text: &str) -> bool {
         !self.whole && !self.reading.is_placeholder() && is_half(text)
     }
 
-    /// Whether it is `{}`, which another input can replace.
+    /// Returns true if the input is `{}`, which another input can replace.
     pub(crate) fn can_be_replaced(&self) -> bool {
         self.sent == 0 && self.reading.is_placeholder()
     }
 
-    /// Whether it is more than `{}`, which some servers send before or beside the real input.
+    /// Returns true if the input is more than `{}`, which some servers send before or beside the
+    /// real input.
     pub(crate) fn says_something(&self) -> bool {
         self.is_sent() || !matches!(self.reading.head.bytes(), b"" | b"{" | b"{}")
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes that the input holds in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let len = |reading: &Option<Reading>| reading.as_ref().map_or(0, |it| it.text.len());
         let objects = self.objects.as_ref().map_or(0, |objects| objects.held_bytes());
@@ -357,12 +361,12 @@ impl ToolInput {
         self.reading.text.len().saturating_add(others).saturating_add(objects)
     }
 
-    /// Contradictions since the last call.
+    /// Returns the number of contradictions since the last call.
     pub(crate) fn take_conflicts(&mut self) -> u32 {
         std::mem::take(&mut self.conflicts)
     }
 
-    /// What can be sent at once, and counts it as sent.
+    /// Returns the text that can be sent now, and counts it as sent.
     pub(crate) fn send(&mut self) -> &str {
         let scan = &self.reading.scan;
         let held = self.whole
@@ -377,22 +381,22 @@ impl ToolInput {
         words::split_at(&self.reading.text, from).1
     }
 
-    /// Whether some of it has been sent.
+    /// Returns true if some of the input has been sent.
     pub(crate) fn is_sent(&self) -> bool {
         self.sent > 0
     }
 
-    /// Whether a late repetition broke off; it is forgotten.
+    /// Returns true if a late repetition broke off, and forgets the repetition.
     pub(crate) fn has_leftover(&mut self) -> bool {
         self.again.take().is_some_and(|again| !again.scan.is_broken())
     }
 
-    /// What has not been sent, as it came.
+    /// Returns the text that has not been sent, as it came.
     pub(crate) fn rest(&self) -> &str {
         words::split_at(&self.reading.text, self.sent).1
     }
 
-    /// The call is over: decides what its input is. `cut_off`: the answer reached its length limit.
+    /// Ends the call: decides what its input is. `cut_off`: the answer reached its length limit.
     pub(crate) fn finish(&mut self, cut_off: bool) -> Input {
         if !self.half.is_empty() {
             let half = std::mem::take(&mut self.half);
@@ -422,19 +426,19 @@ impl ToolInput {
     }
 }
 
-/// What follows the mark that Mistral's models write before an input, and that some servers leave there. `before`: what
-/// has come of it.
+/// Returns the text behind the mark `[ARGS]`, which Mistral's models write before an input and some
+/// servers leave there. `before`: the part of the mark that has come.
 fn after_mark<'t>(before: &str, text: &'t str) -> Option<&'t str> {
     let text = if before.is_empty() { text.trim_start() } else { text };
     text.strip_prefix("[ARGS]".strip_prefix(before)?)
 }
 
-/// Whether it may stand between two inputs and says nothing.
+/// Returns true if the character may stand between two inputs and means nothing.
 fn is_between(sign: char) -> bool {
     sign.is_whitespace() || matches!(sign, ',' | ';' | '-')
 }
 
-/// Whether a placeholder gives way to this: an object, or one in a string.
+/// Returns true if a placeholder gives way to this text: an object, or an object in a string.
 fn begins_an_input(text: &str) -> bool {
     text.trim_start().starts_with(['{', '"'])
 }

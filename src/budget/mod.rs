@@ -124,7 +124,7 @@ struct Asking {
     more: usize,
 }
 
-/// Whether there is place for a request.
+/// Result of asking for memory for the bytes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
     Free,

@@ -1,4 +1,4 @@
-//! How slowly a client's body may come.
+//! The least pace at which a client's body must come.
 //!
 //! Bytes that a client has sent are held against others while it sends no more. So a body may not pause for long, a
 //! large one has a least rate, and each has a time in which it must be complete. Networks stall and recover: a large

@@ -1,4 +1,5 @@
-//! Who may speak to a host without client keys: programs, not the web pages that a browser near it shows.
+//! The callers that a host without client keys answers: programs, not the web pages that a browser
+//! near it shows.
 //!
 //! A page of another host can send requests here without asking for permission: a form, `fetch` with a
 //! plain body, an image. Requests that send something have its `Origin`; the others say by `Sec-Fetch-Site` that a page

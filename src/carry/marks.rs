@@ -1,13 +1,13 @@
-//! By what a signature tells which upstream and which model thought.
+//! Marks in signatures that tell which upstream and which model thought.
 
 use super::signature;
 use crate::config::{Config, Upstream};
 use crate::ids::hex_of_hash;
 
-/// How many digits tell the upstreams of one configuration apart.
+/// Number of digits that tell the upstreams of one configuration apart.
 const MARK_DIGITS: usize = 8;
 
-/// By what a thinking block says who thought.
+/// Marks by which a thinking block says which upstream and which model thought.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one.

@@ -1,4 +1,4 @@
-//! What travels in the client's history: signatures of thinking blocks, ids of tool calls.
+//! Data that travels in the client's history: signatures of thinking blocks, ids of tool calls.
 
 pub(crate) mod marks;
 pub mod signature;

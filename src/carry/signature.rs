@@ -27,13 +27,13 @@ use crate::text::words;
 /// Longest signature, in bytes of its text. Clients store it and send it with every request.
 const LENGTH_MAX: usize = 256 << 10;
 
-/// How every signature of ours begins; the last byte is the version.
+/// First bytes of every signature of ours; the last one is the version.
 const MARK: [u8; 4] = *b"TXS\x01";
 
 /// The first bytes of `MARK` in base64, by which a foreign signature is known at once.
 const MARK_TEXT: &str = "VFhT";
 
-/// How the mark of a model begins; that of an upstream has digits only.
+/// Start of a model's mark; the mark of an upstream has digits only.
 pub const MODEL: &str = "m:";
 
 const TAG_FULL_TEXT: u8 = 1;
@@ -42,7 +42,7 @@ const TAG_CALL: u8 = 3;
 const TAG_UPSTREAM: u8 = 4;
 const TAG_INPUT: u8 = 5;
 
-/// Where the reasoning came: in which field of Chat Completions, or as an item of Responses.
+/// Form in which the reasoning came: a field of Chat Completions, or an item of Responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
     /// `reasoning_content` (DeepSeek, llama.cpp, SGLang, Moonshot, …)
@@ -78,7 +78,7 @@ impl Field {
         Self::Item,
     ];
 
-    /// The field's name in messages and deltas, or the type of the item.
+    /// Returns the field's name in messages and deltas, or the type of the item.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -107,16 +107,16 @@ impl Field {
     }
 }
 
-/// Where gateways put the signature of a call.
+/// Place where a gateway puts the signature of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignaturePlace {
-    /// In `extra_content.google`, as Google does.
+    /// `extra_content.google`, as at Google itself.
     Google,
-    /// In `extra_content.vertex` (Vertex AI behind a gateway).
+    /// `extra_content.vertex` (Vertex AI behind a gateway).
     Vertex,
-    /// In `function` (Portkey).
+    /// `function` (Portkey).
     Function,
-    /// Beside `function`.
+    /// The call itself, beside `function`.
     Call,
 }
 
@@ -127,7 +127,7 @@ const PLACES: [(&str, SignaturePlace); 3] = [
     ("call", SignaturePlace::Call),
 ];
 
-/// A call's signature as the record has it: behind the name of its place and 00.
+/// Returns a call's signature as the record has it: behind the name of its place and 00.
 #[must_use]
 pub(crate) fn placed(place: SignaturePlace, signature: &str) -> String {
     match PLACES.iter().find(|(_, known)| *known == place) {
@@ -136,7 +136,7 @@ pub(crate) fn placed(place: SignaturePlace, signature: &str) -> String {
     }
 }
 
-/// What [`placed`] gave.
+/// Splits a record that [`placed`] wrote into the place and the signature.
 #[must_use]
 pub(crate) fn place_of(record: &str) -> (SignaturePlace, &str) {
     let Some((name, signature)) = words::split_once(record, "\0") else {
@@ -146,14 +146,14 @@ pub(crate) fn place_of(record: &str) -> (SignaturePlace, &str) {
     (place.map_or(SignaturePlace::Google, |(_, place)| *place), signature)
 }
 
-/// What a signature of ours says, or several that a client joined.
+/// Contents of a signature of ours, or of several that a client joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature {
-    /// Where the reasoning goes back.
+    /// Field in which the reasoning goes back.
     pub field: Field,
     /// [`fnv1a64`] of the text that the client was shown.
     pub hash: u64,
-    /// Those of the texts behind it, where a client joined several.
+    /// Hashes of the texts after the first, where a client joined several.
     pub joined: Vec<u64>,
     /// The full reasoning, where the shown text is empty or shortened.
     pub full_text: Option<String>,
@@ -175,7 +175,7 @@ pub fn is_own(text: &str) -> bool {
 }
 
 impl Signature {
-    /// One that says no more than what was shown.
+    /// Makes a signature that says no more than what was shown.
     #[must_use]
     pub fn of(field: Field, hash: u64) -> Self {
         Self {
@@ -190,8 +190,9 @@ impl Signature {
         }
     }
 
-    /// The text for the client, and whether it holds everything that matters. Records that would make it
-    /// longer than 256 KiB are left out; the ones without which an upstream refuses the next turn come first.
+    /// Returns the text for the client, and whether it holds everything that matters. Records that
+    /// would make it longer than 256 KiB are left out; the ones without which an upstream refuses
+    /// the next turn come first.
     #[must_use]
     pub fn encode(&self) -> (String, bool) {
         let mut data = MARK.to_vec();
@@ -217,7 +218,8 @@ impl Signature {
         (base64(&data), fits)
     }
 
-    /// Reads a signature, or several with white space or nothing between them. Nothing, if one is not ours.
+    /// Reads a signature, or several with white space or nothing between them. Returns `None` if
+    /// one is not ours.
     #[must_use]
     pub fn decode(text: &str) -> Option<Self> {
         if !text.starts_with(MARK_TEXT) {
@@ -268,21 +270,22 @@ impl Signature {
         Some(signature)
     }
 
-    /// Whether it holds what the upstream wants back beside the text.
+    /// Returns true if the signature holds something besides the text that the upstream wants back.
     #[must_use]
     pub fn has_items(&self) -> bool {
         self.opaque.is_some() || !self.call_signatures.is_empty()
     }
 
-    /// Whether another upstream thought than the one with this mark, or another model than the one with that
-    /// mark, as far as is known.
+    /// Returns true if the reasoning is known to come from another upstream than the one with the
+    /// mark `upstream`, or from another model than the one with the mark `model`.
     #[must_use]
     pub fn is_of_another(&self, upstream: &str, model: &str) -> bool {
         let mark = if self.upstream.starts_with(MODEL) { model } else { upstream };
         !self.upstream.is_empty() && !mark.is_empty() && self.upstream != mark
     }
 
-    /// Whether the block's text is the one that was signed, or the reasoning is in here.
+    /// Returns true if `shown`, the block's text, is the one that was signed, or the signature
+    /// itself holds the reasoning.
     #[must_use]
     pub fn matches(&self, shown: &str) -> bool {
         let is_signed = match self.joined.is_empty() {
@@ -292,8 +295,8 @@ impl Signature {
         is_signed || (shown.is_empty() && self.full_text.is_some())
     }
 
-    /// Whether a text is all that were signed, one after another: with a line break behind each, behind each but the
-    /// empty ones, or behind none.
+    /// Returns true if a text is all the signed texts, one after another: with a line break behind
+    /// each, behind each but the empty ones, or behind none.
     fn is_joined(&self, mut text: &[u8]) -> bool {
         let mut breaks_max = 0usize;
         for hash in std::iter::once(&self.hash).chain(&self.joined) {
@@ -308,7 +311,7 @@ impl Signature {
     }
 }
 
-/// The field and the hash that a signature begins with, and what follows them.
+/// Reads the field and the hash at the start of a signature, and returns what follows them.
 fn begin(data: &[u8]) -> Option<(Field, u64, &[u8])> {
     let (code, rest) = data.strip_prefix(&MARK)?.split_first()?;
     let (hash, rest) = rest.split_first_chunk()?;
@@ -316,8 +319,8 @@ fn begin(data: &[u8]) -> Option<(Field, u64, &[u8])> {
     Some((field, u64::from_be_bytes(*hash), rest))
 }
 
-/// What follows the text with this hash, which `text` begins with, or with line breaks and it. Takes time in proportion
-/// to what it passes.
+/// Returns what follows the text with this hash at the start of `text`, perhaps behind line breaks.
+/// Takes time in proportion to what it passes.
 fn behind(text: &[u8], hash: u64, breaks_max: usize) -> Option<&[u8]> {
     let breaks = text.iter().take(breaks_max).take_while(|byte| **byte == b'\n').count();
     // A text can begin with line breaks of its own.
@@ -353,7 +356,7 @@ fn add_record(data: &mut Vec<u8>, tag: u8, parts: [&str; 3]) -> bool {
 pub struct Fnv(u64);
 
 impl Fnv {
-    /// The hash of nothing.
+    /// Starts with the hash of an empty text.
     #[must_use]
     pub fn new() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
@@ -366,7 +369,7 @@ impl Fnv {
         }
     }
 
-    /// The hash of all pieces.
+    /// Returns the hash of all pieces so far.
     #[must_use]
     pub fn finish(self) -> u64 {
         self.0
@@ -379,7 +382,7 @@ impl Default for Fnv {
     }
 }
 
-/// FNV-1a with 64 bits.
+/// Returns the 64-bit FNV-1a hash of a text.
 #[must_use]
 pub fn fnv1a64(data: &[u8]) -> u64 {
     let mut hash = Fnv::new();
@@ -393,7 +396,7 @@ fn base64_length(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(4)
 }
 
-/// Standard base64 with padding.
+/// Encodes in standard base64 with padding.
 fn base64(data: &[u8]) -> String {
     let mut text = String::with_capacity(base64_length(data.len()));
     for group in data.chunks(3) {
@@ -408,7 +411,7 @@ fn base64(data: &[u8]) -> String {
     text
 }
 
-/// Reads standard base64, with or without padding, or several of them.
+/// Decodes standard base64, with or without padding, or several encoded texts in a row.
 fn unbase64(text: &str) -> Option<Vec<u8>> {
     let mut data = Vec::with_capacity(text.len());
     let parts = text.split_ascii_whitespace().map(|part| words::trim_end(part, b"="));

@@ -30,11 +30,11 @@ use crate::text::words::{self, is_name_byte};
 /// The longest id of another endpoint that is sent as it is, where the upstream has no limit.
 const FOREIGN_LENGTH_MAX: usize = 64;
 
-/// How many digits of a hash stand for an id that cannot be sent.
+/// Number of hash digits that stand for an id that cannot be sent.
 const HASH_DIGITS: usize = 22;
 
-/// The client's id for an upstream's id. `used` holds the client's ids that other calls of this
-/// conversation or of this answer have. `upstream_id` must not be empty.
+/// Returns the client's id for an upstream's id. `used` holds the client's ids that other calls of
+/// this conversation or of this answer have. `upstream_id` must not be empty.
 #[must_use]
 pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     let (tag, body) = tagged(upstream_id);
@@ -60,7 +60,7 @@ pub(crate) fn encode(upstream_id: &str, used: &NameSet<'_>) -> String {
     numbered(free)
 }
 
-/// The upstream's id in a client's id, or nothing where [`encode`] did not write it.
+/// Returns the upstream's id in a client's id, or nothing where [`encode`] did not write it.
 #[must_use]
 pub(crate) fn decode(client_id: &str) -> Option<String> {
     let rest = client_id.strip_prefix("toolu_").filter(|rest| is_safe(rest))?;
@@ -79,7 +79,7 @@ pub(crate) fn decode(client_id: &str) -> Option<String> {
     (is_canonical && !upstream_id.is_empty()).then_some(upstream_id)
 }
 
-/// What stands after `toolu_`: a tag, and the id as far as the tag does not say it.
+/// Returns what stands after `toolu_`: a tag, and the id as far as the tag does not say it.
 fn tagged(upstream_id: &str) -> (&'static str, Cow<'_, str>) {
     match upstream_id.strip_prefix("call_").filter(|rest| is_safe(rest)) {
         Some(rest) if looks_tagged(rest) => ("c_", rest.into()),
@@ -185,7 +185,7 @@ fn unescape(text: &str) -> Option<String> {
 ///    not in one message: which result would be whose?
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
-    /// What each id of the client became.
+    /// Upstream's id for each id of the client.
     given: Names<'a, String>,
     new: NewIds,
 }
@@ -204,20 +204,20 @@ struct NewIds {
 }
 
 impl<'a> Outgoing<'a> {
-    /// For one request. `max_length` 0 is no limit.
+    /// Makes the map of ids for one request. `max_length` 0 is no limit.
     #[must_use]
     pub(crate) fn new(style: IdStyle, max_length: usize) -> Self {
         let new = NewIds { style, max_length, taken: Names::default(), message: 0, calls: 0 };
         Self { given: Names::default(), new }
     }
 
-    /// The calls that follow stand in a message of their own.
+    /// Begins a message: the calls that follow stand in it.
     pub(crate) fn begin_message(&mut self) {
         self.new.message = self.new.message.saturating_add(1);
     }
 
-    /// The upstream's id for a client's, of a call or of its result. `tool_name` is the name under
-    /// which the upstream knows the tool.
+    /// Returns the upstream's id for a client's, of a call or of its result. `tool_name` is the
+    /// name under which the upstream knows the tool.
     pub(crate) fn id(&mut self, client_id: Cow<'a, str>, tool_name: &str) -> &str {
         let new = |client_id: &str| self.new.id(client_id, tool_name);
         self.given.get_or_insert_with(client_id, new).map_or("", String::as_str)
@@ -287,12 +287,12 @@ impl NewIds {
     }
 }
 
-/// Mistral's form.
+/// Returns true if an id has Mistral's form: nine letters and digits.
 fn is_nine(id: &str) -> bool {
     id.len() == 9 && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
-/// Kimi's forms: `functions.NAME:N`, and `NAME:N` since K3.
+/// Returns true if an id has one of Kimi's forms: `functions.NAME:N`, and `NAME:N` since K3.
 fn is_numbered(id: &str) -> bool {
     let id = id.strip_prefix("functions.").unwrap_or(id);
     words::rsplit_once(id, b':').is_some_and(|(name, number)| !name.is_empty() && is_digits(number))

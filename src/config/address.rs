@@ -1,9 +1,9 @@
-//! The address of an upstream, which hosts connect to, and the path before its endpoints.
+//! Address of an upstream, which hosts connect to, and the path before its endpoints.
 
-/// The paths of endpoints, which people copy together with what stands before them.
+/// Paths of endpoints, which people copy together with the base URL.
 const ENDPOINTS: [&str; 3] = ["/chat/completions", "/messages", "/responses"];
 
-/// The path before the endpoints. Errors do not quote it, because a query may have a key.
+/// Returns the path before the endpoints. Errors do not quote it, because a query may have a key.
 pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
     let path = path.trim_end_matches('/');
     let endpoint = ENDPOINTS.iter().find_map(|endpoint| path.strip_suffix(endpoint));
@@ -17,8 +17,8 @@ pub(super) fn base_path_of(path: &str) -> Result<&str, &'static str> {
     Ok(path)
 }
 
-/// The address and the base path of a URL as clients of the upstream have it; no path where the URL has none, and an
-/// endpoint is not part of it.
+/// Splits a URL, as clients of the upstream have it, into the address and the base path. There is
+/// no path if the URL has none, and an endpoint is not part of it.
 pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
     let url = url.trim_end_matches('/');
     let host = url.find("://").map_or(0, |at| at.saturating_add(3));
@@ -29,12 +29,12 @@ pub(super) fn split(url: &str) -> Result<(&str, Option<&str>), &'static str> {
     Ok((address, (!path.is_empty()).then(|| base_path_of(path)).transpose()?))
 }
 
-/// The parts of an upstream's `url`.
+/// Parts of an upstream's `url`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address<'a> {
-    /// `https`
+    /// True for `https`, false for `http`.
     pub tls: bool,
-    /// Host, and perhaps a port.
+    /// Host, and the port if the URL has one.
     pub authority: &'a str,
 }
 

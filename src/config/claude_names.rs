@@ -1,8 +1,10 @@
-//! Names by which Claude Code knows a model: what it concludes from one is true of that model alone.
+//! Names by which Claude Code knows a model: its assumptions from a name are true of that model
+//! alone.
 
 use super::Config;
 
-/// How such names begin, and how many tokens Claude Code takes the window for.
+/// Beginnings of names that Claude Code knows, with the number of tokens that it assumes for the
+/// window.
 const KNOWN: [(&str, u64); 7] = [
     ("claude-3", 200_000),
     ("claude-haiku-4", 200_000),
@@ -13,7 +15,7 @@ const KNOWN: [(&str, u64); 7] = [
     ("claude-opus-5", 1_000_000),
 ];
 
-/// The window of a model that Claude Code knows.
+/// Returns the window, in tokens, that Claude Code assumes for a model of this name.
 fn window_of(name: &str) -> Option<u64> {
     let is_it = |known: &str| {
         let rest = name.strip_prefix(known)?;
@@ -23,8 +25,8 @@ fn window_of(name: &str) -> Option<u64> {
 }
 
 impl Config {
-    /// What an operator should know of a configuration that is right: names of Claude's models that stand in `models`
-    /// for others, and a model for images that is never asked.
+    /// Returns notes for the operator about a valid configuration: names of Claude's models that
+    /// stand in `models` for others, and a model for images that is never asked.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();

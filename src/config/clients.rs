@@ -1,4 +1,4 @@
-//! Keys of clients: who may use a host whose upstreams get the operator's key.
+//! Keys of clients, for hosts whose upstreams get the operator's key.
 
 use std::fmt;
 
@@ -8,13 +8,13 @@ use subtle::ConstantTimeEq as _;
 use super::credentials::{check_credential, named, secret_of};
 use crate::setting::keys;
 
-/// Longest name of a key, in bytes: it is a label of metrics.
+/// Maximum number of bytes of a key's name, which is a label of metrics.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Most keys: each has a label of its own.
+/// Maximum number of keys: each has a label of its own in metrics.
 const KEYS_MAX: usize = 1000;
 
-/// The keys that clients may have, by name. Only their hashes are here.
+/// Keys that clients may have, by name. Only their SHA-256 hashes are stored.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ClientKeys(Vec<(String, [u8; 32])>);
 
@@ -31,7 +31,7 @@ keys! {
 }
 
 impl ClientKeys {
-    /// Whether there are no keys, so that every client may come.
+    /// Returns true if there are no keys, so that every client is let in.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -81,8 +81,8 @@ impl ClientKeys {
         self.add(name, &key).map_err(|reason| (member, reason))
     }
 
-    /// The name of the first of these keys that is one of them. It takes as long for a key that nearly is one as for
-    /// any other of its length.
+    /// Returns the name of the first of `keys` that is a client's key. It takes as long for a key
+    /// that nearly is one as for any other of its length.
     pub(crate) fn name_of<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Option<&str> {
         let mut found = None;
         for key in keys {
@@ -97,14 +97,14 @@ impl ClientKeys {
     }
 }
 
-/// Names alone: configurations are printed.
+/// Prints the names alone: configurations are printed.
 impl fmt::Debug for ClientKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// A key without the scheme that may stand before it.
+/// Returns a key without the scheme `Bearer` that may stand before it.
 fn bare(key: &str) -> &str {
     let key = key.trim();
     match key.split_once(' ') {

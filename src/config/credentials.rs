@@ -5,11 +5,12 @@ use std::fmt;
 use crate::json::{Error, Reader, ValueKind, Writer, quoted};
 use crate::setting::{Keys, Named, Setting, ValueType, keys};
 
-/// Longest credential, in bytes. Entra's tokens with groups have more than 8 KiB; servers that take those have
-/// limits of 32 KiB or more for a head.
+/// Maximum number of bytes of a credential. Entra's tokens with groups have more than 8 KiB;
+/// servers that take those have limits of 32 KiB or more for a head.
 pub const CREDENTIAL_BYTES_MAX: usize = 32 << 10;
 
-/// Headers that Creole or its host sets: an upstream's own would make the request unreadable, or lead it elsewhere.
+/// Names of headers that Creole or its host sets. An operator's own value would make the request
+/// unreadable, or lead it elsewhere.
 const RESERVED: [&str; 14] = [
     "accept",
     "accept-encoding",
@@ -34,25 +35,25 @@ fn is_reserved(name: &str) -> bool {
     RESERVED.contains(&name) || RESERVED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Whether a text can be a header's name (RFC 9110, 5.6.2).
+/// Returns true if a text can be a header's name (RFC 9110, 5.6.2).
 fn is_token(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !name.is_empty() && name.bytes().all(is_letter)
 }
 
-/// Which credential an upstream gets.
+/// Credential that an upstream gets.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Key {
-    /// The one that the client sent.
+    /// Credential that the client sent.
     Client,
-    /// The gateway's own.
+    /// Credential of the gateway's own.
     Secret(String),
     /// No credential at all, for a server without keys behind keys of clients.
     None,
 }
 
 impl Key {
-    /// Whether the operator chose the credential, and the client's is not sent.
+    /// Returns true if the operator chose the credential, and the client's is not sent.
     #[must_use]
     pub fn is_own(&self) -> bool {
         !matches!(self, Self::Client)
@@ -64,7 +65,7 @@ impl Key {
     }
 }
 
-/// Never the secret itself: configurations are printed.
+/// Prints the kind of key and never the secret itself: configurations are printed.
 impl fmt::Debug for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -75,18 +76,18 @@ impl fmt::Debug for Key {
     }
 }
 
-/// A header of the operator's own for an upstream.
+/// Header of the operator's own for an upstream.
 #[derive(Clone, PartialEq, Eq)]
 pub struct UpstreamHeader {
-    /// In lower case.
+    /// Name of the header, in lower case.
     pub name: String,
-    /// Its value.
+    /// Value of the header, without white space around it.
     pub value: String,
-    /// The value is a secret of the host.
+    /// True if the value is a secret of the host.
     pub is_secret: bool,
 }
 
-/// Never the value: configurations are printed.
+/// Prints the name and never the value: configurations are printed.
 impl fmt::Debug for UpstreamHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: …", self.name)
@@ -109,7 +110,7 @@ impl SecretDocument {
     }
 }
 
-/// The member that names a variable, and the variable's name.
+/// Returns the member that names a variable, and the variable's name.
 pub(super) fn named<'d>(env: Option<&'d str>, secret: Option<&'d str>) -> (&'static str, &'d str) {
     match (env, secret) {
         (None, Some(name)) => ("secret", name),
@@ -117,7 +118,7 @@ pub(super) fn named<'d>(env: Option<&'d str>, secret: Option<&'d str>) -> (&'sta
     }
 }
 
-/// An object that names a secret, and no key.
+/// Object that names a secret, and must not hold the key itself.
 ///
 /// Errors in it quote nothing: an operator who wrote the key itself must not find it in a log.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,7 +137,7 @@ fn unquoted(error: Error, expected: &str) -> Error {
     if error.is_syntax() { error } else { Error::value(expected) }
 }
 
-/// A key as it stands in the document.
+/// Key as it stands in the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum KeyDocument {
     Client,
@@ -174,7 +175,7 @@ impl Setting for KeyDocument {
     }
 }
 
-/// The value of a header as it stands in the document.
+/// Value of a header as it stands in the document.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum HeaderDocument {
     Text(String),
@@ -192,7 +193,7 @@ impl Setting for HeaderDocument {
     }
 }
 
-/// The key that a document means, or the member that is wrong and the reason.
+/// Returns the key that a document means, or the member that is wrong and the reason.
 pub(super) fn key_of(
     document: KeyDocument,
     secret: &impl Fn(&str) -> Option<String>,
@@ -207,7 +208,7 @@ pub(super) fn key_of(
     }
 }
 
-/// The headers that a document means, or the name of a wrong header and the reason.
+/// Returns the headers that a document means, or the name of a wrong header and the reason.
 pub(super) fn own_headers(
     document: Option<Named<HeaderDocument>>,
     secret: &impl Fn(&str) -> Option<String>,
@@ -276,7 +277,7 @@ pub(super) fn check_credential(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The value of a variable of this name, or the reason why there is no such variable.
+/// Returns the value of a variable of this name, or the reason why there is no such variable.
 pub(super) fn secret_of(
     secret_name: &str,
     secret: &impl Fn(&str) -> Option<String>,
@@ -297,7 +298,7 @@ pub(super) fn secret_of(
     }
 }
 
-/// Whether a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
+/// Returns true if a text looks like the name of a variable, `OPENAI_API_KEY`, and so like no key.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
     !name.is_empty()

@@ -1,4 +1,4 @@
-//! Reads and checks the document.
+//! Reads and checks the configuration document.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ use crate::json::{Error, Reader, Writer, quoted};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
 use crate::text::names::Names;
 
-/// Why a configuration was refused.
+/// Error in a configuration: the path of the key, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigError {
     path: String,
@@ -52,7 +52,7 @@ impl From<Error> for ConfigError {
     }
 }
 
-/// Deepest nesting of JSON in a configuration.
+/// Maximum nesting of JSON in a configuration.
 pub(super) const DEPTH_MAX: u32 = 64;
 
 keys! {
@@ -101,7 +101,7 @@ keys! {
     }
 }
 
-/// A preset, by whose name a profile stands in the document.
+/// Preset, by whose name a profile stands in the document.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Preset(pub(super) &'static str);
 
@@ -119,12 +119,13 @@ impl Preset {
         known.map(|known| Self(known)).ok_or_else(|| unknown_word(PRESETS, name))
     }
 
-    /// What its servers speak unless the configuration says otherwise.
+    /// Returns the protocol that servers of the preset speak, unless the configuration says
+    /// otherwise.
     pub(super) fn protocol(self) -> Protocol {
         if speaks_responses(self.0) { Protocol::Responses } else { Protocol::Openai }
     }
 
-    /// Its flags for an upstream that speaks this.
+    /// Returns the preset's flags for an upstream that speaks this protocol.
     pub(super) fn profile(self, protocol: Protocol) -> Profile {
         let profile = Profile::preset(self.0).unwrap_or_default();
         match protocol {
@@ -133,7 +134,7 @@ impl Preset {
         }
     }
 
-    /// What stands before the endpoints of such a server.
+    /// Returns the path before the endpoints of servers of the preset.
     pub(super) fn base_path(self) -> &'static str {
         Server::of_preset(self.0).map_or("/v1", |server| server.base_path)
     }
@@ -223,7 +224,7 @@ fn read_document(reader: &mut Reader<'_>) -> Result<(Document, Settings), Error>
     Ok((document, settings))
 }
 
-/// The line and column of a byte, as editors count.
+/// Returns the line and column of a byte, as editors count, in words for an error.
 fn place(text: &str, offset: usize) -> String {
     let (mut line, mut column) = (1_usize, 1_usize);
     for byte in text.bytes().take(offset) {

@@ -1,4 +1,4 @@
-//! Images on the web, which a host fetches for upstreams that take none by their URL.
+//! Images on the web, which a host fetches for upstreams that take no image URLs.
 
 use super::{Address, BYTES, MILLISECONDS};
 use crate::json::{Error, Reader, Writer};
@@ -21,30 +21,30 @@ keys! {
     }
 }
 
-/// Where images may be fetched.
+/// Place from which images may be fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImageHost {
-    /// At the host of this name.
+    /// Host of this name, with `https` on its usual port.
     Named(String),
-    /// At hosts whose names end so: `.example.com`.
+    /// Hosts whose names end so (`.example.com`), with `https` on the usual port.
     Below(String),
-    /// At this very server.
+    /// Single server, by scheme, host and port, which may be in a private network.
     Server {
-        /// `https`
+        /// True for `https`, false for `http`.
         tls: bool,
-        /// Its name or address, in small letters.
+        /// Name or address of the host, in lower case.
         host: String,
-        /// Its port.
+        /// Port of the server.
         port: u16,
     },
 }
 
-/// The port of a scheme.
+/// Returns the usual port of a scheme.
 pub(crate) fn usual_port(tls: bool) -> u16 {
     if tls { 443 } else { 80 }
 }
 
-/// Host and port of a checked authority.
+/// Splits a checked authority into host and port.
 pub(crate) fn split_authority(authority: &str, tls: bool) -> (&str, u16) {
     let end = authority.rfind(']').map_or(0, |at| at.saturating_add(1));
     let port = authority.get(end..).and_then(|rest| rest.rfind(':'));
@@ -92,8 +92,8 @@ impl ImageHost {
 }
 
 impl FetchImages {
-    /// Whether images may be fetched at a host, whose name is in small letters; and whether it may be in a private
-    /// network.
+    /// Returns if images may be fetched from a host, whose name is in lower case: `None` if not,
+    /// else true if the host may be in a private network.
     pub(crate) fn permits(&self, tls: bool, host: &str, port: u16) -> Option<bool> {
         let mut permitting = self.hosts.iter().filter(|entry| entry.permits(tls, host, port));
         let first = permitting.next()?;

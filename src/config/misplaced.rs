@@ -1,9 +1,10 @@
-//! Where a key belongs that stands in the wrong place: a list of all keys that are right there would not say it.
+//! Hints for a key in the wrong place: the error names the places where the key belongs, instead of
+//! listing all keys that are right here.
 
 use crate::setting::{Field, UNKNOWN_KEY, ValueType};
 
-/// Why a document with these keys was refused, at this path. If a key is unknown there and known elsewhere, that is
-/// said.
+/// Returns the reason why a document was refused at this path. If a key is unknown there and known
+/// elsewhere, the reason names the right places.
 pub(super) fn reason(path: &str, reason: String, document: [&[Field]; 2]) -> String {
     if !reason.starts_with(UNKNOWN_KEY) {
         return reason;
@@ -19,7 +20,7 @@ pub(super) fn reason(path: &str, reason: String, document: [&[Field]; 2]) -> Str
     format!("unknown key here, expected in {}", places.join(" or "))
 }
 
-/// Adds the places, from this one on, that know the key.
+/// Adds the places, from `place` on, that know the key.
 fn collect(fields: &[Field], place: &str, key: &str, found: &mut Vec<String>) {
     if fields.iter().any(|field| field.name == key) {
         found.push(if place.is_empty() { "the document itself" } else { place }.to_owned());

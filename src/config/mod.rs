@@ -37,21 +37,21 @@ pub use vision::Vision;
 
 pub use crate::observe::log::Log;
 
-/// Everything that an operator decides.
+/// Configuration: everything that an operator decides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The upstreams, by name.
+    /// Upstreams, by name.
     pub upstreams: Names<'static, Upstream>,
-    /// The upstream and model for each model of the client.
+    /// Upstream and model for each model of the client.
     pub models: ModelMap,
-    /// The keys that clients may have. If it is empty, every client may come.
+    /// Keys that clients may have. If there are none, every client is let in.
     pub client_keys: ClientKeys,
-    /// Everything else, for every exchange.
+    /// Settings for all exchanges: everything beside upstreams, models and keys.
     pub settings: Settings,
 }
 
-/// What stands before the names of models in the list that Claude Code gets: it shows no id without `claude` or
-/// `anthropic` in it. No server has names that begin so.
+/// Prefix of the names of models in the list that Claude Code gets: it shows no id without `claude`
+/// or `anthropic` in it. No server has names that begin so.
 pub const CLAUDE_CODE_ALIAS: &str = "claude-creole/";
 
 const BYTES: Bounds = Bounds::AtLeast(1024, "bytes");
@@ -273,17 +273,18 @@ word_enum! {
 }
 
 impl Settings {
-    /// Whether inputs of calls are checked against the schemas of their tools.
+    /// Returns true if inputs of calls are checked against the schemas of their tools.
     pub(crate) fn checks_inputs(&self) -> bool {
         self.invalid_tool_call != InvalidToolCall::Pass || self.tool_stream == ToolStream::Buffered
     }
 
-    /// Whether images are taken out of the texts of results.
+    /// Returns true if images are taken out of the texts of results.
     pub(crate) fn shows_hidden_images(&self) -> bool {
         !self.strict && self.images_in_text == ImagesInText::Show
     }
 
-    /// The longest silence of an upstream on a host that can (or cannot) send pings.
+    /// Returns the longest silence of an upstream, in milliseconds. `pings`: the host can send
+    /// pings.
     #[must_use]
     pub fn stall_after_ms(&self, pings: bool) -> u64 {
         match (self.stall_timeout_ms, pings) {
@@ -300,8 +301,9 @@ impl Settings {
         self.request_bytes_max.saturating_mul(2)
     }
 
-    /// The longest wait for an upstream's head. `is_patient`: the client waits for a whole answer, as SDKs do for ten
-    /// minutes, or for a stream in which it gets pings meanwhile. A laptop reads a long prompt for minutes.
+    /// Returns the longest wait for an upstream's head, in milliseconds. `is_patient`: the client
+    /// waits for a whole answer, as SDKs do for ten minutes, or for a stream in which it gets pings
+    /// meanwhile. A laptop reads a long prompt for minutes.
     #[must_use]
     pub fn first_byte_after_ms(&self, pings: bool, is_patient: bool) -> u64 {
         match self.first_byte_timeout_ms {
@@ -312,37 +314,40 @@ impl Settings {
     }
 }
 
-/// One place where requests can go.
+/// Upstream: a server, or a pool of servers, that requests can go to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Upstream {
-    /// Its name in the configuration.
+    /// Name of the upstream in the configuration.
     pub name: String,
-    /// Its address. Empty where the host knows it by itself (an Envoy route).
+    /// Scheme, host and port of the upstream. Empty where the host knows the address by itself (an
+    /// Envoy route).
     pub url: String,
-    /// Envoy: the value of the routing header; empty: the upstream's name.
+    /// Envoy: value of the routing header; empty: the upstream's name.
     pub cluster: String,
-    /// The path before `/chat/completions` or `/responses`: `/v1` for most.
+    /// Path before `/chat/completions` or `/responses`: `/v1` for most upstreams.
     pub base_path: String,
-    /// The protocol that it speaks.
+    /// Protocol that the upstream speaks.
     pub protocol: Protocol,
-    /// Whether the configuration names the protocol. Then a preset that comes later does not change it.
+    /// True if the configuration names the protocol. Then a preset that comes later does not change
+    /// it.
     pub names_protocol: bool,
-    /// The preset that its profile began as.
+    /// Preset on which the profile is based.
     pub preset: &'static str,
-    /// Its kind of server.
+    /// Profile of the upstream: flags for its kind of server.
     pub profile: Profile,
-    /// The credential that it gets.
+    /// Credential that the upstream gets.
     pub key: Key,
-    /// Headers of the operator's that go with every request to it.
+    /// Headers of the operator's that go with every request to the upstream.
     pub headers: Vec<UpstreamHeader>,
-    /// Headers that tell it which conversation a request belongs to.
+    /// Headers that tell the upstream which conversation a request belongs to.
     pub session: SessionHeaders,
-    /// Its own guards; absent: those of `settings`.
+    /// Guards of requests to this upstream; absent: the guards of `settings`.
     pub guards: Option<Guards>,
 }
 
 impl Default for Config {
-    /// One upstream called `default`, with the profile `default` and the client's key.
+    /// Creates a configuration with one upstream called `default`, with the profile `default` and
+    /// the client's key.
     fn default() -> Self {
         let mut upstreams = Names::default();
         upstreams.insert("default", Upstream::named("default"));
@@ -356,7 +361,7 @@ impl Default for Config {
 }
 
 impl Upstream {
-    /// An upstream with everything at its default.
+    /// Creates an upstream with everything at its default.
     #[must_use]
     pub fn named(name: &str) -> Self {
         Self {
@@ -375,13 +380,15 @@ impl Upstream {
         }
     }
 
-    /// Whether its flags are those of its preset, without any that the configuration changes.
+    /// Returns true if the profile's flags are those of its preset, without any that the
+    /// configuration changes.
     #[must_use]
     pub fn has_flags_of_preset(&self) -> bool {
         document::Preset(self.preset).profile(self.protocol) == self.profile
     }
 
-    /// Whether a request there carries something that is the operator's alone: a key or a secret header.
+    /// Returns true if a request to the upstream carries a secret of the operator's: a key or a
+    /// header.
     #[must_use]
     pub fn has_secrets(&self) -> bool {
         matches!(self.key, Key::Secret(_)) || self.headers.iter().any(|header| header.is_secret)
@@ -389,20 +396,20 @@ impl Upstream {
 }
 
 impl Config {
-    /// The guards of requests that go to this upstream.
+    /// Returns the guards of requests that go to this upstream.
     #[must_use]
     pub fn guards<'a>(&'a self, upstream: &'a Upstream) -> &'a Guards {
         upstream.guards.as_ref().unwrap_or(&self.settings.guards)
     }
 
-    /// The first upstream by name: where everything goes that no model leads elsewhere.
+    /// Returns the first upstream by name, which gets every request that no model leads elsewhere.
     #[must_use]
     pub fn first_upstream(&self) -> Option<&Upstream> {
         self.upstreams.values().min_by(|one, other| one.name.cmp(&other.name))
     }
 
-    /// The upstream for a request for `model`, and the model's name there; nothing where the model map has
-    /// no entry for it. Without a model map, everything goes to the (first) upstream.
+    /// Returns the upstream for a request for `model`, and the model's name there; `None` if the
+    /// model map has no entry for it. Without a model map, everything goes to the (first) upstream.
     pub fn route<'c: 'a, 'a>(&'c self, model: &'a str) -> Option<(&'c Upstream, &'a str)> {
         let target = self.models.target(model);
         if target.is_none() && !self.models.is_empty() {

@@ -1,4 +1,4 @@
-//! The model map: which model of which upstream serves which model of the client.
+//! Model map: the upstream and model that serve each model of the client.
 
 use std::cmp::Reverse;
 
@@ -6,40 +6,40 @@ use super::{CLAUDE_CODE_ALIAS, Target};
 use crate::observe::metrics::ModelEntry;
 use crate::text::names::Names;
 
-/// The upstream and model for each model of the client.
+/// Upstream and model for each model of the client.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelMap {
     pub(super) exact: Names<'static, Target>,
-    /// Longest first.
+    /// Targets of the entries `PREFIX*`, by prefix, longest first.
     prefixes: Names<'static, Target>,
-    /// The lengths of the prefixes, each once, longest first.
+    /// Lengths of the prefixes, without repetitions, longest first.
     lengths: Vec<usize>,
     pub(super) any: Option<Target>,
 }
 
 impl ModelMap {
-    /// Whether the configuration has no `models`: then every name passes through.
+    /// Returns true if the configuration has no `models`: then every name passes through.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.exact.is_empty() && self.prefixes.is_empty() && self.any.is_none()
     }
 
-    /// The names that stand in the map in full, for `/v1/models`.
+    /// Returns the names that stand in the map in full, for `/v1/models`.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.exact.keys()
     }
 
-    /// The entries with a `*`: what stands before it, and what they lead to.
+    /// Returns the entries with a `*`: the name before it, and the target.
     pub(crate) fn wildcards(&self) -> impl Iterator<Item = (&str, &Target)> {
         self.prefixes.iter().chain(self.any.as_ref().map(|target| ("", target)))
     }
 
-    /// What all entries lead to.
+    /// Returns the targets of all entries.
     pub(super) fn targets_mut(&mut self) -> impl Iterator<Item = &mut Target> {
         self.exact.values_mut().chain(self.prefixes.values_mut()).chain(&mut self.any)
     }
 
-    /// The entry that stands for `model`, for metrics.
+    /// Returns the entry that serves `model`, as a label for metrics.
     #[must_use]
     pub fn entry<'a>(&self, model: &'a str) -> ModelEntry<'a> {
         let model = self.plain(model);
@@ -51,9 +51,9 @@ impl ModelMap {
         }
     }
 
-    /// `model` without what clients put around a name: the mark by which Claude Code and others choose a longer
-    /// context, which they send in some places only, and [`CLAUDE_CODE_ALIAS`]. An entry of that very name is found
-    /// first.
+    /// Returns `model` without what clients put around a name: [`CLAUDE_CODE_ALIAS`], and the mark
+    /// `[1m]` by which Claude Code and others choose a longer context, which they send in some
+    /// places only. An entry of that very name is found first.
     pub(super) fn plain<'a>(&self, model: &'a str) -> &'a str {
         let mut plain = model;
         while !self.exact.contains(plain) {
@@ -71,7 +71,7 @@ impl ModelMap {
         plain
     }
 
-    /// The target of requests for `model`.
+    /// Returns the target of requests for `model`.
     pub(crate) fn target(&self, model: &str) -> Option<&Target> {
         let model = self.plain(model);
         self.exact
@@ -90,7 +90,7 @@ impl ModelMap {
         }
     }
 
-    /// The longest prefix that `model` has.
+    /// Returns the longest prefix that `model` has, with its target.
     fn prefix<'a>(&self, model: &'a str) -> Option<(&'a str, &Target)> {
         self.lengths.iter().find_map(|length| {
             let prefix = model.get(..*length)?;

@@ -1,11 +1,12 @@
-//! A model of an upstream that the configuration names for requests of Creole's own.
+//! Model of an upstream that the configuration names for requests of Creole's own.
 
 use super::document::ConfigError;
 use super::{Config, Key, Upstream};
 use crate::json::quoted;
 
 impl Config {
-    /// The upstream of a model that is named so; nothing where none is.
+    /// Returns the upstream of a model that a section of the configuration names, and the model;
+    /// `None` if none is named.
     pub(super) fn named_model<'c>(
         &'c self,
         model: &'c str,

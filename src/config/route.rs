@@ -1,12 +1,12 @@
-//! A configuration as one route of a host wants it. Envoy has no Wasm configuration per route, but routes
-//! have metadata.
+//! Configuration with the changes of one route of a host. Envoy has no Wasm configuration per
+//! route, but routes have metadata.
 
 use super::document::{ConfigError, DEPTH_MAX, Document};
 use super::{Config, Guards, Settings};
 use crate::json::{Error, Reader};
 use crate::setting::{Keys as _, Overrides, Setting, read_object};
 
-/// Keys for all streams of a VM or process together, so that a route cannot have its own.
+/// Keys that apply to all streams of a VM or process together, so that a route cannot change them.
 const SHARED: [&str; 6] = [
     "upstreams",
     "client_keys",
@@ -17,8 +17,8 @@ const SHARED: [&str; 6] = [
 ];
 
 impl Config {
-    /// This configuration as a route wants it: `text` is a document whose `models` and settings stand in
-    /// place of those here. Its `guards` are read over those here, of upstreams too.
+    /// Returns this configuration with the changes of a route. `text` is a document whose `models`
+    /// and settings replace those here. Its `guards` are read over those here, of upstreams too.
     ///
     /// # Errors
     /// As for [`Config::from_json`], or the document has a key that a route cannot change.

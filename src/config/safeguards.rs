@@ -1,4 +1,4 @@
-//! Who judges tool calls for clients that ask for verdicts on them.
+//! Model that judges tool calls, for clients that ask for verdicts on them.
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
@@ -18,7 +18,7 @@ keys! {
 }
 
 impl Upstream {
-    /// Whether a request there may have a schema of the answer.
+    /// Returns true if a request to the upstream may have a schema of the answer.
     #[must_use]
     pub(crate) fn takes_schema(&self) -> bool {
         self.profile.response_format != ResponseFormat::None
@@ -26,7 +26,8 @@ impl Upstream {
 }
 
 impl Config {
-    /// The upstream whose model judges tool calls, and the model's name there; nothing where none judges.
+    /// Returns the upstream whose model judges tool calls, and the model's name there; `None` if no
+    /// model judges.
     #[must_use]
     pub fn judge(&self) -> Option<(&Upstream, &str)> {
         let Safeguards { model, upstream, .. } = &self.settings.safeguards;

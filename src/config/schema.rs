@@ -11,7 +11,7 @@ use crate::dialect::profile::Profile;
 use crate::json::{self, Writer};
 use crate::setting::{Bounds, Field, Keys as _, ValueType};
 
-/// The schema, as JSON text.
+/// Returns the JSON Schema of the configuration, as JSON text.
 #[must_use]
 pub fn schema() -> String {
     json::written(|json| {
@@ -127,7 +127,7 @@ fn value_type(json: &mut Writer<'_>, of: &ValueType) {
     }
 }
 
-/// The tables of `docs/configuration.md`: every key with its values, default and meaning.
+/// Returns the tables of `docs/configuration.md`: every key with its values, default and meaning.
 #[must_use]
 pub fn tables() -> String {
     let doc = |key| {
@@ -203,7 +203,7 @@ fn values(of: &ValueType) -> String {
     }
 }
 
-/// The purpose of a key, and the meaning of each of its words.
+/// Returns the purpose of a key, and the meaning of each of its words.
 fn meaning(field: &Field) -> String {
     let mut text = field.doc.trim().to_owned();
     let words = match field.value_type {

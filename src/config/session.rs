@@ -1,9 +1,9 @@
-//! The headers by which a router in front of an upstream's replicas knows a conversation.
+//! Headers by which a router in front of an upstream's replicas recognizes a conversation.
 
 use super::credentials::check_name;
 use crate::setting::word_enum;
 
-/// Most headers: no chain of routers reads more names.
+/// Maximum number of session headers: no chain of routers reads more names.
 const NAMES_MAX: usize = 8;
 
 word_enum! {
@@ -17,12 +17,12 @@ word_enum! {
     }
 }
 
-/// The headers of an upstream that carry the id of the conversation.
+/// Headers of an upstream that carry the id of the conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionHeaders {
-    /// Their names, in lower case. None: the upstream is not told.
+    /// Names of the headers, in lower case. Empty: the upstream is not told.
     pub names: Vec<String>,
-    /// The form of the id.
+    /// Form of the conversation's id.
     pub id: SessionId,
 }
 

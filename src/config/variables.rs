@@ -1,4 +1,5 @@
-//! One upstream in short: flags and variables of a host, beside the document or instead of it.
+//! Short configuration of one upstream: flags and variables of a host, beside the document or
+//! instead of it.
 //!
 //! They complete a document that has at most one upstream. With several upstreams they would be ambiguous, so that is
 //! an error.
@@ -16,14 +17,14 @@ const KEY: &str = "UPSTREAM_KEY";
 const CLIENT_KEY: &str = "CLIENT_KEY";
 const PROFILE: &str = "CREOLE_PROFILE";
 
-/// The names of small models, which Claude Code and others ask for titles and summaries.
+/// Names of small models, which Claude Code and others ask for titles and summaries.
 const SMALL: [&str; 3] = ["claude-haiku-*", "claude-3-haiku-*", "claude-3-5-haiku-*"];
 
 impl Config {
-    /// The configuration of a host that has variables and secrets: `CREOLE_CONFIG` is the document,
-    /// `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream, and `CLIENT_KEY` is a key
-    /// that clients may have. An empty variable counts as absent, but an empty key is an error: its host would let
-    /// everybody in.
+    /// Reads the configuration of a host that has variables and secrets. `CREOLE_CONFIG` is the
+    /// document, `UPSTREAM_URL`, `UPSTREAM_KEY` and `CREOLE_PROFILE` describe its one upstream, and
+    /// `CLIENT_KEY` is a key that clients may have. An empty variable counts as absent, but an
+    /// empty key is an error: its host would let everybody in.
     ///
     /// # Errors
     /// The place and the reason, for the operator.
@@ -68,7 +69,7 @@ impl Config {
         Ok(config)
     }
 
-    /// The only upstream, which `source` (a flag or a variable) describes.
+    /// Returns the only upstream, which `source` (a flag or a variable) describes.
     fn only_upstream(&mut self, source: &str) -> Result<&mut Upstream, String> {
         let several = self.upstreams.len() > 1;
         match self.upstreams.values_mut().next() {

@@ -1,4 +1,4 @@
-//! Which model describes images for those that see none.
+//! Model that describes images for models that see none.
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
@@ -22,14 +22,15 @@ keys! {
 }
 
 impl Config {
-    /// The upstream whose model describes images, and the model's name there; nothing where none does.
+    /// Returns the upstream whose model describes images, and the model's name there; `None` if no
+    /// model does.
     #[must_use]
     pub fn vision(&self) -> Option<(&Upstream, &str)> {
         let Vision { model, upstream, .. } = &self.settings.vision;
         self.named_model(model, upstream)
     }
 
-    /// That the model is never asked, where every upstream gets images.
+    /// Returns a note that the model is never asked, if every upstream gets images.
     pub(super) fn vision_note(&self) -> Option<String> {
         self.vision()?;
         let sees = |upstream: &Upstream| upstream.profile.image_parts != ImageParts::None;

@@ -6,10 +6,10 @@ use crate::model::search::Citation;
 /// Most citations of an answer.
 const CITATIONS_MAX: u32 = 512;
 
-/// So much of a text is kept to be cited.
+/// Maximum bytes of a text that are kept to be cited.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// So many letters of a text are cited, as Anthropic's own search does.
+/// Maximum number of letters of a cited text, as of Anthropic's own search.
 const CITED_LETTERS: usize = 150;
 
 /// The text that came last, and how often one was cited.
@@ -19,7 +19,7 @@ pub(super) struct Cited {
     citations: u32,
 }
 
-/// Where a text comes from, as an upstream says it.
+/// Source of a text, as an upstream says it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Source<'a> {
     pub(crate) url: Str<'a>,

@@ -7,27 +7,28 @@
 /// Bytes of a text that no piece repeats by chance.
 const LONG: usize = 32;
 
-/// So many bytes of both ends of a text are compared.
+/// Number of bytes that are compared at both ends of a text.
 const END_BYTES: usize = 64;
 
 /// Bytes of the end that are kept before the older ones are let go.
 const KEPT_BYTES: usize = 4 * END_BYTES;
 
-/// What came of one text.
+/// Start, end and length of one text so far, by which a repetition is noticed.
 #[derive(Debug, Default)]
 pub(super) struct Echo {
     start: Vec<u8>,
-    /// At least as many bytes, if there are.
+    /// End of the text: at least [`END_BYTES`], if there are as many.
     end: Vec<u8>,
     bytes: usize,
-    /// More than one piece came.
+    /// True if more than one piece came.
     is_of_pieces: bool,
-    /// There is more in it than one character repeated.
+    /// True if the text has more in it than one repeated character.
     is_telling: bool,
 }
 
 impl Echo {
-    /// Whether `piece`, which is escaped, is all of the text before it.
+    /// Returns true if `piece`, which is escaped, is all of the text before it. Otherwise adds it
+    /// to the text.
     pub(super) fn repeats(&mut self, piece: &str) -> bool {
         let piece = piece.as_bytes();
         let end = self.end.get(self.end.len().saturating_sub(END_BYTES)..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How an answer ends: why the model stopped, and what it counted.
+//! End of an answer: the reason why the model stopped, and the token counts.
 
 use super::Content;
 use crate::answer::Output;
@@ -11,15 +11,15 @@ use crate::model::stop_reason::{self, Facts};
 use crate::observe::warning::Warning;
 use crate::tokens::tokens_of;
 
-/// What the client reads where a model only calls tools that a guard withheld.
+/// Text for the client where a model only calls tools that a guard withheld.
 const WITHHELD: &str = "[The model called a tool that is withheld, because it went on without getting \
                         anywhere. Say what to do next.]";
 /// In place of an answer that consists of a call, where the client forbids calls.
 const FORBIDDEN: &str = "[The model called a tool, which this request forbids.]";
 
 impl Content {
-    /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one. Then
-    /// the answer is over.
+    /// Handles an error of the upstream. Errors of a content filter, and those that say that there
+    /// is no room for an answer, end the answer with a `stop_reason`.
     ///
     /// # Errors
     /// It is no answer.
@@ -95,7 +95,7 @@ impl Content {
             && self.reason(to).is_ok_and(|reason| reason == "end_turn")
     }
 
-    /// Why the model stopped.
+    /// Returns the `stop_reason` of the answer.
     ///
     /// # Errors
     /// It failed without saying anything.

@@ -11,7 +11,7 @@ use crate::text::words;
 /// A call names its tool within so many bytes.
 const HEAD_BYTES: usize = 1024;
 
-/// How calls begin and end, in the syntaxes of models.
+/// Marks with which calls begin and end, in the syntaxes of models.
 const MARKS: [(&str, &str); 18] = [
     ("<tool_call>", "</tool_call>"),
     ("<function=", "</function>"),
@@ -33,7 +33,7 @@ const MARKS: [(&str, &str); 18] = [
     ("]<]minimax[>[<tool_call>", "]<]minimax[>[</tool_call>"),
 ];
 
-/// What may stand between the beginning of a call and the tool's name.
+/// Texts that may stand between the beginning of a call and the tool's name.
 const BEFORE_NAMES: [&str; 24] = [
     "<function=",
     "<invoke name=",
@@ -69,8 +69,9 @@ pub(super) fn cut_from(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
     Some(escaped(decoded.get(..start)?.trim_end()))
 }
 
-/// Where the calls at the end of a text begin, if the last of them has no end. A text that tells of calls is none: the
-/// markup begins a line or is of control tokens, stands in no block of code, and names a tool of the request.
+/// Returns the position of the calls at the end of a text, if the last of them has no end. A text
+/// that tells of calls has none: the markup begins a line or is of control tokens, stands in no
+/// block of code, and names a tool of the request.
 fn start(text: &str, tools: &Tools) -> Option<usize> {
     if tools.is_empty() {
         return None;
@@ -98,7 +99,8 @@ fn start(text: &str, tools: &Tools) -> Option<usize> {
     (stands && !is_in_code(before, line)).then_some(at)
 }
 
-/// Where the markup of a call begins with which a text ends: a whole call, or the start of the section around calls.
+/// Returns the position of the markup with which a text ends: that of a whole call, or the start of
+/// the section around calls.
 fn call_before(text: &str) -> Option<usize> {
     let text = text.trim_end();
     let opened = MARKS.iter().filter_map(|(open, _)| text.strip_suffix(open));
@@ -152,7 +154,7 @@ fn is_bare(text: &str, tools: &Tools) -> bool {
         && Reader::of(text).skip().is_err()
 }
 
-/// As much of a text as names the tool.
+/// Returns the first [`HEAD_BYTES`] of a text, in which a call names its tool.
 fn head_of(text: &str) -> &str {
     (0..=HEAD_BYTES.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
 }

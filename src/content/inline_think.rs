@@ -27,35 +27,35 @@ const TAGS: [Tags; 11] = [
 /// A start and its end.
 type Tags = (&'static str, &'static str);
 
-/// Where reasoning between tags is said to come from, by its end tag.
+/// Returns the field from which reasoning between tags is said to come, by its end tag.
 fn field(end: &str) -> Field {
     // No template reads the other tags in a history.
     if end == "</think>" { Field::Inline } else { Field::Marked }
 }
 
-/// Where the text is.
+/// State of the search for reasoning between tags.
 #[derive(Debug)]
 pub(super) enum InlineThink {
-    /// At its start; this much may still become the tag.
+    /// Start of the text, all of which may still become a tag.
     Start {
         /// The text so far.
         held: String,
-        /// So many bytes at its start are white space, and are not looked at again.
+        /// Number of bytes of white space at the start of `held`, which are not looked at again.
         blank: usize,
     },
-    /// Inside; the end of the reasoning so far may be the start of the end tag.
+    /// Text between the tags; the end of the reasoning so far may be the start of the end tag.
     Inside {
         /// Text that may be the start of the tag.
         held: String,
         tags: &'static Tags,
     },
-    /// After the end tag; white space is left out.
+    /// Text behind the end tag, where white space is left out.
     After {
         /// Text that may be the start of the other tag.
         held: String,
         tags: &'static Tags,
     },
-    /// In the text.
+    /// Text of the answer, in which no tag is looked for.
     Text,
 }
 

@@ -38,28 +38,28 @@ pub(crate) use reasoning::{Reasoning, is_kept};
 use summary::Summary;
 pub(crate) use text::Text;
 
-/// What has come of the content of one answer.
+/// Content of one answer, as far as it has come.
 #[derive(Debug)]
 pub(crate) struct Content {
     text: Text,
     reasoning: Reasoning,
     assembly: Assembly,
     summary: Summary,
-    /// The message has begun.
+    /// True if the message has begun.
     has_started: bool,
     /// The text that may be cited, where the upstream may search the web.
     cited: Option<Box<Cited>>,
-    /// The answer came as one JSON text.
+    /// True if the answer came as one JSON text.
     whole: bool,
-    /// The text that is taken is that of a whole answer that was cut off.
+    /// True if the text being taken is that of a whole answer that was cut off.
     ends_early: bool,
-    /// What is known of the answer's end.
+    /// Facts about the answer's end.
     end: BrokenOff,
     /// Pieces of content.
     pieces: u64,
-    /// Pieces of content that have more than white space in them.
+    /// Number of pieces of content that have more than white space in them.
     telling_pieces: u64,
-    /// Bytes of the answer, for an estimate of its tokens.
+    /// Bytes of the answer's content, for an estimate of its tokens.
     bytes: u64,
 }
 
@@ -109,12 +109,12 @@ impl Content {
         self.whole
     }
 
-    /// Whether the text that is taken was cut off.
+    /// Notes if the text being taken was cut off; only the text of a whole answer counts.
     pub(crate) fn set_ends_early(&mut self, ends_early: bool) {
         self.ends_early = ends_early && self.whole;
     }
 
-    /// What the upstream says of the answer as a whole.
+    /// Returns the upstream's statements about the answer as a whole.
     pub(crate) fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -167,38 +167,39 @@ impl Content {
         self.pieces
     }
 
-    /// Pieces of content that have more than white space in them.
+    /// Returns the number of pieces of content that have more than white space in them.
     pub(crate) fn telling_pieces(&self) -> u64 {
         self.telling_pieces
     }
 
-    /// Bytes of the answer.
+    /// Returns the bytes of the answer's content.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether there are calls, be it ones that the client does not get.
+    /// Returns true if there are calls, even ones that the client does not get.
     pub(crate) fn has_calls(&self) -> bool {
         !self.assembly.calls().all().is_empty()
     }
 
-    /// Whether there is more than reasoning.
+    /// Returns true if there is more than reasoning: text, a call or a refusal.
     pub(crate) fn answers(&self) -> bool {
         self.text.has_come() || self.has_calls() || !self.text.refusal().is_empty()
     }
 
-    /// Whether a call is not complete that should be, by what the upstream said of its end.
+    /// Returns true if a call is incomplete though the upstream did not say that the answer was cut
+    /// off.
     pub(crate) fn has_half_call(&self) -> bool {
         !self.text.is_cut() && !self.end.is_cut_off && self.assembly.has_half_call()
     }
 
-    /// Bytes that wait here, with what each block costs.
+    /// Returns the bytes that wait to be sent, with what each block costs.
     pub(crate) fn waiting_bytes(&self) -> usize {
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         self.assembly.waiting_bytes().saturating_add(filtered)
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let filtered = self.text.held_bytes().saturating_add(self.reasoning.held_bytes());
         let kept = self.reasoning.kept_bytes();
@@ -222,7 +223,7 @@ impl Content {
         to.warn("reasoning_as_text");
     }
 
-    /// The answer is over: sends all that waits.
+    /// Sends all that waits, at the end of the answer.
     fn finish(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let is_cut_off = self.end.is_cut_off;
         let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
@@ -240,13 +241,13 @@ impl Content {
         Ok(())
     }
 
-    /// Takes more of what the model says as it refuses.
+    /// Takes more of the text of a refusal.
     pub(crate) fn take_refusal(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.text.keep_refusal(&text.decode());
         self.take_text(text, to)
     }
 
-    /// Takes text that was cut out of one, escaped.
+    /// Takes text that was cut out of another text, escaped.
     pub(crate) fn take_raw_text(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
         match Str::inside(raw) {
             Some(text) if !raw.is_empty() => self.take_text(text, to),
@@ -254,7 +255,7 @@ impl Content {
         }
     }
 
-    /// Takes more text.
+    /// Takes more text of the answer.
     #[inline]
     pub(crate) fn take_text(&mut self, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.note_progress(text.decoded_len(), text.is_blank(), to);
@@ -280,7 +281,7 @@ impl Content {
         }
     }
 
-    /// Takes what a filter made of the text.
+    /// Takes the pieces that a filter made of the text.
     fn take_pieces(&mut self, pieces: Vec<Piece>, to: &mut Output<'_>) -> Result<(), Error> {
         for piece in pieces {
             match piece {
@@ -306,7 +307,7 @@ impl Content {
         Ok(())
     }
 
-    /// Takes more text, escaped.
+    /// Passes more text, escaped, to the assembly.
     fn push_text(&mut self, raw: &str, is_blank: impl Fn() -> bool, to: &mut Output<'_>) {
         if raw.is_empty() {
             return;
@@ -328,7 +329,7 @@ impl Content {
         }
     }
 
-    /// Takes more reasoning.
+    /// Takes more reasoning, unless it repeats what has come.
     pub(crate) fn push_reasoning(&mut self, text: Str<'_>, field: Field, to: &mut Output<'_>) {
         if self.reasoning.repeats(text.raw(), to.context.profile.dedupe_reasoning) {
             return;
@@ -338,15 +339,16 @@ impl Content {
         self.reasoning.push(text, is_blank, field, &mut self.assembly, to);
     }
 
-    /// Something else comes, or the answer is over. Gives the calls at the end of the reasoning, of which there are
-    /// none unless the answer says nothing else (`alone`).
+    /// Ends the watch for calls in the reasoning, since something else comes or the answer is over.
+    /// Returns the calls at the end of the reasoning, of which there are none unless the answer
+    /// says nothing else (`alone`).
     fn end_reasoning(&mut self, alone: bool, to: &mut Output<'_>) -> Vec<Piece> {
         let end = AnswerEnd { alone, is_cut_off: self.end.is_cut_off };
         self.reasoning.end_watch(end, &mut self.assembly, to)
     }
 
-    /// A call comes: whatever was held back before it is decided. Says whether the call is of the answer, as nothing is
-    /// behind a stop sequence of the client.
+    /// Decides what was held back, before a call begins. Returns false if the call is behind a stop
+    /// sequence of the client, where nothing is of the answer.
     ///
     /// # Errors
     /// There are too many calls.
@@ -356,28 +358,28 @@ impl Content {
         Ok(!self.text.is_cut())
     }
 
-    /// Citations count the letters of the text that comes from its beginning.
+    /// Begins the text in which citations count letters.
     pub(crate) fn begin_cited(&mut self) {
         if let Some(cited) = &mut self.cited {
             cited.begin();
         }
     }
 
-    /// The text that came last is from there.
+    /// Adds a citation of this source to the text that came last.
     pub(crate) fn cite(&mut self, source: &Source<'_>) {
         if let Some(citation) = self.cited.as_mut().and_then(|cited| cited.cite(source)) {
             self.assembly.cite(citation);
         }
     }
 
-    /// Something other than reasoning comes: what was held back of it is decided.
+    /// Decides what was held back of the reasoning, when something other than reasoning comes.
     pub(crate) fn end_watch(&mut self, to: &mut Output<'_>) {
         if self.reasoning.is_watched() {
             self.end_reasoning(false, to);
         }
     }
 
-    /// More text is that of another block.
+    /// Ends a block of text: more text is that of another block.
     ///
     /// # Errors
     /// There are too many calls in the text.
@@ -387,7 +389,7 @@ impl Content {
         Ok(())
     }
 
-    /// Something other than text comes: what was held back of the text is no more than that.
+    /// Takes what was held back of the text as text, when something else comes.
     fn release_text(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         if self.text.is_filtered() {
             let pieces = self.text.release();

@@ -16,25 +16,27 @@ use crate::dialect::text_calls::{AnswerEnd, Piece};
 use crate::json::{self, Str, escaped};
 use crate::model::request_context::{Display, RequestContext};
 
-/// So much reasoning can become a text. An answer is not longer.
+/// Maximum bytes of reasoning that can become a text. An answer is not longer.
 const TEXT_BYTES_MAX: usize = 256 << 10;
 
-/// What is known of the reasoning in one answer.
+/// State of the reasoning in one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Reasoning {
     /// The field that it came in first; the same text may come in others too.
     field: Option<Field>,
-    /// Some has come, though it be white space: transformers' server sends the thought that a template leaves empty.
+    /// True if reasoning has come, even if only white space: transformers' server sends the thought
+    /// that a template leaves empty.
     has_come: bool,
-    /// What came of it.
+    /// Reasoning so far, by which a delta is noticed that repeats all of it.
     echo: Echo,
     /// The last piece, where a profile says that pieces come twice.
     last: String,
     /// Bytes of records and of calls' signatures.
     carried_bytes: usize,
-    /// Looks for calls that the model wrote before it ended its reasoning, until it says something.
+    /// Search for calls that the model wrote before it ended its reasoning, until it says
+    /// something.
     watch: Option<Box<Watch>>,
-    /// All of it, escaped, while it may become the answer's text.
+    /// Whole reasoning, escaped, while it may become the answer's text.
     text: Option<String>,
 }
 
@@ -58,7 +60,7 @@ impl Reasoning {
         text.push_str(raw);
     }
 
-    /// What may become the answer's text, escaped.
+    /// Returns the reasoning that may become the answer's text, escaped.
     pub(crate) fn as_text(&self) -> Option<&str> {
         let text = self.text.as_deref()?;
         (!json::trim_start_raw(text).is_empty()).then_some(text)
@@ -69,7 +71,7 @@ impl Reasoning {
         self.text.take().unwrap_or_default()
     }
 
-    /// Bytes that are kept of it for that.
+    /// Returns the bytes of reasoning that are kept to become the answer's text.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.text.as_ref().map_or(0, String::len)
     }
@@ -79,7 +81,7 @@ impl Reasoning {
         self.field
     }
 
-    /// Some has come, though it be white space.
+    /// Notes that reasoning has come, even if only white space.
     #[inline]
     pub(crate) fn note_come(&mut self) {
         self.has_come = true;
@@ -95,7 +97,7 @@ impl Reasoning {
         *self.field.get_or_insert(field) == field
     }
 
-    /// Whether text behind it may begin with line breaks of a template.
+    /// Returns true if text behind the reasoning may begin with line breaks of a template.
     pub(crate) fn is_before_text(&self) -> bool {
         self.field.is_some() || self.has_come
     }
@@ -178,7 +180,7 @@ fn push_watched(text: &str, field: Field, assembly: &mut Assembly, to: &mut Outp
     }
 }
 
-/// Whether reasoning is shown, or must come back.
+/// Returns true if reasoning is shown, or must come back.
 pub(crate) fn is_kept(to: &Output<'_>) -> bool {
     to.context.thinking.display != Display::Hidden || to.context.thinking.returns
 }

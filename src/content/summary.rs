@@ -1,4 +1,4 @@
-//! What an upstream says of an answer as a whole, beside the content.
+//! Statements of an upstream about an answer as a whole, beside the content.
 
 use crate::assemble::BrokenOff;
 use crate::dialect::profile::ResponseModel;
@@ -14,11 +14,11 @@ pub(crate) struct Summary {
     model: Option<String>,
     service_tier: Option<&'static str>,
     usage: Option<Usage>,
-    /// Its last word for why it stopped.
+    /// Last word of the upstream for why the model stopped.
     finish_reason: Option<String>,
-    /// The text at which it stopped.
+    /// Text at which the model stopped.
     stop_sequence: Option<String>,
-    /// How often it searched the web.
+    /// Number of web searches that the upstream did.
     searches: u64,
 }
 
@@ -92,7 +92,7 @@ impl Summary {
         self.stop_sequence.as_deref()
     }
 
-    /// How the answer was broken off, by the upstream's word for why it stopped.
+    /// Returns how the answer was broken off, by the upstream's word for why the model stopped.
     pub(crate) fn broken_off(&self) -> BrokenOff {
         BrokenOff::of(self.finish_reason())
     }

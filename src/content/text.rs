@@ -9,7 +9,7 @@ use crate::model::request_context::{RequestContext, Tools};
 /// The first so many bytes of a refusal become its explanation.
 const REFUSAL_BYTES_MAX: usize = 1024;
 
-/// How a line break is written in a JSON string.
+/// Escapes for a line break in a JSON string.
 const BREAKS: [&str; 6] = ["\\n", "\\r", "\\u000a", "\\u000A", "\\u000d", "\\u000D"];
 
 /// An escaped text without the line breaks at its start.
@@ -20,20 +20,20 @@ fn without_breaks(mut raw: &str) -> &str {
     raw
 }
 
-/// What is known of the text of one answer.
+/// State of the text of one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     /// Looks for what is more than text.
     filter: Option<Box<TextFilter>>,
-    /// The text was cut at this sequence of the client.
+    /// Stop sequence of the client at which the text was cut, by index.
     cut_at: Option<usize>,
-    /// Some has come, however it came.
+    /// True if text has come.
     has_come: bool,
-    /// Its beginning has come: line breaks belong to it from now on.
+    /// True if the beginning of the text has come: line breaks belong to the text from now on.
     has_begun: bool,
-    /// What came of it in deltas.
+    /// Text so far, by which a delta is noticed that repeats all of it.
     echo: Echo,
-    /// What the model said as it refused, the first kilobyte.
+    /// First kilobyte of what the model said as it refused.
     refusal: String,
 }
 
@@ -42,7 +42,7 @@ impl Text {
         Self { filter: TextFilter::new(context).map(Box::new), ..Self::default() }
     }
 
-    /// Whether it was cut; whatever follows is not part of the answer.
+    /// Returns true if the text was cut; whatever follows is not part of the answer.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut_at.is_some()
     }
@@ -52,7 +52,7 @@ impl Text {
         self.cut_at
     }
 
-    /// The text is cut at this sequence of the client.
+    /// Cuts the text at this stop sequence of the client.
     pub(crate) fn cut(&mut self, sequence: usize) {
         self.cut_at = Some(sequence);
     }
@@ -61,7 +61,7 @@ impl Text {
         self.has_come
     }
 
-    /// What the model said as it refused.
+    /// Returns the first kilobyte of what the model said as it refused.
     pub(crate) fn refusal(&self) -> &str {
         &self.refusal
     }
@@ -76,7 +76,7 @@ impl Text {
         }
     }
 
-    /// Whether a delta brings all of it once more.
+    /// Returns true if a delta repeats all of the text.
     pub(crate) fn repeats(&mut self, raw: &str) -> bool {
         self.echo.repeats(raw)
     }
@@ -98,7 +98,8 @@ impl Text {
         text
     }
 
-    /// What the filter makes of a text; nothing where there is no filter. `is_whole`: it is all of the text.
+    /// Returns the pieces that the filter makes of a text; nothing where there is no filter.
+    /// `is_whole`: `raw` is all of the text.
     #[inline]
     pub(crate) fn filtered(&mut self, raw: &str, is_whole: bool) -> Option<Vec<Piece>> {
         Some(self.filter.as_mut()?.push(raw, is_whole))
@@ -110,7 +111,7 @@ impl Text {
         self.filter.is_some()
     }
 
-    /// A call comes: what was held back as it could become one is text after all.
+    /// Returns what was held back as text, when a call comes.
     pub(crate) fn release(&mut self) -> Vec<Piece> {
         self.filter.as_mut().map_or_else(Vec::new, |filter| filter.release())
     }
@@ -123,7 +124,7 @@ impl Text {
         }
     }
 
-    /// Bytes that are held back, as more than text may begin with them.
+    /// Returns the bytes that are held back, because more than text may begin with them.
     pub(crate) fn held_bytes(&self) -> usize {
         self.filter.as_ref().map_or(0, |filter| filter.held_bytes())
     }

@@ -1,4 +1,5 @@
-//! What some upstreams need done to their text, in the order in which it happens here:
+//! Filter for the text of upstreams that need one, with its steps in the order in which they
+//! happen:
 //!
 //! | step | when | what |
 //! |---|---|---|
@@ -66,7 +67,7 @@ impl TextFilter {
         pieces
     }
 
-    /// A call came: gives what was held back, as text.
+    /// Returns what was held back, as text, when a call comes.
     pub(super) fn release(&mut self) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
@@ -76,7 +77,7 @@ impl TextFilter {
         pieces
     }
 
-    /// The text is over.
+    /// Decides what was held back, at the end of the text.
     pub(super) fn finish(&mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         let mut pieces = Vec::new();
         self.release_steps(&mut pieces);
@@ -186,7 +187,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// `None` where none can be found. Harmony has a channel of its own for them.
+    /// Begins to watch for calls; `None` where none can be found. Harmony has a channel of its own
+    /// for calls.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let syntax = context.profile.text_tool_calls;
         let reads = syntax != TextToolCalls::Harmony && !context.tools.is_empty();
@@ -194,12 +196,12 @@ impl Watch {
         Some(Self { unescape: Unescape::default(), markup })
     }
 
-    /// Takes reasoning, escaped as it came. Gives what is certainly no call.
+    /// Takes reasoning, escaped as it came. Returns what is certainly no call.
     pub(super) fn push(&mut self, raw: &str) -> String {
         self.markup.push(&self.unescape.push(raw))
     }
 
-    /// The reasoning is over. Gives what was held back: text, or calls.
+    /// Returns what was held back, text or calls, at the end of the reasoning.
     pub(super) fn finish(mut self, tools: &Tools, end: AnswerEnd) -> Vec<Piece> {
         let mut pieces = Vec::new();
         push_text(self.markup.push(&self.unescape.rest()), &mut pieces);
@@ -230,7 +232,7 @@ impl Unescape {
         text
     }
 
-    /// What is left when nothing more comes.
+    /// Takes the text that was kept, and returns it without escapes.
     fn rest(&mut self) -> String {
         let mut text = String::with_capacity(self.half.len());
         json::unescape(&mut text, &self.half);
@@ -239,12 +241,12 @@ impl Unescape {
     }
 }
 
-/// How much of the prefill has come again.
+/// Prefill that an upstream may repeat, and the number of its bytes that have come again.
 #[derive(Debug)]
 struct Prefill {
     prefill: String,
     matched: usize,
-    /// Streams begin with it, too.
+    /// True if streams begin with the prefill, too.
     in_streams: bool,
 }
 
@@ -252,12 +254,12 @@ struct Prefill {
 #[derive(Debug)]
 struct Stop {
     sequences: Vec<(usize, String)>,
-    /// The end of the text, which may be the start of one.
+    /// End of the text so far, which may be the start of a stop sequence.
     held: String,
 }
 
 impl Stop {
-    /// Gives the text that is certain, and the sequence that ends it.
+    /// Takes text. Returns the part that is certain, and the stop sequence that ends it.
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
         let sequences = self.sequences.iter();

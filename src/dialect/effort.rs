@@ -1,4 +1,4 @@
-//! How hard a model thinks: what a client names, and the nearest value that an upstream takes.
+//! Effort of reasoning: the value that a client names, and the nearest one that an upstream takes.
 
 use super::profile::Effort;
 use crate::json::Str;

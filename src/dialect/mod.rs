@@ -1,4 +1,5 @@
-//! What differs between upstreams of one protocol: profiles, dialects of JSON Schema, tool calls in text.
+//! Differences between upstreams of one protocol: profiles, dialects of JSON Schema, tool calls in
+//! text.
 
 pub(crate) mod effort;
 pub mod presets;

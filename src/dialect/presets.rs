@@ -155,15 +155,15 @@ presets! {
     },
 }
 
-/// Where a known server is unless the configuration says otherwise, and which variable usually has its key.
+/// Default address of a known server, and the environment variable that usually holds its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its name in [`PRESETS`].
+    /// Name of the server's preset in [`PRESETS`].
     pub preset: &'static str,
     /// Scheme, host and port. Empty where everyone has an address of their own. For a server of this machine it is no
     /// name: `localhost` may also be `::1`, where another user may listen.
     pub url: &'static str,
-    /// What stands before `/chat/completions` or `/responses`.
+    /// Path that stands before `/chat/completions` or `/responses`.
     pub base_path: &'static str,
     /// The variable in which people keep its key; empty where it asks for none.
     pub key: &'static str,
@@ -227,7 +227,7 @@ impl Server {
     }
 }
 
-/// What OpenAI and its models at Azure want in Chat Completions.
+/// Returns the settings of OpenAI, and of its models at Azure, for Chat Completions.
 fn openai() -> Profile {
     Profile {
         max_tokens_field: MaxTokensField::MaxCompletionTokens,
@@ -256,7 +256,7 @@ fn openai() -> Profile {
     }
 }
 
-/// What vLLM and SGLang have in common.
+/// Returns the settings that vLLM and SGLang have in common.
 fn python_server() -> Profile {
     Profile {
         top_k: true,

@@ -1,4 +1,4 @@
-//! What differs between upstreams: one documented flag for each difference.
+//! Profiles of upstreams: one documented flag for each difference between them.
 //!
 //! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
 //! tolerantly has no flag (see `protocols/chat/read_answer`).
@@ -277,7 +277,7 @@ impl Profile {
         }
     }
 
-    /// What `extra_body` adds to an object that Creole writes itself.
+    /// Returns the members that `extra_body` adds to an object that Creole writes itself.
     pub(crate) fn added_to(&self, name: &str) -> Option<Members> {
         Members::read(&mut Reader::of(self.extra_body.get(name)?)).ok()
     }

@@ -46,31 +46,33 @@ pub(crate) struct Markup {
     state: Watch,
     /// Text that is not decided: the start of a line, or of a marker.
     held: String,
-    /// So many bytes at the start of `held` indent the line, or begin a list, and are not looked at again.
+    /// Number of bytes at the start of `held` that indent the line or begin a list, and are not
+    /// looked at again.
     indent: usize,
     line_start: bool,
-    /// The answer has had nothing but white space.
+    /// True if the answer has had nothing but white space.
     first: bool,
     /// The code fence that is open.
     fence: Option<Fence>,
-    /// The line is indented like code.
+    /// True if the line is indented like code.
     is_code: bool,
-    /// An odd number of backticks came in this line.
+    /// True if an odd number of backticks came in this line.
     in_span: bool,
-    /// The line begins like one of a list, a quotation or a table: what stands in it is told, not done.
+    /// True if the line begins like one of a list, a quotation or a table: a call in it is an
+    /// example.
     is_told: bool,
 }
 
-/// How an answer ends.
+/// Facts about the end of an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerEnd {
-    /// It has no structured calls.
+    /// True if the answer has no structured calls.
     pub(crate) alone: bool,
-    /// By its limit or a filter, and not by the model.
+    /// True if the limit or a filter ended the answer, and not the model.
     pub(crate) is_cut_off: bool,
 }
 
-/// What the text turned out to be.
+/// Piece of an answer's text, by what it turned out to be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Piece {
     Text(String),
@@ -107,7 +109,8 @@ enum Watch {
 /// A line with so much space before it is code.
 const CODE_INDENT: usize = 4;
 
-/// So much white space may stand behind an opener at the end of its line, and before what follows.
+/// Maximum bytes of white space behind an opener: to the end of its line, and before the text that
+/// follows.
 const BLANKS_MAX: usize = 64;
 
 impl Markup {
@@ -127,7 +130,7 @@ impl Markup {
         })
     }
 
-    /// How calls can begin at the start of a line.
+    /// Returns the texts that can begin a call at the start of a line.
     fn starts(&self) -> impl Iterator<Item = &'static str> + use<> {
         let of_answer: &[&str] = if self.first { self.syntax.answer_starts } else { &[] };
         self.syntax.tokens.iter().chain(self.syntax.line_starts).chain(of_answer).copied()
@@ -172,7 +175,8 @@ impl Markup {
         self.doubt(out);
     }
 
-    /// Some markup is none by what follows it: then it does not wait for the end of the answer.
+    /// Decides whether markup is real by the text behind it, so that the text need not wait for the
+    /// end of the answer.
     fn doubt(&mut self, out: &mut String) {
         match self.state {
             Watch::Opened => self.doubt_opener(out),
@@ -181,7 +185,7 @@ impl Markup {
         }
     }
 
-    /// The first tag at the end of a line of text is told of in it, unless a call follows.
+    /// Decides about an opener at the end of a line of text: it is text, unless a call follows.
     fn doubt_opener(&mut self, out: &mut String) {
         let (openers, start) = self.syntax.openers;
         let opener = openers.iter().find_map(|it| Some((*it, self.held.strip_prefix(it)?)));
@@ -301,7 +305,7 @@ impl Markup {
         self.line_start = end.is_some();
     }
 
-    /// Where a control token stands first in a line, outside of code.
+    /// Returns the first position of a control token in a line, outside of code spans.
     fn token(&self, line: &str, token: &str) -> Option<usize> {
         let (mut spans, mut counted) = (false, 0);
         words::places(line, token).find(|at| {
@@ -312,7 +316,8 @@ impl Markup {
         })
     }
 
-    /// Where an opener stands, outside of code, if nothing but white space is behind it.
+    /// Returns the position of an opener outside of code spans, if nothing but white space is
+    /// behind it in the line.
     fn opener_at_end(&self, line: &str) -> Option<usize> {
         let at_end = |opener: &&str| {
             let at = words::places(line, opener).last()?;

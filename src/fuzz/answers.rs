@@ -1,4 +1,4 @@
-//! What must hold for answers of any bytes; see [`super`].
+//! Fuzz targets for upstreams' answers of any bytes; see [`super`].
 
 use crate::answer::Answer;
 use crate::config::{InvalidToolCall, Protocol, Settings, ToolStream};
@@ -9,10 +9,11 @@ use crate::json::{Reader, member};
 use crate::model::request_context::{AnswerLimits, Display, RequestContext, ThinkingContext, Tool};
 use crate::{protocols, sse};
 
-/// Small enough that inputs reach them.
+/// Limit on answers and events, small enough that inputs reach it.
 const BYTES_MAX: usize = 4 << 10;
 
-/// The decoder of server-sent events: they do not depend on how the bytes are cut, and hold no more than they may.
+/// Tests the decoder of server-sent events: the events do not depend on how the bytes are cut, and
+/// the decoder holds no more than it may.
 pub fn sse(data: &[u8]) {
     let whole = decode(data, data.len().max(1));
     for size in [1, 2, 7] {
@@ -41,19 +42,20 @@ fn decode(data: &[u8], size: usize) -> (Vec<String>, bool) {
     (events, false)
 }
 
-/// A streamed answer of any bytes in Chat Completions or Messages, after one byte of options: the grammar holds, and
-/// the pieces in which it came do not matter.
+/// Tests a streamed answer of any bytes in Chat Completions or Messages, after one byte of options:
+/// the grammar holds, and the pieces in which it came do not matter.
 pub fn stream(data: &[u8]) {
     stream_of(Protocol::Openai, data);
 }
 
-/// An answer of any bytes in Responses, after one byte of options, as a stream and as a whole.
+/// Tests an answer of any bytes in Responses, after one byte of options, as a stream and as a
+/// whole.
 pub fn responses(data: &[u8]) {
     stream_of(Protocol::Responses, data);
     response_of(Protocol::Responses, data);
 }
 
-/// What a client gets for a stream in Responses.
+/// Returns what the client gets for a stream in Responses.
 #[cfg(test)]
 pub(crate) fn said_in_responses(options: u8, body: &[u8]) -> (String, Result<(), Error>) {
     let (out, result) = run(Protocol::Responses, options, body, body.len().max(1));
@@ -88,7 +90,7 @@ fn run(protocol: Protocol, options: u8, body: &[u8], size: usize) -> (Vec<u8>, R
     (out, result)
 }
 
-/// A whole answer in Chat Completions or Messages, after one byte of options.
+/// Tests a whole answer in Chat Completions or Messages, after one byte of options.
 pub fn response(data: &[u8]) {
     response_of(Protocol::Openai, data);
 }
@@ -154,7 +156,8 @@ fn answer(protocol: Protocol, options: u8) -> Answer {
     protocols::answer(protocol, Box::new(context), &settings, Ids::new(7))
 }
 
-/// A message is JSON; a stream begins and ends as it must, and its blocks do.
+/// Checks what the client gets: a message is JSON; a stream begins and ends as it must, and its
+/// blocks do.
 fn check(options: u8, out: &[u8], failed: bool) {
     let out = std::str::from_utf8(out).expect("it is text");
     if options & 1 != 0 {

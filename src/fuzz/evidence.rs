@@ -1,4 +1,4 @@
-//! What must hold for evidence in refusals.
+//! The fuzz target for evidence in refusals of upstreams.
 
 use crate::error::{Error, Rejection};
 use crate::json::quoted;
@@ -6,10 +6,11 @@ use crate::model::request_context::RequestContext;
 use crate::upstream_error::evidence::{Evidence, changes};
 use crate::upstream_error::from_upstream;
 
-/// Statuses by the digit at the beginning of an input: those of which changes are tried, and one of which none is.
+/// Statuses by the digit at the beginning of an input: those for which changes are tried, and one
+/// for which none is.
 const STATUSES: [u16; 8] = [400, 403, 404, 405, 422, 500, 501, 429];
 
-/// Between the body of an error and the request that was refused.
+/// Separator between the body of an error and the request that was refused.
 const SEPARATOR: &str = "\n\n";
 
 /// Evidence names each change once, in strict mode only what loses nothing, and no change by words that the server
@@ -29,7 +30,7 @@ pub fn evidence(data: &[u8]) {
     repeats(status, request);
 }
 
-/// An error that only repeats a text of the request names nothing.
+/// Checks that an error that only repeats a text of the request names nothing.
 fn repeats(status: u16, text: &str) {
     let error = format!(r#"{{"error":{{"message":{}}}}}"#, quoted(text));
     let sent = format!(
@@ -45,7 +46,7 @@ fn repeats(status: u16, text: &str) {
     }
 }
 
-/// The rejection of an error body.
+/// Reads an error body as a rejection.
 fn refused(status: u16, body: &str) -> Rejection {
     let error: Error = from_upstream(status, body.as_bytes(), &RequestContext::default());
     error.rejection().expect("an upstream's").clone()

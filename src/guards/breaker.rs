@@ -1,5 +1,5 @@
-//! Tools that fail again and again, and calls that are made again and again, as far as the history
-//! shows it.
+//! Circuit breaker: finds tools that fail again and again, and calls that are repeated again and
+//! again, in the history of a request.
 //!
 //! ```text
 //! call fails      ──▶ +1 for its tool                     3: the result says so      6: the tool
@@ -32,40 +32,41 @@ use crate::model::turn::{Turn, answer_to, blocks_before, calls};
 use crate::model::{ToolResult, ToolUse};
 use crate::text::names::{NameSet, Names};
 
-/// Why a tool is stopped.
+/// Reason why a tool is stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its calls fail.
+    /// Calls of the tool fail.
     Failing,
-    /// One call gives one result, again and again.
+    /// Repeated call: the same input gives the same result again and again.
     Repeating,
 }
 
-/// A tool that does not get on.
+/// Tool that makes no progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stuck<'a> {
-    /// Its name, as the client knows it.
+    /// Name of the tool, as the client knows it.
     pub name: Cow<'a, str>,
-    /// Its toolset.
+    /// Toolset of the tool, if it is a member of one.
     pub toolset: Option<Cow<'a, str>>,
-    /// What is wrong.
+    /// Reason why the tool is stuck.
     pub why: Why,
-    /// How often in a row.
+    /// Number of turns in a row in which the tool failed or repeated its result.
     pub count: u32,
-    /// How many of these had an input that was new, or failed in another way than all before them, although the
-    /// input had all that the tool requires.
+    /// Number of failed turns that brought something new: an input or a failure unlike all before,
+    /// although the input had all that the tool requires.
     pub news: u32,
-    /// The input of the last one that failed had all that the tool requires.
+    /// True if the input of the last failed call had all that the tool requires.
     pub is_complete: bool,
-    /// The calls so far, weighted: one that waited for something counts once, every other [`WAITING`] times.
+    /// Weighted number of turns in which the tool failed or repeated its result: 1 for a call that
+    /// waited for something, else [`WAITING`].
     pub weight: u32,
 }
 
-/// A call that waits may be made so many times as often as others.
+/// Factor by which a call that waits may be made more often than others.
 const WAITING: u32 = 10;
 
 impl Stuck<'_> {
-    /// Whether it has come to a limit that is `most` for calls that do not wait.
+    /// Returns true if the tool reaches a limit, which is `most` for calls that do not wait.
     pub(crate) fn reaches(&self, most: u32) -> bool {
         self.weight >= most.saturating_mul(WAITING)
     }
@@ -87,33 +88,33 @@ impl fmt::Display for Stuck<'_> {
     }
 }
 
-/// A result that the model must not take for just another one.
+/// Result that gets a note for the model, so that it is not taken for just another result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Note<'a> {
-    /// The turn that it is in.
+    /// Index of the turn that holds the result.
     pub turn: usize,
-    /// Where among the turn's results.
+    /// Index of the result among the results of the turn.
     pub result: usize,
-    /// What the tool was up to then.
+    /// State of the tool after this result.
     pub stuck: Stuck<'a>,
 }
 
-/// What is found.
+/// Result of inspecting a history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict<'a> {
-    /// Results that get a word of warning, from `failures_max` on.
+    /// Notes for results, from `failures_max` on.
     pub notes: Vec<Note<'a>>,
-    /// The tools as they stand at the end, without those below `failures_max`.
+    /// Tools that are stuck at the end of the history, without those below `failures_max`.
     pub stuck: Vec<Stuck<'a>>,
 }
 
-/// How many successes [`last_reset`] looks up in the history; if it finds no new one among them, counting
-/// starts at the last news.
+/// Maximum number of successes that [`last_reset`] looks up in the history. If no new one is among
+/// them, counting starts at the last news.
 const SEARCHES_MAX: usize = 8;
 
 type Tool<'a> = (Cow<'a, str>, Option<Cow<'a, str>>);
 
-/// A count, and the turn that was counted last.
+/// Number of turns with a failure or a repetition, and the turn that was counted last.
 #[derive(Clone, Copy, Default)]
 struct Count {
     count: u32,
@@ -130,32 +131,32 @@ impl Count {
     }
 }
 
-/// The failures of one tool.
+/// Failures of one tool.
 #[derive(Default)]
 struct Failures {
     all: Count,
     news: Count,
-    /// The last input had all that the tool requires.
+    /// True if the input of the last failed call had all that the tool requires.
     is_complete: bool,
-    /// The calls, and their results.
+    /// Hashes of the calls that failed, and of their results.
     known: NameSet<'static>,
 }
 
-/// A call with its result.
+/// Call with its result.
 struct Pair<'t, 'a> {
     call: &'t ToolUse<'a>,
     result: &'t ToolResult<'a>,
-    /// Where the result is.
+    /// Index of the result in its turn.
     at: usize,
     failed: bool,
-    /// It waited for something, whatever came of it.
+    /// True if the call waited for something, whatever came of it.
     waited: bool,
-    /// What the call and its result are known by, unless it failed.
+    /// Hash of the call and its result, unless the call failed.
     succeeded_as: Option<String>,
 }
 
-/// Looks at what the tools were up to since all counts were 0. `is_complete` tells whether a
-/// call's input has what its tool requires.
+/// Inspects what the tools did since all counts were last 0. `is_complete` tells if a call's input
+/// has what its tool requires.
 pub(crate) fn inspect<'a>(
     turns: &[Turn<'a>],
     failures_max: u32,
@@ -168,25 +169,25 @@ pub(crate) fn inspect<'a>(
 /// A turn before which all counts are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Start {
-    /// A person's words came before it, or news of a task: nothing is known yet.
+    /// Index of the turn after a person's words or news of a task: no earlier call counts as known.
     News(usize),
-    /// It has the last success that is new.
+    /// Index of the turn with the last success that is new.
     New(usize),
 }
 
-/// What was counted since all counts were 0.
+/// Counts of failures and repetitions since all counts were last 0.
 #[derive(Default)]
 struct Counts<'t, 'a> {
-    /// The tools that failed.
+    /// Tools that failed.
     failing: Names<'static, (Tool<'a>, Failures)>,
-    /// The calls that did not, by what they and their results are known by.
+    /// Calls that did not fail, by the hash of call and result.
     done: Names<'static, Option<(&'t ToolUse<'a>, Count)>>,
-    /// The last turn with a call that waited.
+    /// Index of the last turn with a call that waited.
     waited: Option<usize>,
 }
 
 impl<'t, 'a> Counts<'t, 'a> {
-    /// Counts a call that failed in a turn, and tells how its tool stands.
+    /// Counts a call that failed in a turn, and returns the state of its tool.
     fn failed(
         &mut self,
         pair: &Pair<'t, 'a>,
@@ -216,7 +217,7 @@ impl<'t, 'a> Counts<'t, 'a> {
         failing(tool, all, news, is_complete)
     }
 
-    /// Counts a call that did not fail, and tells how often it was made.
+    /// Counts a call that did not fail, and returns how often it was made.
     fn succeeded(&mut self, pair: &Pair<'t, 'a>, key: &str, turn: usize) -> Count {
         let mut times = Count::default();
         self.done.update(key.to_owned(), |known| {
@@ -228,7 +229,7 @@ impl<'t, 'a> Counts<'t, 'a> {
         times
     }
 
-    /// The tools that come to a limit.
+    /// Returns the tools that reach the limit `most`.
     fn stuck(self, most: u32) -> Vec<Stuck<'a>> {
         let mut stuck = Vec::new();
         for (tool, Failures { all, news, is_complete, .. }) in self.failing.into_values() {
@@ -254,7 +255,7 @@ fn repeating<'a>(call: &ToolUse<'a>, all: Count) -> Stuck<'a> {
     Stuck { name, toolset, why: Why::Repeating, count, news: 0, is_complete: true, weight }
 }
 
-/// Counts from a turn on.
+/// Counts failures and repetitions from a turn on.
 fn count<'a>(
     turns: &[Turn<'a>],
     start: Start,
@@ -305,8 +306,8 @@ fn count<'a>(
     Verdict { notes, stuck: counts.stuck(failures_max) }
 }
 
-/// The last turn of which it is certain that all counts are 0 before it, however it stood until then.
-/// Nearly always that is the last one with calls, so that little of the history is looked at.
+/// Finds the last turn before which all counts are certainly 0, whatever they were until then.
+/// Nearly always that is the last turn with calls, so that little of the history is looked at.
 fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>) -> bool) -> Start {
     let news = after_news(turns);
     let mut searches = SEARCHES_MAX;
@@ -329,7 +330,7 @@ fn last_reset<'a>(turns: &[Turn<'a>], is_complete: &mut impl FnMut(&ToolUse<'a>)
     Start::News(news)
 }
 
-/// Whether the same call gave the same result before.
+/// Returns true if the same call gave the same result before.
 fn was_known(earlier: &[Turn<'_>], pair: &Pair<'_, '_>) -> bool {
     let (mut context, answer) = (KnownCall::of(pair.call), KnownResult::of(pair.result));
     for (at, turn) in earlier.iter().enumerate().rev() {
@@ -374,7 +375,8 @@ fn pair<'t, 'a: 't>(
     }
 }
 
-/// What the model is told in a result. `required` are the required fields of the tool's schema, as a list.
+/// Returns the note for the model that is added to a result. `required`: the required fields of the
+/// tool's schema, as a list.
 #[must_use]
 pub(crate) fn note(stuck: &Stuck<'_>, required: &str) -> String {
     let Stuck { name, count, .. } = stuck;

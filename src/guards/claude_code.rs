@@ -1,14 +1,16 @@
-//! What Claude Code (2.1) writes into a conversation by itself, from its code: nobody marks it.
+//! Texts that Claude Code (2.1) writes into a conversation by itself, taken from its code: nothing
+//! marks them.
 
 use crate::json::{self, Str};
 use crate::model::{Block, ToolResult};
 
-/// What Claude Code says beside the result of a search for tools.
+/// Text that Claude Code writes beside the result of a search for tools.
 pub(crate) const TOOL_LOADED: &str = "Tool loaded.";
 
-/// How texts begin that Claude Code (2.1) writes by itself, from its code: most of them where an answer had no text,
-/// was cut off or had a call in it that nobody could read. It drops that answer, so that they come to stand beside
-/// the results before it. The last ones are from a hook that did not let it stop, and from Cline and Roo Code.
+/// Beginnings of texts that Claude Code (2.1) writes by itself, taken from its code. Most follow an
+/// answer that had no text, was cut off or had a call in it that nobody could read. It drops that
+/// answer, so that they come to stand beside the results before it. The last ones are from a hook
+/// that did not let it stop, and from Cline and Roo Code.
 pub(crate) const NUDGES: [&str; 8] = [
     "[Your previous response had no visible output.",
     "Your tool call was malformed and could not be parsed.",
@@ -20,31 +22,34 @@ pub(crate) const NUDGES: [&str; 8] = [
     "[ERROR] You did not use a tool in your previous response!",
 ];
 
-/// How texts begin that it writes beside results: what became of an image, and the text of a skill.
+/// Beginnings of texts that Claude Code writes beside results: what became of an image, and the
+/// text of a skill.
 pub(crate) const BESIDE_RESULTS: [&str; 3] =
     ["[Image: original ", "[Image: source: ", "Base directory for this skill:"];
 
-/// How the result of a skill begins. Its text stands beside the result, and if it is that of a command, nothing
-/// else marks it.
+/// Beginning of the result of a skill. The skill's text stands beside the result, and if it is that
+/// of a command, nothing else marks it.
 pub(crate) const SKILL: &str = "Launching skill: ";
 
-/// How it passes on what a person wrote while the agent worked.
+/// Beginning of a text in which Claude Code passes on what a person wrote while the agent worked.
 pub(crate) const SPOKE: &str = "The user sent a new message while you were working:";
 
-/// How it begins to tell what became of a background task, unless it begins with the element.
+/// Beginning of a text in which Claude Code tells what became of a background task, unless it
+/// begins with the element.
 pub(crate) const NOTIFIED: &str = "[SYSTEM NOTIFICATION - NOT USER INPUT]";
 
 pub(crate) const REMINDER: &str = "system-reminder";
 pub(crate) const NOTIFICATION: &str = "task-notification";
 
-/// Elements that Claude Code writes by itself, even where there are no results.
+/// Names of elements that Claude Code writes by itself, even where there are no results.
 pub(crate) const BY_CLIENT: [&str; 2] = [REMINDER, NOTIFICATION];
 
-/// The tags of texts that clients write beside results: Claude Code's, Cline's and Roo Code's.
+/// Names of elements that clients write beside results: Claude Code, Cline and Roo Code.
 pub(crate) const OF_CLIENTS: [&str; 3] = [REMINDER, NOTIFICATION, "environment_details"];
 
-/// How Claude Code (2.1) tells in a result, with `is_error`, that a person was asked and said no. What the
-/// person wants instead follows in the same text. The names are its own, from its code.
+/// Beginnings of results, with `is_error`, in which Claude Code (2.1) tells that a person was asked
+/// and said no. What the person wants instead follows in the same text. The names in the comments
+/// are its own, from its code.
 const REFUSALS: [&str; 4] = [
     // `REJECT_MESSAGE`, and `REJECT_MESSAGE_WITH_REASON_PREFIX`
     "The user doesn't want to proceed with this tool use.",
@@ -56,7 +61,7 @@ const REFUSALS: [&str; 4] = [
     "The user wants to clarify these questions.",
 ];
 
-/// Whether a result says that a person did not want the call.
+/// Returns true if a result says that a person did not want the call.
 pub(crate) fn is_refused(result: &ToolResult<'_>) -> bool {
     let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
         return false;
@@ -64,10 +69,11 @@ pub(crate) fn is_refused(result: &ToolResult<'_>) -> bool {
     REFUSALS.iter().any(|start| text.text.raw().starts_with(start))
 }
 
-/// What it says for calls that it made no more, because another one of the same turn failed.
+/// Beginnings of results of calls that Claude Code did not make, because another call of the same
+/// turn failed.
 const CANCELLED: [&str; 2] = ["Sibling tool call errored", "Cancelled: parallel tool call "];
 
-/// Whether a result says that the call was not made.
+/// Returns true if a result says that the call was not made.
 pub(crate) fn is_cancelled(result: &ToolResult<'_>) -> bool {
     let Some(Block::Text(text)) = result.content.first().filter(|_| result.is_error) else {
         return false;
@@ -77,8 +83,9 @@ pub(crate) fn is_cancelled(result: &ToolResult<'_>) -> bool {
     CANCELLED.iter().any(|start| raw.starts_with(start))
 }
 
-/// A result's text without what Claude Code adds to its end for the model: how many tokens are left, and the like.
-/// It changes from turn to turn, and would make equal results look different.
+/// Returns a result's text without what Claude Code adds to its end for the model, such as the
+/// number of tokens left. That changes from turn to turn, and would make equal results look
+/// different.
 pub(crate) fn without_reminders(text: Str<'_>) -> Str<'_> {
     let mut rest = json::trim_end_raw(text.raw());
     if !rest.ends_with(REMINDER_END) {
@@ -91,7 +98,7 @@ pub(crate) fn without_reminders(text: Str<'_>) -> Str<'_> {
     Str::inside(rest).unwrap_or(text)
 }
 
-/// What [`without_reminders`] leaves out, escaped.
+/// Returns the end of a result's text that [`without_reminders`] leaves out, escaped.
 pub(crate) fn reminders(text: Str<'_>) -> &str {
     // Nearly every result ends in another way, behind its last line end.
     let is_space = |byte: &u8| matches!(byte, b' ' | b'\\' | b'n' | b'r' | b't');

@@ -1,4 +1,4 @@
-//! Whether a tool call failed, by its result.
+//! Decides if a tool call failed, by its result.
 //!
 //! | the result | failed |
 //! |---|---|
@@ -23,16 +23,16 @@ use crate::json::{Reader, ValueKind, members};
 use crate::model::{Block, ToolResult};
 use crate::text::words;
 
-/// Longer results are no errors in JSON.
+/// Maximum number of bytes of a JSON result that may be an error. Longer results are none.
 const JSON_BYTES_MAX: usize = 16 << 10;
 
-/// How far a result is looked at that is not JSON.
+/// Number of bytes at the start of a result that are searched for words of a complaint.
 const START_BYTES_MAX: usize = 256;
 
-/// Longer results are no complaints.
+/// Maximum number of bytes of a complaint. Longer results are none.
 const COMPLAINT_BYTES_MAX: usize = 1 << 10;
 
-/// How errors of tools begin, in lower case: those of Claude Code, LangChain, MCP, Python, axios, Cline.
+/// Beginnings of errors of tools, in lower case: Claude Code, LangChain, MCP, Python, axios, Cline.
 const STARTS: [&str; 22] = [
     "<tool_use_error>",
     "<error>",
@@ -58,7 +58,7 @@ const STARTS: [&str; 22] = [
     "the tool execution failed",
 ];
 
-/// What complaints about an input say, in English and, as many servers do, in Chinese.
+/// Words in complaints about an input, in English and, as many servers write them, in Chinese.
 const COMPLAINTS: [&str; 24] = [
     "error",
     "invalid",
@@ -86,7 +86,8 @@ const COMPLAINTS: [&str; 24] = [
     "失败",
 ];
 
-/// Members of an error beside the one that says that it is one.
+/// Names of members that may stand in an error. Any other member with a value makes the object a
+/// result.
 const OF_ERRORS: [&str; 35] = [
     "error",
     "errors",
@@ -125,8 +126,8 @@ const OF_ERRORS: [&str; 35] = [
     "error_uri",
 ];
 
-/// Whether the call failed. `is_complete` tells whether its input has what the tool requires; it is
-/// only asked where the answer depends on it.
+/// Returns true if the call failed. `is_complete` tells if its input has what the tool requires; it
+/// is only called where the verdict depends on it.
 pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> bool) -> bool {
     if result.is_error {
         return true;
@@ -153,7 +154,8 @@ pub(crate) fn is_failure(result: &ToolResult<'_>, is_complete: impl FnOnce() -> 
     result.content.len() == 1 && (complains(text) || is_detail(text)) && !is_complete()
 }
 
-/// The text of a result, without the line that Cline and Roo Code write before it: `[read_file for 'a'] Result:`.
+/// Returns the text of a result without the line that Cline and Roo Code write before it:
+/// `[read_file for 'a'] Result:`.
 fn without_head(text: &str) -> &str {
     if !text.starts_with('[') {
         return text;
@@ -170,8 +172,9 @@ fn begins_as_error(text: &str) -> bool {
     STARTS.iter().any(|start| words::begins(text, start)) || begins_with_name_of_error(text)
 }
 
-/// Whether a text begins with the name of an exception of Python or Java, or as `TypeError: …` before a stack. Without
-/// that it can be what was looked up, as a longer one can be a log that was read.
+/// Returns true if a text begins with the name of an exception with its package, as in Python or
+/// Java, or with `TypeError: …` before a stack. Without these it can be the data that was looked
+/// up, and a longer text can be a log that was read.
 fn begins_with_name_of_error(text: &str) -> bool {
     if text.len() > COMPLAINT_BYTES_MAX {
         return false;
@@ -198,7 +201,8 @@ fn complains(text: &str) -> bool {
         || !is_json && words::has_any(&start, &COMPLAINTS)
 }
 
-/// Whether `text` is all that FastAPI says of an input that does not fit.
+/// Returns true if `text` is FastAPI's object for an input that does not fit: `{"detail": …}` and
+/// nothing else.
 fn is_detail(text: &str) -> bool {
     let mut members = members(text);
     let is_said = |value: &str| value.trim_start().starts_with(['"', '[']);
@@ -206,8 +210,8 @@ fn is_detail(text: &str) -> bool {
         && members.next().is_none()
 }
 
-/// Whether `text` is JSON that is an error and nothing else: an object, or an array of such. `nested`
-/// is how often it may be packed into a string.
+/// Returns true if `text` is JSON that is an error and nothing else: an object, or an array of
+/// error objects. `nested`: the number of times that it may be packed into a string.
 fn is_error_json(text: &str, nested: u32) -> bool {
     let mut reader = Reader::of(text);
     match reader.kind() {
@@ -237,7 +241,8 @@ fn is_error_json(text: &str, nested: u32) -> bool {
     }
 }
 
-/// Whether it says that it is an error, and nothing beside. `None` if it is not an object after all.
+/// Returns true if the object says that it is an error, and nothing else. `None` if it is not an
+/// object after all.
 fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
     let (mut error, mut data) = (false, false);
     reader.begin_object().ok()?;
@@ -260,7 +265,8 @@ fn is_error_object(reader: &mut Reader<'_>) -> Option<bool> {
     Some(error && !data)
 }
 
-/// Whether a value is one for what is not there.
+/// Returns true if a value stands for nothing, such as `null`, `false`, `0`, `"none"` or an empty
+/// list.
 fn says_nothing(value: &str) -> bool {
     let mut reader = Reader::of(value);
     match reader.kind() {

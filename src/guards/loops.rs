@@ -1,4 +1,4 @@
-//! The guards that need to know the tools: the circuit breaker and the limit of tool turns.
+//! Guards that need to know the tools: the circuit breaker and the limit of tool turns.
 //!
 //! `breaker` and `person` find what the history shows. By the configuration, this file decides what becomes of the
 //! request: words in a result, tools withheld, an answer without the upstream, or an
@@ -22,35 +22,37 @@ use crate::text::names::Names;
 use crate::text::words;
 use crate::tools::ToolSet;
 
-/// A shorter id could be any word of an error message.
+/// Minimum number of bytes of a call's id that is searched in an error message. A shorter one could
+/// be any word.
 const ID_BYTES_MIN: usize = 6;
 
-/// What the guards decided.
+/// Decisions of the guards on one request.
 #[derive(Debug, Default)]
 pub(crate) struct Guarded {
     pub(crate) notes: Vec<Note>,
     pub(crate) withheld: Withheld,
-    /// The client's names of the tools that are withheld, unless all are.
+    /// Client's names of the tools that are withheld, unless all are.
     pub(crate) names: Vec<String>,
-    /// One of them is no tool that is offered by its name alone: it is a member of a toolset, or made up.
+    /// True if a withheld tool is not offered by its name alone: it is a member of a toolset, or
+    /// made up.
     pub(crate) unoffered: bool,
-    /// The answer, which needs no upstream.
+    /// Text of an answer that needs no upstream.
     pub(crate) end: Option<String>,
 }
 
-/// Words for the model in a result.
+/// Note for the model that is added to a result.
 #[derive(Debug)]
 pub(crate) struct Note {
-    /// The turn of the result.
+    /// Index of the turn that holds the result.
     pub(crate) turn: usize,
-    /// Its place among the results of the turn.
+    /// Index of the result among the results of the turn.
     pub(crate) result: usize,
-    /// A JSON string.
+    /// Text of the note, as a JSON string.
     pub(crate) text: String,
 }
 
 impl Guarded {
-    /// Looks at the repaired history; takes from `tools` those that are withheld.
+    /// Inspects the repaired history, and removes the withheld tools from `tools`.
     ///
     /// # Errors
     /// A guard is set to refuse.
@@ -131,7 +133,7 @@ impl Guarded {
             || self.names.iter().any(|known| known == name)
     }
 
-    /// Writes the words of warning for results.
+    /// Writes the notes for results.
     fn write_notes(&mut self, notes: &[breaker::Note<'_>], tools: &ToolSet<'_>) {
         // Once for each tool: there can be as many notes as results.
         let mut known: Names<'_, String> = Names::default();
@@ -210,12 +212,12 @@ impl Guarded {
     }
 }
 
-/// An error that would come again: no client should send this request a second time.
+/// Makes an error that would come again: no client should send this request a second time.
 fn deterministic(what: &str) -> Error {
     Error::invalid(format!("{what}. failure_class=deterministic")).with_should_retry(false)
 }
 
-/// Adds the words of warning to the results.
+/// Adds the notes to the results.
 pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
     for note in notes {
         let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
@@ -230,7 +232,7 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
     }
 }
 
-/// Tells in words the calls that an upstream's error names, or all where it names none.
+/// Turns the calls that an upstream's error names into words, or all calls if it names none.
 pub(crate) fn without_refused<'a>(
     turns: Vec<Turn<'a>>,
     tools: &ToolSet<'_>,
@@ -258,16 +260,16 @@ pub(crate) fn without_refused<'a>(
     })
 }
 
-/// Whether the input has what its tool requires.
+/// Returns true if the input of a call has what its tool requires.
 fn is_complete(call: &ToolUse<'_>, tools: &ToolSet<'_>, budget: &mut Budget) -> bool {
     let schema = tools.schema_of(&call.name.decode()).filter(|_| call.toolset.is_none());
     schema.is_none_or(|schema| tool_schema::has_required(schema, &call.input, budget))
 }
 
-/// How much of `required` a note tells.
+/// Maximum number of bytes of `required` names in a note.
 const REQUIRED_BYTES_MAX: usize = 1024;
 
-/// The names in `required` of a schema, as a list; not all of them where they are very many.
+/// Returns the names in `required` of a schema, as a list that is cut if it is long.
 fn required(schema: &str) -> Option<String> {
     let mut reader = Reader::of(schema);
     let mut names = String::new();

@@ -1,4 +1,4 @@
-//! Guards: what keeps an agent from loops, whatever the protocols are.
+//! Guards that keep an agent out of loops, for all protocols.
 
 pub(crate) mod breaker;
 pub(crate) mod claude_code;

@@ -1,4 +1,4 @@
-//! When a person last wrote, and how long an agent has been at it since: turns with tool calls.
+//! Finds when a person last wrote, and counts the turns with tool calls since.
 //!
 //! Nobody marks a person's words, so they are told from what clients write by themselves:
 //!
@@ -31,30 +31,33 @@ use crate::model::turn::{Turn, User, UserPart, calls};
 use crate::model::{Block, ToolResult};
 use crate::text::words::{self, is_name_byte};
 
-/// With so many items of the turn before a text is compared.
+/// Maximum number of items beside earlier results that a text is compared with.
 const COMPARED_MAX: usize = 16;
 
-/// A shorter text is one that a person says twice: `continue`, `yes`, `try again`.
+/// Minimum number of bytes of a repeated text that is taken for the client's. A person repeats
+/// shorter ones: `continue`, `yes`, `try again`.
 const REPEATED_BYTES_MIN: usize = 40;
 
-/// Who speaks in a turn.
+/// Speaker of a turn or text, in the order of weight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Voice {
-    /// The client, or nobody.
+    /// Client, or nobody.
     Client,
-    /// A client that has news of a task.
+    /// Client that has news of a task.
     News,
-    /// A person.
+    /// Person.
     Person,
 }
 
-/// Where the turns begin that follow the last words of a person; the length if there are none.
+/// Returns the index of the first turn after the last words of a person; the number of turns if
+/// none follow.
 #[must_use]
 pub(crate) fn after_person(turns: &[Turn<'_>]) -> usize {
     after(turns, Voice::Person)
 }
 
-/// Where the turns begin that follow the last words of a person, or the news of a task that has ended.
+/// Returns the index of the first turn after the last words of a person, or after the news of a
+/// task that has ended.
 #[must_use]
 pub(crate) fn after_news(turns: &[Turn<'_>]) -> usize {
     after(turns, Voice::News)
@@ -77,8 +80,8 @@ fn after(turns: &[Turn<'_>], least: Voice) -> usize {
     rest.len()
 }
 
-/// Whether what stands beside results is surely a client's own: system messages, and the texts of Claude Code and
-/// Cline. In elements of other names, agents wrap what a person wrote.
+/// Returns true if an item beside results is surely a client's own: system messages, and the texts
+/// of Claude Code and Cline. In elements of other names, agents wrap what a person wrote.
 #[must_use]
 pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
     match item {
@@ -97,7 +100,7 @@ pub(crate) fn is_of_client(item: &UserPart<'_>) -> bool {
     }
 }
 
-/// How many turns of the assistant have tool calls, from the turn `from` on.
+/// Returns the number of the assistant's turns with tool calls, from the turn `from` on.
 #[must_use]
 pub(crate) fn tool_turns(turns: &[Turn<'_>], from: usize) -> u32 {
     let has_calls = |turn: &&Turn<'_>| match turn {
@@ -129,15 +132,16 @@ fn of_user(user: &User<'_>, earlier: &[Turn<'_>], last: &LastResults) -> Voice {
     results.max(items).unwrap_or(Voice::Client)
 }
 
-/// Where the last results stand. It is asked of ever shorter histories, and nothing is looked at twice.
+/// Cached position of the last results. It is asked of ever shorter histories, and no turn is
+/// looked at twice.
 #[derive(Default)]
 struct LastResults {
-    /// The position after the last turn with results, as far as it is known.
+    /// Position after the last turn with results, or a bound of it; `None` before the first search.
     end: Cell<Option<usize>>,
 }
 
 impl LastResults {
-    /// What stood beside the last results of these turns.
+    /// Returns the items beside the last results of these turns.
     fn beside<'t, 'a>(&self, turns: &'t [Turn<'a>]) -> &'t [UserPart<'a>] {
         let beside = |turn: &'t Turn<'a>| match turn {
             Turn::User(user) if !user.results.is_empty() => Some(user.items.as_slice()),
@@ -151,8 +155,8 @@ impl LastResults {
     }
 }
 
-/// Whether the same text stood beside the results before these. CrewAI asks the model after each result to go on, in
-/// words that its user can set.
+/// Returns true if the same text stood beside the results before these. CrewAI asks the model after
+/// each result to go on, in words that its user can set.
 fn is_repeated<'t, 'a: 't>(text: Str<'_>, before: &impl Fn() -> &'t [UserPart<'a>]) -> bool {
     let is_same = |item: &UserPart<'_>| matches!(item, UserPart::Block(Block::Text(known)) if known.text == text);
     text.raw().len() >= REPEATED_BYTES_MIN && before().iter().take(COMPARED_MAX).any(is_same)
@@ -177,12 +181,13 @@ fn of_system(texts: &[Str<'_>]) -> Voice {
     texts.iter().map(of_text).max().unwrap_or(Voice::Client)
 }
 
-/// Whether a skill was called.
+/// Returns true if the result is that of a skill.
 fn is_skill(result: &ToolResult<'_>) -> bool {
     matches!(result.content.first(), Some(Block::Text(text)) if text.text.raw().starts_with(SKILL))
 }
 
-/// Who speaks in a text of the user's; `None` if no client is known to write it by itself.
+/// Returns the speaker of a text in a user's turn; `None` if no client is known to write the text
+/// by itself.
 fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     let raw = text.raw().trim_start();
     // Nearly every text of a person ends the question with its first letter.
@@ -203,12 +208,12 @@ fn of_text(text: Str<'_>, beside_results: bool) -> Option<Voice> {
     of_elements(text, names, str::trim_start)
 }
 
-/// Whether Claude Code writes such a text beside results.
+/// Returns true if Claude Code writes this text beside results.
 fn is_beside_results(text: &str) -> bool {
     text == TOOL_LOADED || BESIDE_RESULTS.iter().any(|start| text.starts_with(start))
 }
 
-/// Who speaks in a text that Claude Code writes for a model to read, by how it begins.
+/// Returns the speaker of a text that Claude Code writes for a model to read, by its beginning.
 fn of_inside(text: &str) -> Voice {
     match text.as_bytes() {
         [b'T', ..] if text.starts_with(SPOKE) => Voice::Person,
@@ -218,7 +223,8 @@ fn of_inside(text: &str) -> Voice {
     }
 }
 
-/// Who speaks in a text of nothing but elements of these names, or of any. Between them there may be white space.
+/// Returns the speaker of a text of nothing but elements of these names (any names if `None`) and
+/// white space between them; else `None`.
 fn of_elements(text: &str, names: Option<&[&str]>, after_space: fn(&str) -> &str) -> Option<Voice> {
     let mut voice = Voice::Client;
     let mut rest = after_space(text);
@@ -235,8 +241,8 @@ fn of_elements(text: &str, names: Option<&[&str]>, after_space: fn(&str) -> &str
     Some(voice)
 }
 
-/// The name of the element at the start of `text`, what follows its start, and what follows its end. It is one
-/// of these names, or any.
+/// Splits off the element at the start of `text`, if its name is one of `names` (any name if
+/// `None`). Returns its name, the text behind its start, and the text behind its end.
 fn element<'t>(text: &'t str, names: Option<&[&str]>) -> Option<(&'t str, &'t str, &'t str)> {
     let tag = text.strip_prefix('<')?;
     let end = tag.bytes().position(|byte| !is_name_byte(byte));

@@ -1,4 +1,4 @@
-//! Whether two tool calls, or two results, are the same.
+//! Compares tool calls, and results, with each other.
 //!
 //! A call is known by a hash of its name and its input: white space, the order of keys and escapes
 //! make no difference. Numbers count as they are written. The id that n8n adds to each input that it
@@ -16,30 +16,32 @@ use crate::text::words;
 /// Words in the names of tools that run commands.
 const SHELLS: [&str; 4] = ["bash", "command", "shell", "terminal"];
 
-/// What a model says of a call of any tool: Cline, OpenHands and Factory Droid ask for it.
+/// Members in which a model comments on a call of any tool: Cline, OpenHands and Factory Droid ask
+/// for them.
 const OF_CALLS: [&str; 3] = ["task_progress", "security_risk", "riskLevelReason"];
 
-/// Beside these, so is a `summary`. Of other tools it can be what they are for.
+/// Members beside which a `summary` only comments on the call too. Of other tools a summary can be
+/// the purpose.
 const RISKS: [&str; 2] = ["\"security_risk\"", "\"riskLevelReason\""];
 
-/// What a model says of a command beside it: OpenHands and Factory Droid, VS Code.
+/// Members in which a model comments on a command: OpenHands and Factory Droid, VS Code.
 const OF_COMMANDS: [&str; 3] = ["summary", "explanation", "goal"];
 
-/// What is known of an input as a whole.
+/// Facts about an input as a whole, which decide what its members mean.
 #[derive(Clone, Copy)]
 struct Input<'a> {
-    /// The call's.
+    /// Id of the call.
     id: Str<'a>,
-    /// Its tool runs commands.
+    /// True if the call's tool runs commands.
     is_shell: bool,
-    /// Its tool does, and it has one.
+    /// True if the call's tool runs commands and the input has a `command`.
     has_command: bool,
-    /// It has one of [`RISKS`].
+    /// True if the input has one of [`RISKS`].
     has_risk: bool,
 }
 
 impl Input<'_> {
-    /// Whether this member only describes the call.
+    /// Returns true if the member only describes the call.
     fn only_describes_call(self, key: Str<'_>) -> bool {
         let is_one_of = |keys: &[&str]| keys.iter().any(|known| key == *known);
         is_one_of(&OF_CALLS)
@@ -49,7 +51,7 @@ impl Input<'_> {
     }
 }
 
-/// What stands for a call. Nobody but the client itself is hurt by two that collide.
+/// Returns a hash of a call. A collision of two calls hurts nobody but the client itself.
 pub(crate) fn of_call(call: &ToolUse<'_>) -> u64 {
     let mut reader = Reader::of(&call.input);
     let is_shell = words::has_any(&call.name.decode().to_ascii_lowercase(), &SHELLS);
@@ -62,7 +64,7 @@ pub(crate) fn of_call(call: &ToolUse<'_>) -> u64 {
     mix(mix(text(call.name), toolset), input)
 }
 
-/// A call, to be compared with any number of others.
+/// Call that is compared with any number of others; its hash is computed once.
 pub(crate) struct KnownCall<'t, 'a> {
     call: &'t ToolUse<'a>,
     hash: Option<u64>,
@@ -73,7 +75,7 @@ impl<'t, 'a> KnownCall<'t, 'a> {
         Self { call, hash: None }
     }
 
-    /// Whether this call is the same. What is written alike need not be read.
+    /// Returns true if `other` is the same call. Inputs that are written alike are not parsed.
     pub(crate) fn is_same(&mut self, other: &ToolUse<'_>) -> bool {
         let call = self.call;
         call.name == other.name
@@ -83,7 +85,7 @@ impl<'t, 'a> KnownCall<'t, 'a> {
     }
 }
 
-/// The hash of an input. What a model or a client only adds to it is passed over.
+/// Returns the hash of an input, without what a model or a client only adds to it.
 fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> {
     if reader.kind()? != ValueKind::Object {
         return hash::value(reader);
@@ -109,7 +111,7 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
     Ok(members.hash())
 }
 
-/// What a result says, to be compared with any number of others.
+/// Content of a result, to be compared with any number of others.
 pub(crate) struct KnownResult<'t, 'a> {
     is_error: bool,
     parts: Vec<Part<'t, 'a>>,
@@ -120,7 +122,7 @@ impl<'t, 'a> KnownResult<'t, 'a> {
         Self { is_error: result.is_error, parts: parts(&result.content).collect() }
     }
 
-    /// Whether this result says the same.
+    /// Returns true if `result` has the same content.
     pub(crate) fn is_same(&self, result: &ToolResult<'_>) -> bool {
         let mut wanted = self.parts.iter();
         self.is_error == result.is_error
@@ -129,7 +131,7 @@ impl<'t, 'a> KnownResult<'t, 'a> {
     }
 }
 
-/// A part of a result.
+/// Text or block of a result.
 enum Part<'t, 'a> {
     Text(Str<'a>),
     Block(&'t Block<'a>),
@@ -145,7 +147,8 @@ impl Part<'_, '_> {
     }
 }
 
-/// The parts of a result, without blocks, and ends of texts, that are the client's words alone.
+/// Returns the parts of a result, without the blocks and the ends of texts that are the client's
+/// words alone.
 fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
@@ -198,7 +201,7 @@ fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
     }
 }
 
-/// What stands for a result: the same for results that are the same.
+/// Returns a hash of a result: the same for results that are the same.
 pub(crate) fn of_result(result: &ToolResult<'_>) -> u64 {
     let of = |parts| match parts {
         Part::Text(parts) => text(parts),
@@ -245,8 +248,9 @@ fn of_block(block: &Block<'_>) -> u64 {
     }
 }
 
-/// Clients escape a text in the same way each time, so that texts which differ do so at the
-/// first byte that does, unless that is in an escape. Results are long and full of escapes.
+/// Returns true if the texts are the same. Clients escape a text in the same way each time, so that
+/// texts which differ do so at the first byte that does, unless that is in an escape. Results are
+/// long and full of escapes.
 fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
     const STEP: usize = 32;
     let (one, other) = (left.raw().as_bytes(), right.raw().as_bytes());
@@ -261,7 +265,8 @@ fn same_text(left: Str<'_>, right: Str<'_>) -> bool {
     (is_in_escape(one, at) || is_in_escape(other, at)) && left == right
 }
 
-/// Whether the byte is one of an escape, if backslashes are all taken for the start of one.
+/// Returns true if the byte is part of an escape, where each backslash is taken for the start of
+/// one.
 fn is_in_escape(text: &[u8], at: usize) -> bool {
     (0..6usize).any(|back| {
         let Some(start) = at.checked_sub(back) else { return false };

@@ -1,17 +1,19 @@
-//! Whether a call waits: what it gives stays the same until somebody else is done, so that to make it again is no
-//! mistake.
+//! Recognizes calls that wait: their result stays the same until somebody else is done, so that it
+//! is no mistake to make them again.
 
 use crate::json::{Reader, member};
 use crate::model::ToolUse;
 use crate::text::words;
 
-/// Claude Code's tools that ask what became of a background task.
+/// Names of Claude Code's tools that ask what became of a background task.
 const OF_TASKS: [&str; 3] = ["TaskOutput", "BashOutput", "AgentOutput"];
 
-/// OpenHands' tools that wait for the last command to go on, if they are called without one.
+/// Names of OpenHands' tools that wait for the last command to go on, if they are called without
+/// one.
 const OF_COMMANDS: [&str; 2] = ["execute_bash", "terminal"];
 
-/// Whether a tool is one to wait with, by its name or what it is asked to do, or its command sleeps.
+/// Returns true if a call waits: by the name of its tool, by its action, or because its command
+/// sleeps.
 pub(crate) fn waits(call: &ToolUse<'_>) -> bool {
     let name = &*call.name.decode();
     OF_TASKS.contains(&name)
@@ -21,7 +23,8 @@ pub(crate) fn waits(call: &ToolUse<'_>) -> bool {
         || sleeps(call)
 }
 
-/// Whether an action is to wait: that of a tool that uses a computer, or one of a list of them.
+/// Returns true if an action of the input is `wait`: that of a tool that uses a computer, or one of
+/// a list of them.
 fn has_action(input: &str) -> bool {
     const ACTION: &str = "\"action\"";
     words::places(input, ACTION).any(|at| {
@@ -31,7 +34,7 @@ fn has_action(input: &str) -> bool {
     })
 }
 
-/// Whether its command sleeps, so that it waited even if it failed.
+/// Returns true if the call's command sleeps, so that it waited even if it failed.
 pub(crate) fn sleeps(call: &ToolUse<'_>) -> bool {
     let Some(command) = member(&call.input, "command") else { return false };
     // Some write it as a list of its words.
@@ -40,8 +43,9 @@ pub(crate) fn sleeps(call: &ToolUse<'_>) -> bool {
     has_word_before(text, ["sleep", "Sleep"], says_how_long)
 }
 
-/// Whether a time follows: `sleep 5`, `["sleep", "5"]`, `time.sleep(0.5)`, `Start-Sleep -Seconds 5`. The word alone is
-/// as often a name that is searched or tested.
+/// Returns true if the text behind the word begins with a time: `sleep 5`, `["sleep", "5"]`,
+/// `time.sleep(0.5)`, `Start-Sleep -Seconds 5`. The word alone is as often a name that is searched
+/// or tested.
 fn says_how_long(behind: &str) -> bool {
     let time = words::trim_start(behind, b" \"',(");
     let is_apart = time.len() < behind.len();
@@ -58,13 +62,14 @@ fn says_how_long(behind: &str) -> bool {
     is_apart && is_own && (is_number || time.starts_with('$') || time.starts_with("infinity"))
 }
 
-/// Whether there is a word, spelt small or with a capital: as in `wait_for`, `browserWait` and `Start-Sleep`, and
-/// not as in `await` and `sleeper`.
+/// Returns true if `text` has the word, in small letters or with a capital: as in `wait_for`,
+/// `browserWait` and `Start-Sleep`, and not as in `await` and `sleeper`.
 fn has_word(text: &str, word: [&str; 2]) -> bool {
     has_word_before(text, word, |_| true)
 }
 
-/// Whether the word stands in `text`, in small letters or with a capital, and the text behind it `fits`.
+/// Returns true if `text` has the word, in small letters or with a capital, and the text behind it
+/// `fits`.
 fn has_word_before(text: &str, [small, capital]: [&str; 2], fits: fn(&str) -> bool) -> bool {
     let ends = |at: usize| {
         let behind = text.get(at.saturating_add(small.len())..).unwrap_or_default();

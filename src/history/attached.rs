@@ -1,4 +1,4 @@
-//! Which images and files a request has. An upstream may refuse what clients send again with each request.
+//! Images and files of a request. An upstream may refuse what clients send again with each request.
 
 use crate::json::Str;
 use crate::model::request_context::Refusable;
@@ -8,7 +8,7 @@ use crate::text::words;
 /// Most hosts of images that are looked for in an error.
 const HOSTS_MAX: usize = 16;
 
-/// The images and files of a request for an upstream that takes them.
+/// Returns the images and files of a request that an upstream may refuse, for one that takes them.
 pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: bool) -> Refusable {
     let images = takes_images && has_block(request, is_image);
     Refusable {
@@ -21,8 +21,8 @@ pub(crate) fn refusable(request: &Request<'_>, takes_images: bool, takes_files: 
     }
 }
 
-/// Whether the user's last message has such a block of the user's own: beside results, clients write what came out of
-/// them.
+/// Returns true if the user's last message has a block of this kind that is the user's own. A
+/// message with results has none: beside results, clients write what came out of them.
 fn has_new(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     let last = request.messages.iter().rfind(|message| message.role == Role::User);
     last.is_some_and(|message| {
@@ -32,7 +32,7 @@ fn has_new(request: &Request<'_>, is_it: fn(&Block<'_>) -> bool) -> bool {
     })
 }
 
-/// Whether it is a document that is not text.
+/// Returns true if a block is a document that is not text.
 fn is_file(block: &Block<'_>) -> bool {
     match block {
         Block::Document(document) => {
@@ -95,7 +95,7 @@ fn collect_hosts(block: &Block<'_>, hosts: &mut Vec<String>) {
     within(block).iter().for_each(|block| collect_hosts(block, hosts));
 }
 
-/// In lower case, without user and port.
+/// Returns the host of a URL in lower case, without user and port.
 fn host_of(url: Str<'_>) -> Option<String> {
     let url = url.decode();
     let (_, rest) = words::split_once(&url, "://")?;

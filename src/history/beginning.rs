@@ -1,11 +1,12 @@
-//! How a conversation begins. Chat templates want words of the user, and clients cut them off: memories keep the last
-//! messages (n8n), compaction and empty first messages leave an assistant that called a tool by itself.
+//! Conversations whose beginning is missing. Chat templates want words of the user, and clients cut
+//! them off: memories keep the last messages (n8n), compaction and empty first messages leave an
+//! assistant that called a tool by itself.
 
 use crate::json::Str;
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, Text};
 
-/// What the user says before a conversation whose beginning is gone.
+/// Text of the user before a conversation whose beginning is gone.
 const BEGINNING: &str = "[The beginning of this conversation is missing.]";
 
 /// Whether the assistant speaks before the user.

@@ -1,4 +1,5 @@
-//! Where images stand in the text of a request: the blocks of images, and the texts of results that may be images.
+//! Places of images in the text of a request: the blocks of images, and the texts of results that
+//! may be images.
 //!
 //! Whoever puts other words in place of one leaves the rest of the text as it was, byte for byte.
 
@@ -14,7 +15,8 @@ use crate::model::{Block, Image, ImageSource, image_type};
 pub(crate) struct Place {
     pub(crate) range: Range<usize>,
     kind: Kind,
-    /// It stands in a result that tells of an error, in which the Messages API takes nothing but texts.
+    /// True if the place is in a result that tells of an error, in which the Messages API takes
+    /// nothing but texts.
     pub(crate) is_in_error: bool,
 }
 
@@ -28,7 +30,7 @@ enum Kind {
     Content,
 }
 
-/// What a block stands in.
+/// Element in which a block stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Parent {
     Message,
@@ -108,7 +110,7 @@ impl Looking<'_> {
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
 impl Place {
-    /// Whether it is a text.
+    /// Returns true if the place is a text that may be images.
     pub(crate) fn is_text(&self) -> bool {
         self.kind != Kind::Image
     }
@@ -124,7 +126,7 @@ impl Place {
         });
     }
 
-    /// What stands here instead, with what `write` writes for each image.
+    /// Returns the JSON that replaces this place, with what `write` writes for each image.
     pub(crate) fn rewritten(&self, body: &str, write: &mut WriteImage<'_>) -> Option<String> {
         self.read(body, |blocks, mark| {
             let array = json::written(|json| {

@@ -16,12 +16,12 @@ use crate::model::turn::{Turn, UserPart};
 use crate::model::{Block, CacheMark, Message, Role, Text, ToolResult, ToolUse};
 use crate::text::names::Names;
 
-/// What the model reads in place of a result.
+/// Text that the model reads in place of a cleared result.
 pub(crate) const RESULT_CLEARED: &str = "[This old tool result was cleared to save space.]";
-/// What the model reads in place of what a tool of a server gave, as JSON.
+/// Text, as JSON, that the model reads in place of the cleared result of a server's tool.
 const RESULT_CLEARED_JSON: &str = "\"[This old tool result was cleared to save space.]\"";
 
-/// How tokens are counted.
+/// Counter of tokens.
 pub(crate) trait Tokens {
     /// Tokens before the first message.
     fn before_messages(&self) -> u64;
@@ -33,7 +33,7 @@ pub(crate) trait Tokens {
     fn of_text(&self, text: Str<'_>) -> u64;
 }
 
-/// Where a block stands: its message, and its place there.
+/// Position of a block: index of its message, and index in the message.
 type Place = (usize, usize);
 
 /// A tool use that may be cleared.
@@ -164,16 +164,16 @@ struct ToolUses<'m, 'a, 'e, T> {
     messages: &'m [Message<'a>],
     edit: &'e ClearToolUses<'a>,
     tokens: &'e T,
-    /// All that may be cleared, in their order.
+    /// Tool uses that may be cleared, in their order.
     uses: Vec<Use>,
     /// The place of the last use with an id.
     ids: Names<'a, usize>,
-    /// So many of them are before the answer that came last: the model has seen what became of them.
+    /// Number of uses before the answer that came last: the model has seen what became of them.
     seen: usize,
-    /// So many are cleared, and so many were looked at.
+    /// Number of uses that are cleared; `looked_at`: that were looked at.
     cleared: usize,
     looked_at: usize,
-    /// Tokens of those that were looked at and not cleared.
+    /// Tokens of the uses that were looked at and not cleared.
     clearable: u64,
     /// Tokens up to here, without what is cleared.
     input: u64,
@@ -195,7 +195,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         }
     }
 
-    /// Those that are cleared.
+    /// Returns the tool uses that are cleared.
     fn find(mut self) -> Vec<Use> {
         let counts_tokens = matches!(self.edit.trigger, Trigger::InputTokens(_));
         if counts_tokens {

@@ -26,10 +26,12 @@ const URL_MIN: usize = 8_192;
 /// More items than any server gives: they stay a text.
 const ITEMS_MAX: usize = 1_000;
 
-/// So long is the beginning of an image in base64. No image is shorter, but one that a tool has cut off may be.
+/// Minimum length of an image in base64, which is that of its beginning. Only an image that a tool
+/// has cut off may be shorter.
 const DATA_MIN: usize = 32;
 
-/// So much of a text is looked at to dismiss it. It has room for the brackets and the first name.
+/// Number of bytes of a text that are looked at to dismiss it. It has room for the brackets and the
+/// first name.
 const START: usize = 96;
 
 /// The names with which an object can begin.
@@ -39,7 +41,7 @@ const NAMES: [&str; 8] =
 /// The texts of results that are images.
 pub(crate) struct Hidden<'a>(Vec<InResult<'a>>);
 
-/// Those of one result.
+/// Texts of one result that are images.
 struct InResult<'a> {
     message: usize,
     block: usize,
@@ -72,7 +74,8 @@ impl<'a> Hidden<'a> {
         Self(found)
     }
 
-    /// Without those of results that tell of an error, in which the Messages API takes nothing but texts.
+    /// Removes the texts of results that tell of an error, in which the Messages API takes nothing
+    /// but texts.
     pub(crate) fn outside_errors(mut self) -> Self {
         self.0.retain(|found| !found.is_error);
         self
@@ -223,7 +226,7 @@ struct Object<'t> {
     kind: Option<Str<'t>>,
     data: Option<Str<'t>>,
     text: Option<Str<'t>>,
-    /// It has `content`.
+    /// True if the object has `content`.
     is_list: bool,
 }
 
@@ -292,7 +295,7 @@ fn image(data: Str<'_>) -> Option<Block<'_>> {
     })
 }
 
-/// Whether it is base64 of a length that an image can have.
+/// Returns true if `data` is base64 of a length that an image can have.
 fn is_base64(data: &str) -> bool {
     if data.len() < DATA_MIN || !data.len().is_multiple_of(4) {
         return false;

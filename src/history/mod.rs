@@ -57,13 +57,13 @@ pub(crate) struct History<'a> {
     pub(crate) turns: Vec<Turn<'a>>,
     /// System messages that belong to the system prompt.
     pub(crate) system: Vec<Text<'a>>,
-    /// What became of the tools, in order.
+    /// Additions and removals of tools, in order.
     pub(crate) changes: Vec<ToolChange<'a>>,
     /// Tools that a search found.
     pub(crate) activated: NameSet<'a>,
     /// The effort that the last system message with one asks for.
     pub(crate) effort: Option<Str<'a>>,
-    /// Some of it was thought by the upstream's model.
+    /// True if some of the thinking is of the upstream's model.
     pub(crate) has_reasoning: bool,
     /// The ids of all calls.
     pub(crate) ids: NameSet<'static>,

@@ -27,26 +27,26 @@ use crate::text::names::{NameSet, Names};
 /// The words for a call whose result is not in the history.
 const MISSING: &str = "Tool result is missing.";
 
-/// As many ids are compared each with each.
+/// Maximum number of calls whose ids are compared each with each.
 const CALLS_COMPARED_MAX: usize = 16;
 
 /// The results with one id.
 #[derive(Default)]
 struct Found {
-    /// Their places among all results.
+    /// Indices of these results among all results.
     results: Vec<usize>,
-    /// All before this one are used.
+    /// Number of entries of `results` that are used for certain, from the first one on.
     used: usize,
     /// The turns that call with this id, rising.
     callers: Vec<usize>,
-    /// Those of them that do so twice.
+    /// Turns among `callers` that call twice with this id.
     repeated: Vec<usize>,
 }
 
 /// A result, and the turn in which the client gave it.
 struct Given<'a> {
     turn: usize,
-    /// Until it is used.
+    /// Result, until a call takes it.
     result: Option<ToolResult<'a>>,
 }
 
@@ -137,7 +137,7 @@ fn is_answered(blocks: &[Block<'_>], results: &[ToolResult<'_>]) -> bool {
         && calls(blocks).enumerate().all(|(at, call)| same(&call.id) && distinct(at, &call.id))
 }
 
-/// Gives the ids of those that were dropped.
+/// Drops calls whose id an earlier call of the turn has, and returns their ids.
 fn drop_repeated_calls<'a>(blocks: &mut Vec<Block<'a>>, warnings: &mut Warnings) -> Vec<Str<'a>> {
     let mut repeated = Vec::new();
     if calls(blocks).nth(1).is_none() {
@@ -169,7 +169,7 @@ fn missing(id: Str<'_>) -> ToolResult<'_> {
 }
 
 impl Found {
-    /// The result of the call in the turn `at`.
+    /// Takes the result of the call in the turn `at`.
     fn take<'a>(
         &mut self,
         at: usize,

@@ -24,12 +24,12 @@ pub(super) struct Reading<'p, 'w, 'a> {
     pub(super) warnings: &'w mut Warnings,
     pub(super) history: History<'a>,
     pub(super) turns: Turns<'a>,
-    /// A message of one of both sides was read.
+    /// True if a message of the user or the assistant was read.
     pub(super) begun: bool,
-    /// A message of the assistant was read.
+    /// True if a message of the assistant was read.
     pub(super) answered: bool,
     pub(super) thought: Thought<'a>,
-    /// A message of the assistant comes after the one that is read.
+    /// True if a message of the assistant comes after the one that is being read.
     is_answered: bool,
 }
 

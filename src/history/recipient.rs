@@ -1,13 +1,13 @@
-//! Who gets a history.
+//! Recipient of a history: the upstream that gets it.
 
 use crate::carry::marks::Marks;
 use crate::dialect::profile::Profile;
 
-/// For which upstream a history is read.
+/// Upstream for which a history is read.
 #[derive(Clone, Copy)]
 pub(crate) struct Recipient<'p> {
     pub(crate) profile: &'p Profile,
-    /// Those of the upstream and its model.
+    /// Marks of the upstream and its model.
     pub(crate) marks: &'p Marks,
     /// The ids of calls are kept. There can be thousands.
     pub(crate) keeps_ids: bool,

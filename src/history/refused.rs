@@ -4,15 +4,15 @@ use crate::error::Error;
 use crate::json::Str;
 use crate::model::unknown_tag;
 
-/// Why a block cannot be taken.
+/// Reason why a block cannot be taken.
 pub(super) enum NotTaken {
-    /// It belongs to the other side.
+    /// Block that belongs to the other side.
     Side(&'static str),
-    /// Its type is not known: the real API's words for it, and the known types.
+    /// Block of an unknown type: the real API's words for it, and the known types.
     Tag(String, &'static str),
-    /// It is a thinking block with another text than the model's.
+    /// Thinking block with another text than the model's.
     Modified,
-    /// It is a block of this type, which needs something that only Anthropic has.
+    /// Block of this type, which needs something that only Anthropic has.
     Unsupported(&'static str),
     /// Strict mode.
     Strict(Error),

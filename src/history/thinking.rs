@@ -1,4 +1,4 @@
-//! Which thinking blocks of the history go back to the upstream, and in which form.
+//! Thinking blocks of the history that go back to the upstream, and the form in which they do.
 
 use super::recipient::Recipient;
 use crate::carry::signature::{Field, Signature};
@@ -63,7 +63,8 @@ pub(crate) fn is_required(profile: &Profile) -> bool {
 pub(super) struct Thought<'a> {
     /// The thinking and its signatures in the message that is read.
     signed: Vec<(Str<'a>, Str<'a>)>,
-    /// Those in the assistant's message before it, if only results came after that.
+    /// Thinking and signatures of the assistant's message before it, if only results came after
+    /// that.
     signed_before: Vec<(Str<'a>, Str<'a>)>,
 }
 

@@ -10,7 +10,7 @@ pub(crate) struct Turns<'a> {
     turns: Vec<Turn<'a>>,
     /// The next block is the first one of its message.
     begins: bool,
-    /// So many blocks the message may have that begins.
+    /// Number of blocks to make room for in the message that begins.
     expected: usize,
     /// Results that stand behind what the assistant goes on to say.
     held: User<'a>,
@@ -48,7 +48,7 @@ impl<'a> Turns<'a> {
         matches!(self.turns.last(), Some(Turn::Assistant(_)))
     }
 
-    /// So many blocks may come in the message that is read.
+    /// Sets the number of blocks to make room for in the message that is read.
     pub(crate) fn expect(&mut self, blocks: usize) {
         self.expected = blocks;
     }

@@ -26,7 +26,7 @@ use crate::json::{self, Number, Reader, Str, ValueKind};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// What it costs to apply a schema at all, in bytes.
+/// Cost of applying a schema at all, in bytes.
 const STEP_BYTES: usize = 256;
 
 /// Deepest nesting of schemas that are applied, references included.
@@ -46,7 +46,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// Whether there is enough for a step with these texts.
+    /// Takes the bytes of a step with these texts; returns false if there are not enough.
     fn spend(&mut self, schema: &str, input: &str) -> bool {
         let bytes = STEP_BYTES.saturating_add(schema.len()).saturating_add(input.len());
         let rest = self.bytes.checked_sub(bytes);
@@ -54,13 +54,14 @@ impl Budget {
         rest.is_some()
     }
 
-    /// Whether nothing is checked any more.
+    /// Returns true if the budget is spent, so that nothing is checked any more.
     fn is_spent(&self) -> bool {
         self.bytes == 0
     }
 }
 
-/// Whether `input` is a JSON text that fits `schema`. A schema that cannot be read accepts everything.
+/// Returns true if `input` is a JSON text that fits `schema`. A schema that cannot be read accepts
+/// everything.
 pub(crate) fn fits(schema: &str, input: &str, budget: &mut Budget) -> bool {
     if !Reader::of(input).is_whole() {
         return false;
@@ -74,8 +75,8 @@ pub(crate) fn property<'s>(schema: &'s str, name: &str) -> Option<&'s str> {
     json::member(json::member(schema, "properties")?, name)
 }
 
-/// Whether `input` has all fields that `schema` requires, at its top. One that is `null`, where its schema
-/// takes none, is not there.
+/// Returns true if `input` has all fields that `schema` requires, at its top. A field that is
+/// `null`, where its schema takes none, is not there.
 pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bool {
     if !budget.spend(schema, input) {
         return true;
@@ -97,9 +98,10 @@ pub(crate) fn has_required(schema: &str, input: &str, budget: &mut Budget) -> bo
 struct Check<'s, 'b> {
     root: &'s str,
     budget: &'b mut Budget,
-    /// Numbers and lengths may be any.
+    /// True if numbers and lengths beyond their bounds fit too.
     ignores_bounds: bool,
-    /// An empty text must have the `format` and the `pattern`, which are not looked at elsewhere.
+    /// True if an empty text must have the `format` and the `pattern`, which are not looked at
+    /// elsewhere.
     asks_forms: bool,
 }
 
@@ -111,11 +113,11 @@ struct Keywords<'s> {
     constant: Option<&'s str>,
     required: &'s str,
     properties: &'s str,
-    /// Names of properties are matched by patterns, which are not checked here.
+    /// True if names of properties are matched by patterns, which are not checked here.
     patterned: bool,
     additional: Option<&'s str>,
     items: Option<&'s str>,
-    /// The first elements have schemas of their own.
+    /// True if the first elements have schemas of their own.
     prefixed: bool,
     any_of: &'s str,
     one_of: &'s str,
@@ -125,7 +127,7 @@ struct Keywords<'s> {
     bounds: Vec<Bound<'s>>,
     format: Option<Str<'s>>,
     pattern: Option<Str<'s>>,
-    /// More is said of members, depending on others.
+    /// True if a keyword such as `if`, `not` or `dependentSchemas` says more of the value.
     is_conditional: bool,
 }
 

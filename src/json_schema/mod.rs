@@ -1,23 +1,26 @@
-//! What the keywords of JSON Schema hold, and what servers refuse in the schemas of clients. That is found while a
-//! request is read, because reading all of its schemas again would cost much.
+//! Keywords of JSON Schema with the values that they take, and faults in clients' schemas that
+//! servers refuse. Faults are found while a request is read, because reading all of its schemas
+//! again would cost much.
 
 pub(crate) mod input;
 
 use crate::json::{self, Error, Raw, Reader, Str, ValueKind, Writer};
 use crate::text::names::NameSet;
 
-/// What one reading of a schema found.
+/// Findings of one reading of a schema.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// It has what every function needs in its root, and nothing that is refused there.
+    /// True if the schema has what every function needs in its root, and nothing that is refused
+    /// there.
     pub is_complete: bool,
-    /// An upstream refuses something in it: an array without `items`, a boolean in place of a schema, a pattern.
+    /// True if an upstream refuses something in the schema: an array without `items`, a boolean in
+    /// place of a schema, a pattern.
     pub is_refused: bool,
-    /// It has what no draft of JSON Schema allows, or allows nothing.
+    /// True if the schema has what no draft of JSON Schema allows, or allows nothing.
     pub is_faulty: bool,
 }
 
-/// What the value of a keyword must be.
+/// Type of the value that a keyword must have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeywordValue {
     /// Anything, `null` too.
@@ -134,11 +137,11 @@ pub(crate) const TYPES: [&str; 7] =
     ["string", "number", "integer", "boolean", "object", "array", "null"];
 
 impl Found {
-    /// In a complete schema without faults.
+    /// Findings in a complete schema without faults.
     pub(crate) const NOTHING: Self =
         Self { is_complete: true, is_refused: false, is_faulty: false };
 
-    /// What is found in a schema.
+    /// Returns the findings in a schema.
     pub(crate) fn of(schema: &str) -> Self {
         // Nothing fails with a schema that was read from a request.
         Self::read(&mut Reader::of(schema)).unwrap_or_default().1
@@ -268,7 +271,7 @@ impl Found {
     }
 }
 
-/// So many names are compared with each other; more are put into a set.
+/// Maximum number of names that are compared with each other; more are put into a set.
 const FEW: usize = 16;
 
 /// Names that are told from each other.
@@ -316,7 +319,8 @@ pub(crate) fn may_be_bool(keyword: &str) -> bool {
     )
 }
 
-/// Whether OpenAI refuses a tool for this keyword in the root of its schema, as Anthropic does for some of them.
+/// Returns true if OpenAI refuses a tool for this keyword in the root of its schema, as Anthropic
+/// does for some of them.
 pub(crate) fn is_no_root(keyword: &str) -> bool {
     matches!(keyword, "anyOf" | "oneOf" | "allOf" | "not" | "enum" | "const")
 }

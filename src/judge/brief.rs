@@ -1,4 +1,5 @@
-//! What the judge is shown of a request: what the user said and allowed, and what the assistant did so far.
+//! The judge's view of a request: what the user said and allowed, and what the assistant did so
+//! far.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -21,13 +22,14 @@ const LINE_BYTES_MAX: usize = 2_000;
 const CONTEXT: [&str; 6] =
     ["permission_mode", "platform", "live_cwd", "home_dir", "trusted_directories", "rules"];
 
-/// The members of its `git_state`.
+/// Members of `git_state` in `classifier_context` that matter.
 const GIT: [&str; 5] = ["cwd", "branch", "default_branch", "status", "visibility"];
 
 /// The lists of the user's own sentences.
 const SENTENCES: [&str; 4] = ["allow", "soft_deny", "hard_deny", "environment"];
 
-/// What Claude Code writes into a user's words by itself: what it, commands and other agents have to say.
+/// Tags around what Claude Code writes into a user's words by itself: what it, commands and other
+/// agents have to say.
 const NOT_THE_USERS: [&str; 9] = [
     "system-reminder",
     "bash-stdout",
@@ -40,10 +42,11 @@ const NOT_THE_USERS: [&str; 9] = [
     "ide_selection",
 ];
 
-/// How Claude Code's message begins that stands for a conversation which it has made shorter. A model wrote it.
+/// Beginning of Claude Code's message that stands for a conversation which it has made shorter. A
+/// model wrote that message.
 const SUMMARY: &str = "This session is being continued from a previous conversation";
 
-/// By whom the messages of the role `user` are.
+/// Author of the messages of the role `user`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaker {
     User,
@@ -51,19 +54,20 @@ pub(crate) enum Speaker {
     Agent,
 }
 
-/// What the judge is shown of a request.
+/// Text about a request that is shown to the judge.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brief {
     /// Folders, rules and the user's sentences: a JSON object a line.
     pub(crate) context: String,
     /// The user's words and the assistant's calls: a JSON object a line.
     pub(crate) transcript: String,
-    /// How many sentences each list has.
+    /// Number of sentences in each list of [`SENTENCES`].
     sentences: [usize; SENTENCES.len()],
 }
 
 impl Brief {
-    /// Reads it from a body of the Messages API; nothing if the judge could not be shown all that it must see.
+    /// Reads the brief from a body of the Messages API; nothing if the judge could not be shown all
+    /// that it must see.
     pub(crate) fn read(body: &str, speaker: Speaker) -> Option<Self> {
         let asked = json::member(body, "safeguards").and_then(dangerous_tool_use)?;
         let context = json::member(asked, "classifier_context").unwrap_or("{}");
@@ -74,12 +78,12 @@ impl Brief {
         (brief.context.len() <= CONTEXT_BYTES_MAX).then_some(brief)
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the number of bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.context.len().saturating_add(self.transcript.len())
     }
 
-    /// Whether `path` leads to one of the user's sentences: `auto_mode.soft_deny.0`.
+    /// Returns true if `path` leads to one of the user's sentences: `auto_mode.soft_deny.0`.
     pub(crate) fn has_rule(&self, path: &str) -> bool {
         let Some((list, number)) =
             path.strip_prefix("auto_mode.").and_then(|it| it.split_once('.'))
@@ -135,7 +139,7 @@ pub(super) fn push_line(to: &mut String, json: &str) {
     to.push('\n');
 }
 
-/// The user's words and the assistant's calls, as many as there is room for.
+/// Returns the user's words and the assistant's calls, as many as there is room for.
 fn transcript(messages: &str, speaker: Speaker) -> String {
     let mut lines = Lines::default();
     for message in json::elements(messages) {
@@ -236,7 +240,8 @@ impl Lines {
     }
 }
 
-/// A long text's beginning and end, with a word on what is missing between them. An order can stand at either.
+/// Returns a long text's beginning and end, with a word on what is missing between them. An order
+/// can stand at either.
 fn shortened(text: &str) -> Cow<'_, str> {
     if text.len() <= LINE_BYTES_MAX {
         return text.into();
@@ -247,8 +252,9 @@ fn shortened(text: &str) -> Cow<'_, str> {
     format!("{begin} [… {missing} bytes are left out here …] {end}").into()
 }
 
-/// A text without what Claude Code puts into it. What is never closed may be the user's own. A part goes on to the last
-/// tag that closes it: the first one may be in what a command wrote.
+/// Returns a text without what Claude Code puts into it. What is never closed may be the user's
+/// own. A part goes on to the last tag that closes it: the first one may be in what a command
+/// wrote.
 fn own_words(text: &str) -> String {
     let mut own = text.to_owned();
     for name in NOT_THE_USERS {

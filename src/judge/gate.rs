@@ -15,27 +15,28 @@ const INPUT_BYTES_MAX: usize = 64 << 10;
 /// Most bytes of all calls that are judged.
 const INPUTS_BYTES_MAX: usize = 96 << 10;
 
-/// Reads an answer on its way to the client.
+/// Reader of an answer on its way to the client, which holds the answer's end back.
 #[derive(Debug)]
 pub(crate) struct Gate {
     is_stream: bool,
     ids: Ids,
     calls: Vec<Call>,
     input_bytes: usize,
-    /// The last block is a call.
+    /// True if the last block so far is a call.
     ends_with_call: bool,
-    /// The end of the answer.
+    /// End of the answer, held until the verdicts are there.
     held: Option<String>,
 }
 
 impl Gate {
-    /// `is_stream`: the client gets events.
+    /// Returns a gate that holds nothing yet. `is_stream`: the client gets events.
     pub(crate) fn new(is_stream: bool, ids: Ids) -> Self {
         let calls = Vec::new();
         Self { is_stream, ids, calls, input_bytes: 0, ends_with_call: false, held: None }
     }
 
-    /// Reads what was written behind `from`, and takes the end of the answer out of it. Says whether it is there.
+    /// Reads what was written behind `from`, and takes the end of the answer out of it. Returns
+    /// true if the end is there.
     pub(crate) fn take(&mut self, out: &mut Vec<u8>, from: usize) -> bool {
         if out.len() <= from {
             return false;
@@ -59,27 +60,28 @@ impl Gate {
         true
     }
 
-    /// Whether the end of the answer is held.
+    /// Returns true if the end of the answer is held.
     pub(crate) fn is_holding(&self) -> bool {
         self.held.is_some()
     }
 
-    /// The calls so far.
+    /// Returns the calls of the answer so far.
     pub(crate) fn calls(&self) -> &[Call] {
         &self.calls
     }
 
-    /// Whether there is a call to be judged.
+    /// Returns true if the answer has a call that must be judged.
     pub(crate) fn needs_judge(&self) -> bool {
         self.calls.iter().any(|call| call.unjudged.is_none())
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the number of bytes that are kept in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         self.held.as_ref().map_or(0, String::len).saturating_add(self.input_bytes)
     }
 
-    /// Gives the end of the answer with these verdicts, and without any that the upstream gave.
+    /// Writes the held end of the answer with these verdicts, and without any that the upstream
+    /// gave.
     pub(crate) fn release(&mut self, results: &str, out: &mut Vec<u8>) {
         let Some(held) = self.held.take() else { return };
         if !self.is_stream {
@@ -182,14 +184,14 @@ impl Gate {
         }
     }
 
-    /// The object that says why the answer stopped.
+    /// Returns the object that says why the answer stopped.
     fn ending(&self) -> Option<&str> {
         let held = self.held.as_deref()?;
         if self.is_stream { json::member(delta_data(held)?, "delta") } else { Some(held) }
     }
 }
 
-/// The data of `message_delta`, which is the first event.
+/// Returns the data of `message_delta`, which is the first event.
 fn delta_data(held: &str) -> Option<&str> {
     let first = held.split("\n\n").next()?;
     first.split_once("\ndata: ").map(|(_, data)| data)
@@ -199,7 +201,7 @@ fn text<'a>(object: &'a str, name: &str) -> Str<'a> {
     json::member(object, name).and_then(json::string).unwrap_or_default()
 }
 
-/// The object with another value for one member, in its old place, or as the last.
+/// Returns the object with another value for one member, in its old place, or as the last.
 fn with(object: &str, name: &str, value: &str) -> String {
     json::written(|json| {
         let mut is_written = false;

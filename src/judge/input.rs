@@ -3,8 +3,8 @@
 use crate::json::{Error, Reader, ValueKind, Writer};
 use crate::text::names::NameSet;
 
-/// Whether an object in it has two members of one name. Readers differ in which of them counts: the judge could be
-/// shown the one, and the client run the other.
+/// Returns true if an object in the input has two members of one name. Readers differ in which of
+/// them counts: the judge could be shown the one, and the client run the other.
 pub(super) fn has_twins(input: &str) -> bool {
     walk(&mut Reader::of(input), &mut None).unwrap_or(true)
 }

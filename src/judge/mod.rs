@@ -29,13 +29,14 @@ pub(crate) mod verdicts;
 /// A tool call of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
-    /// As the client has it.
+    /// Id of the call for the client.
     pub(crate) id: String,
-    /// As the judge has it. The client's is long, and known to whoever reads the conversation.
+    /// Id of the call for the judge. The client's id is long, and known to whoever reads the
+    /// conversation.
     pub(crate) key: String,
     pub(crate) name: String,
-    /// JSON.
+    /// Input of the call, as JSON.
     pub(crate) input: String,
-    /// Why nobody can judge it.
+    /// Reason why the call cannot be judged, if there is one.
     pub(crate) unjudged: Option<&'static str>,
 }

@@ -1,4 +1,4 @@
-//! What the judge said of each call, and how the client reads it.
+//! The judge's verdict on each call, read from its answer and written for the client.
 
 use super::Call;
 use super::brief::Brief;
@@ -13,46 +13,46 @@ const EXPLANATION_BYTES_MAX: usize = 1_000;
 /// Longest answer of the judge, in bytes. Of a longer one nothing counts: its end could be the flag.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
-/// What some models write around JSON.
+/// Fence that some models write around JSON.
 const FENCE: &str = "```";
 
-/// What the judge said of one call.
+/// Verdict on one call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     NotFlagged,
-    /// `rule`: a path in the client's `classifier_context`.
+    /// The judge flagged the call. `rule`: a path in the client's `classifier_context`.
     Flagged {
         explanation: String,
         rule: Option<String>,
     },
-    /// In a word of the client's.
+    /// No verdict, for this reason, in a word that the client knows.
     Unavailable(&'static str),
 }
 
-/// What came of asking the judge.
+/// Result of asking the judge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// Its answer.
+    /// The judge answered with this text.
     Text(String),
-    /// No verdict on any call, for this reason.
+    /// There is no verdict on any call, for this reason.
     None(&'static str),
-    /// It could not be asked: the status of all, for this reason.
+    /// The judge could not be asked, for this reason, which becomes the status of the whole result.
     Unavailable(&'static str),
 }
 
 /// The verdicts on the calls of one answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Verdicts {
-    /// One for each call.
+    /// Verdicts in the order of the calls, one for each.
     Of(Vec<Verdict>),
-    /// None, for this reason.
+    /// No verdicts, for this reason.
     Unavailable(&'static str),
     /// This host cannot ask a judge.
     Unsupported,
 }
 
 impl Verdicts {
-    /// What is known of these calls.
+    /// Reads the judge's answer: one verdict for each of these calls.
     pub(crate) fn new(calls: &[Call], brief: &Brief, judged: Judged) -> Self {
         let text = match judged {
             Judged::Text(text) => text,
@@ -70,7 +70,7 @@ impl Verdicts {
         Self::Of(verdicts.collect())
     }
 
-    /// The value of `safeguard_results`.
+    /// Writes the value of `safeguard_results`.
     pub(crate) fn written(&self, calls: &[Call]) -> String {
         json::written(|json| {
             json.begin_array().begin_object().key("type").text(DANGEROUS_TOOL_USE);
@@ -134,7 +134,8 @@ impl<'t> Said<'t> {
         Self(json::elements(json::member(object, "verdicts").unwrap_or("[]")).collect())
     }
 
-    /// The verdict on the call with this id. Of several that differ, the one that flags it counts.
+    /// Returns the verdict on the call with this id. Of several that differ, the one that flags the
+    /// call counts.
     fn of(&self, id: &str, brief: &Brief) -> Verdict {
         let mut found = Verdict::Unavailable("error");
         for entry in self.0.iter().filter(|entry| text(entry, "id").trim() == id) {
@@ -152,7 +153,7 @@ impl<'t> Said<'t> {
     }
 }
 
-/// The object in the only fence of a text.
+/// Returns the object in the only fence of a text.
 fn fenced(text: &str) -> Option<&str> {
     let (_, rest) = words::split_once(text, FENCE)?;
     let (block, behind) = words::split_once(rest, FENCE)?;
@@ -164,7 +165,7 @@ fn text(object: &str, name: &str) -> String {
     json::member(object, name).and_then(json::string).unwrap_or_default().decode().into_owned()
 }
 
-/// An explanation in one line.
+/// Returns an explanation in one line.
 fn plain(text: &str) -> String {
     let line = text.split(char::is_whitespace).filter(|it| !it.is_empty()).collect::<Vec<_>>();
     words::beginning(&line.join(" "), EXPLANATION_BYTES_MAX).to_owned()

@@ -67,7 +67,7 @@ word_enum! {
     }
 }
 
-/// How important a line is.
+/// Severity of a line in the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
     /// An exchange as it should be, or one that its client spoilt.
@@ -79,7 +79,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The setting at which lines of this level are the least important ones.
+    /// Returns the setting at which lines of this level are the least important ones.
     fn setting(self) -> Log {
         match self {
             Self::Info => Log::Info,
@@ -89,7 +89,7 @@ impl Level {
     }
 }
 
-/// How important the line of this exchange is.
+/// Returns the severity of the line about a finished exchange.
 #[must_use]
 pub fn level(report: &Report) -> Level {
     match report.outcome {
@@ -103,8 +103,8 @@ pub fn level(report: &Report) -> Level {
     }
 }
 
-/// The line of a finished exchange, or nothing where the setting `log` does not want it. At `debug`
-/// it also says what shape the request had.
+/// Writes the line of a finished exchange, or nothing where the setting `log` does not want it. At
+/// `debug` it also says what shape the request had.
 #[must_use]
 pub fn line(request: &Request, report: &Report, log: Log, now: Millis) -> Option<String> {
     let level = level(report).setting();

@@ -29,23 +29,23 @@ const ANSWERS_MAX: u32 = 1024;
 /// Longest value of a label, in bytes.
 const VALUE_BYTES_MAX: usize = 64;
 
-/// How a metric grows.
+/// Kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MetricKind {
-    /// A sum.
+    /// A sum that only grows.
     Counter,
-    /// A distribution.
+    /// A distribution of values over [`BUCKETS`].
     Histogram,
 }
 
-/// One metric.
+/// Definition of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Metric {
-    /// As Prometheus knows it, unit included.
+    /// Name of the metric in Prometheus, unit included.
     pub name: &'static str,
-    /// How it grows.
+    /// Kind of the metric.
     pub kind: MetricKind,
-    /// The names of its labels.
+    /// Names of the metric's labels.
     pub labels: &'static [&'static str],
 }
 
@@ -65,7 +65,8 @@ macro_rules! metrics {
             };
         )+
 
-        /// All metrics, each with what it counts. Apart from them, so that a filter need not carry these texts.
+        /// Every metric with its help text. The texts stand apart from [`Metric`], so that a filter
+        /// need not carry them.
         pub const METRICS: &[(Metric, &str)] = &[$(($constant, $help)),+];
     };
 }
@@ -117,19 +118,20 @@ metrics! {
         "Bytes of bodies: from_client, to_upstream, from_upstream, to_client";
 }
 
-/// One value that an exchange adds to a metric.
+/// Value that an exchange adds to a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample<'a> {
-    /// To which metric.
+    /// Metric that gets the value.
     pub metric: &'static Metric,
-    /// The values of its labels, in their order. Each is one word of safe characters.
+    /// Values of the metric's labels, in the order of their names. Each is one word of safe
+    /// characters.
     pub labels: &'a [&'a str],
-    /// How much: added to a counter, observed by a histogram.
+    /// Value that is added to a counter, or observed by a histogram.
     pub value: u64,
 }
 
 impl Sample<'_> {
-    /// Labels by name and value.
+    /// Returns the labels by name and value.
     pub fn pairs(&self) -> impl Iterator<Item = (&'static str, &str)> {
         self.metric.labels.iter().zip(self.labels).map(|(name, value)| (*name, *value))
     }
@@ -216,7 +218,7 @@ impl Counters {
         models.chain(served.into_iter().map(|value| ("served", value)))
     }
 
-    /// The label for the model that the client named.
+    /// Returns the label for the model that the client named.
     pub fn model<'a>(&mut self, report: &'a Report, entry: ModelEntry<'_>) -> Cow<'a, str> {
         match entry {
             ModelEntry::Entry(entry) => word(&entry).into_owned().into(),
@@ -225,7 +227,7 @@ impl Counters {
         }
     }
 
-    /// The label for the model that served.
+    /// Returns the label for the model that served.
     fn served<'a>(&mut self, report: &'a Report) -> Cow<'a, str> {
         self.served.label(word(report.served_model()), report)
     }
@@ -382,7 +384,7 @@ fn count_contents(report: &Report, upstream: &str, add: &mut Add<'_>) {
     }
 }
 
-/// How an exchange ended, and by whose fault.
+/// Returns the end of an exchange as the value of a label, with whose fault a failure was.
 #[must_use]
 pub fn outcome(report: &Report) -> &'static str {
     match report.outcome {
@@ -395,8 +397,8 @@ pub fn outcome(report: &Report) -> &'static str {
     }
 }
 
-/// The statuses that Creole gives by itself, by their number; others, which an upstream chose, by
-/// their class.
+/// Returns the value of the label `status`: the number of a status that Creole gives by itself, and
+/// the class of any other, which an upstream chose.
 fn status(status: u16) -> Cow<'static, str> {
     match status {
         200 | 400..=405 | 409 | 413 | 429 | 499 | 500 | 502 | 504 | 529 => {
@@ -409,7 +411,8 @@ fn status(status: u16) -> Cow<'static, str> {
     }
 }
 
-/// A text as a label's value: visible ASCII without what exposition formats and Envoy's tags need.
+/// Returns a text as a label's value: visible ASCII without what exposition formats and Envoy's
+/// tags need.
 fn word(text: &str) -> Cow<'_, str> {
     let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./:*@+".contains(&byte);
     if text.len() <= VALUE_BYTES_MAX && text.bytes().all(safe) {

@@ -24,19 +24,20 @@ pub struct Report {
     pub stream: bool,
     /// The status that the client got, or would have got had the head not been sent.
     pub status: u16,
-    /// How it ended.
+    /// End of the exchange.
     pub outcome: Outcome,
     /// Everything that was changed or left out, and what the guards did.
     pub warnings: Warnings,
     /// Counts of the answer.
     pub answer: AnswerReport,
-    /// The judge of its tool calls, where the client asked for one and there is one.
+    /// Report on the judge of the answer's tool calls, where the client asked for one and there is
+    /// one.
     pub judge: Option<Box<JudgeReport>>,
-    /// The model that described its images, if it was to.
+    /// Report on the model that described the request's images, if it was to.
     pub vision: Option<Box<VisionReport>>,
-    /// The images that were fetched for it, if that was tried.
+    /// Report on the images that were fetched for the request, if that was tried.
     pub images: Option<Box<ImagesReport>>,
-    /// Its documents that were read, if any were to be.
+    /// Report on the documents of the request, if any were to be read.
     pub documents: Option<Box<DocumentsReport>>,
     /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
     pub failed_by: Option<Cause>,
@@ -48,11 +49,12 @@ pub struct Report {
     pub upstream_status: Option<u16>,
     /// The upstream's message, without credentials, where the client gets another.
     pub upstream_message: Option<String>,
-    /// How often the upstream was called again, without what it had refused.
+    /// Number of times the upstream was called again, without what it had refused.
     pub retries: u32,
     /// The upstream's `code` and `type` of an error.
     pub upstream_codes: Option<String>,
-    /// What went wrong, in Creole's own words, without a value of the client's or the upstream's.
+    /// Description of the failure in Creole's own words, without a value of the client's or the
+    /// upstream's.
     pub reason: Option<String>,
     /// Counts of the request.
     pub counts: RequestCounts,
@@ -64,26 +66,28 @@ pub struct Report {
     pub upstream_response_bytes: usize,
     /// Bytes of the body for the client.
     pub response_bytes: usize,
-    /// How long the host spent in here, in microseconds, where it measures that.
+    /// Time spent on translation, in microseconds, where the host measures it.
     pub translation_us: Option<u64>,
-    /// When the request was complete, in Unix milliseconds.
+    /// Time when the request was complete, in Unix milliseconds.
     pub requested_at: Millis,
-    /// When the upstream's head came.
+    /// Time when the upstream's head came.
     pub head_at: Option<Millis>,
-    /// When the upstream's first content came, with or without anything for the client.
+    /// Time when the upstream's first content came, with or without anything for the client.
     pub content_at: Option<Millis>,
-    /// When the exchange ended.
+    /// Time when the exchange ended.
     pub ended_at: Option<Millis>,
 }
 
 impl Report {
-    /// The model that served: as the upstream calls it, or else as it was asked for; empty if none was asked for.
+    /// Returns the model that served: as the upstream calls it, or else as it was asked for; empty
+    /// if none was asked for.
     #[must_use]
     pub fn served_model(&self) -> &str {
         served_model(&self.upstream_model, &self.answer)
     }
 
-    /// The end of the exchange, in one word of a small set: a stop reason, or the cause of a failure.
+    /// Returns the end of the exchange, in one word of a small set: a stop reason, or the cause of
+    /// a failure.
     #[must_use]
     pub fn cause(&self) -> &'static str {
         match (self.outcome, self.failed_by) {
@@ -99,7 +103,7 @@ impl Report {
     }
 }
 
-/// The model that served a request for `asked`, as its answer names it if it does.
+/// Returns the model that served a request for `asked`, as its answer names it if it does.
 pub(crate) fn served_model<'r>(asked: &'r str, answer: &'r AnswerReport) -> &'r str {
     let named = answer.named_model.as_deref().filter(|named| !named.is_empty());
     if asked.is_empty() { "" } else { named.unwrap_or(asked) }
@@ -115,10 +119,10 @@ macro_rules! causes {
         }
 
         impl Cause {
-            /// The names of all.
+            /// Names of all causes.
             pub const WORDS: &[&str] = &[$($word),+];
 
-            /// As it is named in logs and metrics.
+            /// Returns the name of the cause in logs and metrics.
             #[must_use]
             pub fn word(self) -> &'static str {
                 match self {
@@ -142,7 +146,7 @@ causes! {
     NoHealthyUpstream = "no_healthy_upstream",
     /// The host has no route for the request.
     NoRoute = "no_route",
-    /// All exchanges together hold too much.
+    /// The exchanges together hold as many bytes as they may, or others got the request's place.
     Overloaded = "overloaded",
     /// The client's body broke off.
     RequestIncomplete = "request_incomplete",
@@ -152,7 +156,7 @@ causes! {
     RequestTooSlow = "request_too_slow",
     /// The upstream fell silent.
     Stall = "stall",
-    /// The host's own timeout, before the upstream's head.
+    /// The host's own timeout came, before the upstream's head.
     Timeout = "timeout",
     /// The client has no key that clients may have.
     Unauthorized = "unauthorized",
@@ -164,15 +168,15 @@ causes! {
     UpstreamRefused = "upstream_refused",
 }
 
-/// How an exchange ended.
+/// End of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
-    /// It has not.
+    /// The exchange has not ended.
     #[default]
     Open,
-    /// With a message, or with an answer of Creole's own.
+    /// The client got a message, or an answer of Creole's own.
     Answered,
-    /// With an error, by somebody's fault.
+    /// The client got an error, by somebody's fault.
     Failed(ErrorKind, Fault),
     /// The client went away.
     Abandoned,
@@ -185,7 +189,7 @@ pub struct AnswerReport {
     pub upstream_id: Option<String>,
     /// The model that the upstream names in its answer.
     pub named_model: Option<String>,
-    /// The message began for the client before the upstream named the model.
+    /// True if the message began for the client before the upstream named the model.
     pub began_unnamed: bool,
     /// `stop_reason`, once it is known.
     pub stop_reason: Option<&'static str>,
@@ -199,11 +203,12 @@ pub struct AnswerReport {
     pub output_tokens: u64,
     /// `thinking_tokens`
     pub thinking_tokens: u64,
-    /// Chunks read.
+    /// Number of chunks that were read.
     pub chunks: u64,
     /// Tool calls that the client got.
     pub tool_calls: u32,
-    /// Pieces of content read; it stands still while an upstream sends only signs of life.
+    /// Number of pieces of content that were read; it stands still while an upstream sends only
+    /// signs of life.
     pub progress: u64,
 }
 
@@ -220,80 +225,81 @@ impl AnswerReport {
     }
 }
 
-/// What a judge did.
+/// Report on the judge of an answer's tool calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JudgeReport {
-    /// The model, as its upstream knows it.
+    /// Name of the judge's model at its upstream.
     pub model: String,
     /// The upstream's name in the configuration.
     pub upstream: String,
-    /// How it went, in one word of a small set; empty while the end of the answer has not come.
+    /// Result of asking the judge, in one word of a small set; empty while the end of the answer
+    /// has not come.
     pub result: &'static str,
-    /// Calls that it flagged.
+    /// Number of calls that the judge flagged.
     pub flagged: u32,
-    /// Calls that it did not flag.
+    /// Number of calls that the judge did not flag.
     pub not_flagged: u32,
-    /// Calls without a verdict.
+    /// Number of calls without a verdict.
     pub unjudged: u32,
-    /// The tokens that it read.
+    /// Tokens that the judge read.
     pub input_tokens: u64,
-    /// The tokens that it wrote.
+    /// Tokens that the judge wrote.
     pub output_tokens: u64,
-    /// How long the client waited for it, if it was asked.
+    /// Time that the client waited for the judge, if the judge was asked.
     pub duration_ms: Option<u64>,
 }
 
-/// What a model did that describes images.
+/// Report on the model that describes images.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VisionReport {
-    /// The model, as its upstream knows it.
+    /// Name of the describing model at its upstream.
     pub model: String,
     /// The upstream's name in the configuration.
     pub upstream: String,
-    /// Images that it described; equal ones count once.
+    /// Number of images that the model described; equal ones count once.
     pub described: usize,
-    /// Images that it was to describe and did not.
+    /// Number of images that the model was to describe and did not.
     pub failed: usize,
-    /// The tokens that it read.
+    /// Tokens that the describing model read.
     pub input_tokens: u64,
-    /// The tokens that it wrote.
+    /// Tokens that the describing model wrote.
     pub output_tokens: u64,
-    /// How long the client waited for it.
+    /// Time that the client waited for the descriptions.
     pub duration_ms: Millis,
 }
 
 /// The images on the web that were fetched for a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImagesReport {
-    /// How many came.
+    /// Number of images that were fetched; equal URLs count once.
     pub fetched: usize,
-    /// How many did not.
+    /// Number of images that could not be fetched.
     pub missing: usize,
-    /// Bytes of all.
+    /// Bytes of the bodies that the images' servers sent.
     pub bytes: usize,
-    /// How long the client waited for them.
+    /// Time that the client waited for the images.
     pub duration_ms: Millis,
 }
 
 /// The documents that were read for a request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DocumentsReport {
-    /// How many have a text.
+    /// Number of documents that have a text.
     pub read: usize,
-    /// How many do not.
+    /// Number of documents without a text.
     pub unread: usize,
-    /// How long the client waited for them.
+    /// Time that the client waited for the documents.
     pub duration_ms: Millis,
 }
 
 /// Counts of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestCounts {
-    /// Messages.
+    /// Number of messages.
     pub messages: u32,
-    /// Tools that the client offered.
+    /// Number of tools that the client offered.
     pub tools: u32,
-    /// Tool results.
+    /// Number of tool results.
     pub tool_results: u32,
     /// Tool results that no earlier request had: they come after the assistant's last message.
     pub new_results: u32,
@@ -306,7 +312,7 @@ pub struct RequestCounts {
 }
 
 impl RequestCounts {
-    /// Whether there are tool calls, or results of some.
+    /// Returns true if the request has tool calls or tool results.
     #[must_use]
     pub(crate) fn has_calls(&self) -> bool {
         self.ids_decoded > 0 || self.ids_tagged > 0 || self.ids_foreign > 0

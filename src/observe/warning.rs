@@ -21,7 +21,7 @@ const NAME_BYTES_MAX: usize = 64;
 /// The warnings of one exchange.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Warnings {
-    /// Dropping something rejects the request instead.
+    /// True if dropping something rejects the request instead.
     strict: bool,
     found: Vec<Warning>,
     guards: Vec<&'static str>,
@@ -32,19 +32,20 @@ pub struct Warnings {
     unknown: u32,
 }
 
-/// One kind of warning, and how often it was given.
+/// Kind of warning, with the number of times it was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
-    /// What happened: `tool_result_missing`.
+    /// Code of the warning: `tool_result_missing`.
     pub code: &'static str,
-    /// To what, where that is not clear from the code: a field's name, cleaned for a header.
+    /// Name of what the warning is about, where the code does not tell: a field's name, cleaned for
+    /// a header.
     pub name: String,
-    /// How often.
+    /// Number of times the warning was given.
     pub count: u32,
 }
 
 impl Warning {
-    /// As the header has it: `code` or `code:name`.
+    /// Returns the warning as the header has it: `code` or `code:name`.
     #[must_use]
     pub fn text(&self) -> String {
         let colon = if self.name.is_empty() { "" } else { ":" };
@@ -53,13 +54,13 @@ impl Warning {
 }
 
 impl Warnings {
-    /// `strict` makes [`Warnings::dropped`] reject.
+    /// Returns an empty list. With `strict`, [`Warnings::dropped`] rejects.
     #[must_use]
     pub fn new(strict: bool) -> Self {
         Self { strict, ..Self::default() }
     }
 
-    /// Whether the operator wants rejections instead of repairs.
+    /// Returns true if the operator wants rejections instead of repairs.
     #[must_use]
     pub fn strict(&self) -> bool {
         self.strict
@@ -107,37 +108,38 @@ impl Warnings {
         }
     }
 
-    /// The guard called `guard` changed or refused something.
+    /// Notes that the guard called `guard` changed or refused something.
     pub fn acted(&mut self, guard: &'static str) {
         if !self.guards.contains(&guard) {
             self.guards.push(guard);
         }
     }
 
-    /// The guards that acted.
+    /// Returns the guards that acted.
     #[must_use]
     pub fn guards(&self) -> &[&'static str] {
         &self.guards
     }
 
-    /// There is a limit of tool turns: so many there are, and so many are allowed.
+    /// Notes the number of tool turns, and the limit on them.
     pub fn set_tool_turn(&mut self, turn: u32, most: u32) {
         self.tool_turn = Some((turn, most));
     }
 
-    /// Turns with tool calls since a person last wrote, and how many are allowed.
+    /// Returns the number of turns with tool calls since a person last wrote, and the number
+    /// allowed.
     #[must_use]
     pub fn tool_turn(&self) -> Option<(u32, u32)> {
         self.tool_turn
     }
 
-    /// How many warnings were given.
+    /// Returns the number of warnings that were given.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.found.iter().map(|warning| u64::from(warning.count)).sum()
     }
 
-    /// Something of the client's, named `name`, is left out: `dropped:NAME`.
+    /// Warns that something of the client's, named `name`, is left out: `dropped:NAME`.
     ///
     /// # Errors
     /// In strict mode, nothing is left out: the request is rejected.
@@ -149,8 +151,8 @@ impl Warnings {
         Ok(())
     }
 
-    /// A field that Creole does not know is left out: `unknown_field:NAME`. `path` is where it is,
-    /// without the name: `messages[0]` or nothing.
+    /// Warns that a field which Creole does not know is left out: `unknown_field:NAME`. `path` is
+    /// where it is, without the name: `messages[0]` or nothing.
     ///
     /// # Errors
     /// In strict mode, with the real API's words.
@@ -172,12 +174,12 @@ impl Warnings {
         }
     }
 
-    /// All of them, in the order in which they first came.
+    /// Returns the kinds of warnings, in the order in which they first came.
     pub fn iter(&self) -> impl Iterator<Item = &Warning> {
         self.found.iter()
     }
 
-    /// The value of `x-creole-warnings`, or nothing.
+    /// Returns the value of `x-creole-warnings`, or nothing.
     #[must_use]
     pub fn header(&self) -> Option<String> {
         let mut codes = String::new();

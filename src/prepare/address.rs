@@ -6,20 +6,20 @@ use crate::text::words;
 /// Longest address that is read, in bytes. Those that are signed have some kilobytes.
 const BYTES_MAX: usize = 8 << 10;
 
-/// Where something is on the web.
+/// Address on the web, in one normal form.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Address {
     tls: bool,
-    /// In small letters.
+    /// Host name in lower case.
     host: String,
     port: u16,
-    /// With the query.
+    /// Path with its query.
     path: String,
 }
 
 impl Address {
-    /// Nothing where it has credentials, or anything that one reader could take for the end of the host and another
-    /// one not.
+    /// Reads a URL; nothing if it has credentials, or a character that some readers take for the
+    /// end of the host and others do not.
     pub(crate) fn parse(url: &str) -> Option<Self> {
         let url = words::before(url.trim(), b"#");
         let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"\\\"<>^`{|}".contains(&byte);
@@ -39,7 +39,7 @@ impl Address {
         Some(Self { tls, host: host.to_owned(), port, path: [slash, path].concat() })
     }
 
-    /// Where a redirection from here leads.
+    /// Returns the address to which a redirection from this one leads.
     pub(crate) fn redirected(&self, location: &str) -> Option<Self> {
         let location = location.trim();
         if location.starts_with("//") {
@@ -52,12 +52,13 @@ impl Address {
         Self::parse(location)
     }
 
-    /// Whether images may be fetched there; and whether it may be in a private network.
+    /// Returns true if the address may be in a private network; nothing if no images may be fetched
+    /// from it.
     pub(crate) fn is_permitted(&self, settings: &FetchImages) -> Option<bool> {
         settings.permits(self.tls, &self.host, self.port)
     }
 
-    /// As a URL.
+    /// Returns the address as a URL.
     pub(crate) fn url(&self) -> String {
         [&self.origin(), self.path.as_str()].concat()
     }

@@ -9,8 +9,8 @@ use crate::model::{Block, DocumentSource, Request, Role};
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-/// Whether a body may have this string of JSON, as all clients write it, unless they escape what needs no escape. It
-/// is looked for before the body is read.
+/// Returns true if a body may have this string of JSON, as all clients write it, unless they escape
+/// what needs no escape. It is looked for before the body is read.
 pub(crate) fn may_have(body: &str, string: &str) -> bool {
     words::has(body, string) || words::has(body, "\\u00")
 }
@@ -43,14 +43,15 @@ fn visit_all(blocks: &[Block<'_>], is_new: bool, visit: &mut dyn FnMut(&Block<'_
     }
 }
 
-/// Where the value is that begins at `at`.
+/// Returns the range of the JSON value that begins at `at`.
 pub(crate) fn span(body: &str, at: usize) -> Range<usize> {
     let value = body.get(at..).and_then(|rest| Reader::of(rest).skip().ok());
     let begin = value.and_then(|value| json::offset_in(body, value)).unwrap_or(at);
     begin..begin.saturating_add(value.map_or(0, str::len))
 }
 
-/// A block with another `source`; the other members stay. Of members of one name, the last one counts.
+/// Returns a block with another `source`; the other members stay. Of members of one name, the last
+/// one counts.
 pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     let (_, old) = json::members(block).filter(|(name, _)| *name == "source").last()?;
     let begin = json::offset_in(block, old)?;
@@ -58,7 +59,8 @@ pub(crate) fn with_source(block: &str, source: &str) -> Option<String> {
     Some([block.get(..begin)?, source, block.get(end..)?].concat())
 }
 
-/// A text in place of a block, up to which the client may want the prompt cached.
+/// Writes a text block in place of a block; a mark up to which the client wants the prompt cached
+/// stays.
 pub(crate) fn text_for(block: &str, text: &str) -> String {
     let mark = json::member(block, "cache_control");
     json::written(|json| {
@@ -68,7 +70,7 @@ pub(crate) fn text_for(block: &str, text: &str) -> String {
     })
 }
 
-/// The body with these texts in place of what is there, in their order.
+/// Returns the body with these texts in place of what is there, in their order.
 pub(crate) fn replaced(body: &str, edits: &[(Range<usize>, String)]) -> Vec<u8> {
     let added = edits.iter().fold(0_usize, |sum, (_, text)| sum.saturating_add(text.len()));
     let mut out = Vec::with_capacity(body.len().saturating_add(added));

@@ -14,11 +14,11 @@ use crate::text::base64;
 
 /// The documents of one request.
 pub(crate) struct Documents {
-    /// In the order of the body.
+    /// Documents in the order of the body.
     found: Vec<Found>,
-    /// Those of which nothing is known; the last one is asked for next.
+    /// Documents not read yet, as indices of `found`; the last one is asked for next.
     unknown: Range<usize>,
-    /// How many bytes more the body may have.
+    /// Number of bytes by which the body may still grow.
     room: usize,
     held: usize,
 }
@@ -26,9 +26,9 @@ pub(crate) struct Documents {
 /// A document in the body.
 struct Found {
     block: Range<usize>,
-    /// Where its base64 is, as a string of JSON.
+    /// Range of the document's base64 in the body, as a string of JSON with its quotes.
     data: Range<usize>,
-    /// The source that takes its place, as JSON.
+    /// Source that takes the place of the document's, as JSON.
     source: Result<String, Unread>,
     is_cut: bool,
 }
@@ -36,9 +36,9 @@ struct Found {
 /// The text of a document, as a host gives it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DocumentText {
-    /// What the model gets, with words about what is left out.
+    /// Text that the model gets, with words about what is left out.
     pub text: String,
-    /// The reader was ended before it was through: by time, or by a limit of the host.
+    /// True if the reader was ended before it was through: by time, or by a limit of the host.
     pub is_cut: bool,
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for DocumentText {
 }
 
 impl DocumentText {
-    /// Of a document that was read to its end.
+    /// Returns the text of a document that was read to its end.
     #[must_use]
     pub fn whole(text: String) -> Self {
         Self { text, is_cut: false }
@@ -59,12 +59,12 @@ impl DocumentText {
 }
 
 impl Documents {
-    /// Whether a body is worth reading for them.
+    /// Returns true if the body may hold documents, so that it is worth reading it for them.
     pub(crate) fn may_be_in(body: &str) -> bool {
         blocks::may_have(body, "\"document\"")
     }
 
-    /// Those of a body; nothing if there are none.
+    /// Finds the PDFs of a body; nothing if there are none.
     pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
         let mut found = Vec::new();
         blocks::visit(body, settings.depth_max, &mut |block, _| {
@@ -101,13 +101,13 @@ impl Documents {
         self.held
     }
 
-    /// How many have a text, and how many do not.
+    /// Returns the number of documents that have a text, and of those that have none.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let read = self.found.iter().filter(|found| found.source.is_ok()).count();
         (read, self.found.len().saturating_sub(read))
     }
 
-    /// What came of the document that was asked for.
+    /// Takes the text of the document that was asked for, or the reason why there is none.
     pub(crate) fn take(&mut self, came: Result<DocumentText, Unread>) {
         let Some(found) = self.unknown.next_back().and_then(|at| self.found.get_mut(at)) else {
             return;
@@ -148,7 +148,7 @@ impl Documents {
     }
 }
 
-/// The bytes of a document; nothing if its base64 is none.
+/// Returns the bytes of a document; nothing if its base64 is none.
 pub(crate) fn bytes_of(body: &str, data: Range<usize>) -> Option<Vec<u8>> {
     base64::decode(&json::string(body.get(data)?)?.decode())
 }

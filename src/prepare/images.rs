@@ -16,19 +16,19 @@ use crate::observe::warning::Warnings;
 use crate::text::base64;
 use crate::text::names::Names;
 
-/// How often one image may be redirected.
+/// Maximum number of redirections of one image.
 const REDIRECTIONS_MAX: u32 = 3;
 
 /// The images of one request.
 pub(crate) struct Images {
-    /// In the order of the body.
+    /// Images in the order of the body.
     found: Vec<Found>,
-    /// The newest first.
+    /// Images to fetch, one for each URL, the newest first.
     wanted: Vec<Wanted>,
-    /// The first of those that is not known.
+    /// Index in `wanted` of the next image to fetch.
     at: usize,
     settings: FetchImages,
-    /// How many bytes more the body may have.
+    /// Number of bytes by which the body may still grow.
     room: usize,
     held: usize,
 }
@@ -36,9 +36,9 @@ pub(crate) struct Images {
 /// An image in the body.
 struct Found {
     block: Range<usize>,
-    /// Without it the request is refused.
+    /// True if the request is refused without this image.
     must_come: bool,
-    /// Where it is in `wanted`.
+    /// Index of the image in `wanted`, or the reason why it is not fetched.
     wanted: Result<usize, Missing>,
 }
 
@@ -47,37 +47,37 @@ struct Wanted {
     address: Address,
     is_private: bool,
     redirections: u32,
-    /// The source with its data, as JSON.
+    /// Source of the fetched image with its data, as JSON.
     source: Option<Result<String, Missing>>,
 }
 
-/// Why there is no image.
+/// Reason why an image was not fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Missing {
-    /// The configuration does not allow its host.
+    /// The configuration does not allow the image's host.
     NotAllowed,
-    /// There are more than the configuration allows.
+    /// The request has more images than this number, which the configuration allows.
     TooMany(u32),
-    /// Its server was not reached.
+    /// The image's server was not reached.
     Unreachable,
-    /// Its server was too slow.
+    /// The image's server was too slow.
     TimedOut,
-    /// Its server answered with this status.
+    /// The image's server answered with this status.
     Status(u16),
-    /// Its server leads elsewhere: where nothing is fetched, or too often.
+    /// The image's server redirected to an address that is not allowed, or too often.
     Redirected,
-    /// Not all of it came.
+    /// The image's server broke off before the end of the image.
     BrokeOff,
-    /// It has more bytes than this.
+    /// The image has more bytes than this limit.
     TooLarge(usize),
-    /// It begins like no image that a model takes.
+    /// The first bytes are those of no image type that models take.
     NoImage,
-    /// The request would be too large with it.
+    /// The request would be too large with the image.
     NoRoom,
 }
 
 impl Missing {
-    /// Behind "the image could not be fetched: ".
+    /// Returns the words that follow "the image could not be fetched: ".
     fn words(self) -> String {
         match self {
             Self::NotAllowed => "this gateway fetches none from there".to_owned(),
@@ -95,7 +95,8 @@ impl Missing {
 }
 
 impl Images {
-    /// Those of a body; nothing if there are none. `must_come`: a new one that does not is an error.
+    /// Finds the images of a body; nothing if there are none. `must_come`: a new image that cannot
+    /// be fetched is an error.
     pub(crate) fn of(body: &str, settings: &Settings, must_come: bool) -> Option<Self> {
         if !blocks::may_have(body, "\"url\"") {
             return None;
@@ -131,7 +132,7 @@ impl Images {
         (!images.found.is_empty()).then_some(images)
     }
 
-    /// Takes the URLs of all that were found.
+    /// Notes which images to fetch, given the URLs of all that were found.
     fn want(&mut self, urls: Vec<String>) {
         let mut known = Names::default();
         for (found, url) in self.found.iter_mut().zip(urls).rev() {
@@ -165,12 +166,12 @@ impl Images {
         self.held
     }
 
-    /// How much is read of an image: a byte more than it may have.
+    /// Returns the maximum number of bytes to read of an image: one more than it may have.
     pub(crate) fn bytes_read_max(settings: &FetchImages) -> usize {
         settings.bytes_max.saturating_add(1)
     }
 
-    /// The image that was asked for is there, or it is known why it is not.
+    /// Takes the image that was asked for, or the reason why there is none.
     pub(crate) fn take(&mut self, came: Result<&[u8], Missing>) {
         let room = self.room.saturating_sub(self.held);
         let source = came.and_then(|bytes| {
@@ -201,7 +202,7 @@ impl Images {
         self.found.iter().any(|found| found.must_come && found.wanted == Ok(at))
     }
 
-    /// The server of the image that was asked for says that it is elsewhere.
+    /// Follows a redirection of the image that was asked for.
     pub(crate) fn redirect(&mut self, location: &str) {
         let Some(wanted) = self.wanted.get_mut(self.at) else { return };
         wanted.redirections = wanted.redirections.saturating_add(1);
@@ -217,7 +218,7 @@ impl Images {
         }
     }
 
-    /// How many images came, and how many did not.
+    /// Returns the number of images that were fetched, and of those that were not.
     pub(crate) fn counts(&self) -> (usize, usize) {
         let came = self.wanted.iter().filter(|wanted| matches!(wanted.source, Some(Ok(_)))).count();
         (came, self.wanted.len().saturating_sub(came))
@@ -269,7 +270,7 @@ fn refusal(body: &str, found: &Found, missing: Missing) -> Error {
     Error::invalid(message)
 }
 
-/// The source of an image with this data.
+/// Returns the `source` of an image with these bytes, as JSON.
 fn source_of(bytes: &[u8]) -> Result<String, Missing> {
     // Six bytes begin no image that has others behind them; base64 has the first bytes in its own.
     let start = base64::encode(bytes.get(..bytes.len().min(START)).unwrap_or_default());
@@ -279,7 +280,7 @@ fn source_of(bytes: &[u8]) -> Result<String, Missing> {
     Ok(json::written(|json| write_source(json, &ImageSource::Base64 { media_type, data })))
 }
 
-/// So many bytes say of which type an image is.
+/// Number of first bytes that show the type of an image.
 const START: usize = 12;
 
 #[cfg(test)]

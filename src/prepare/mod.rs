@@ -44,26 +44,26 @@ use images::Images;
 
 /// A preparation that is under way.
 pub(crate) enum Preparation {
-    /// Documents are read.
+    /// Reads documents.
     Documents(Documents),
-    /// Images on the web are fetched.
+    /// Fetches images from the web.
     Images(Images),
-    /// Images are described.
+    /// Has images described by a model.
     Descriptions(Descriptions),
 }
 
-/// What is asked for a preparation.
+/// Question that a preparation asks somebody else.
 pub(crate) enum Question<'p> {
-    /// The text of the document whose base64 is here in the body. The host itself knows it.
+    /// Asks the host for the text of the document whose base64 is in this range of the body.
     Document { data: Range<usize> },
-    /// The image at this address, which `is_private` allows to be in a private network.
+    /// Asks for the image at this address; `is_private` allows an address in a private network.
     Image { address: &'p Address, is_private: bool },
-    /// A description.
+    /// Asks a model for the description of the next image.
     Description,
 }
 
 impl Preparation {
-    /// What is asked next. It is asked again until it is known what came of it.
+    /// Returns the next question. It stays the same until its answer, or a failure, is taken.
     pub(crate) fn question(&self) -> Option<Question<'_>> {
         match self {
             Self::Documents(documents) => documents.question(),
@@ -72,7 +72,7 @@ impl Preparation {
         }
     }
 
-    /// Its time is over: nothing more is asked.
+    /// Ends the fetching or describing of images, because the preparation's time is over.
     pub(crate) fn give_up(&mut self) {
         match self {
             // The host may know their texts: then they come at once.
@@ -82,7 +82,7 @@ impl Preparation {
         }
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the number of bytes that the preparation keeps in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Documents(documents) => documents.held_bytes(),
@@ -91,7 +91,7 @@ impl Preparation {
         }
     }
 
-    /// The body with what came, once nothing more is asked.
+    /// Writes the body with what was prepared, once there are no more questions.
     ///
     /// # Errors
     /// The user has just given what could not be had.

@@ -1,19 +1,20 @@
-//! Why a document has no text.
+//! Reasons why a document has no text.
 
-/// Why a host has no text of a document ([`Exchange::handle_document`](crate::Exchange::handle_document)).
+/// Reason why a host has no text of a document
+/// ([`Exchange::handle_document`](crate::Exchange::handle_document)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// It has a password.
+    /// The document is encrypted with a password.
     Encrypted,
-    /// It is damaged, or of another type.
+    /// The document is damaged, or of another type.
     Malformed,
-    /// Its pages have no text, but images at most, such as those of a scanner.
+    /// The pages have no text, but images at most, such as those of a scanner.
     NoText,
-    /// Its pages have text, but their fonts do not say which letters they show.
+    /// The pages have text, but their fonts do not say which letters they show.
     NoLetters,
-    /// To read it takes longer than it may.
+    /// The reading took longer than it may.
     TooSlow,
-    /// There was no time to begin it.
+    /// There was no time to begin reading.
     NoTime,
     /// The configuration does not allow as many documents.
     TooMany,
@@ -22,7 +23,7 @@ pub enum Unread {
 }
 
 impl Unread {
-    /// In a warning.
+    /// Returns the name of the reason in a warning.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Encrypted => "encrypted",
@@ -36,7 +37,7 @@ impl Unread {
         }
     }
 
-    /// What the model reads in the document's place.
+    /// Returns the text that the model reads in the document's place.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Self::Encrypted => "[document omitted: the PDF is encrypted with a password]",

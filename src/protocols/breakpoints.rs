@@ -1,4 +1,5 @@
-//! Where the client wants the prompt cached, for upstreams that take marks of it.
+//! Cache breakpoints: marks of how much of the prompt the client wants cached, for upstreams that
+//! take them.
 
 use crate::json::Writer;
 use crate::model::turn::{Turn, User, UserPart};
@@ -18,7 +19,7 @@ pub(super) enum Breakpoint {
 }
 
 impl Breakpoint {
-    /// Writes it as a member of the part that is open.
+    /// Writes the breakpoint as a member of the part that is open.
     pub(super) fn write(self, json: &mut Writer<'_>) {
         match self {
             Self::PromptCacheBreakpoint => {
@@ -33,9 +34,9 @@ impl Breakpoint {
 /// The cache breakpoints of one request. Of too many, the last ones are written.
 pub(super) struct Breakpoints<'r, 'a> {
     words: Words<'r, 'a>,
-    /// Whether the results of tools have a place for them.
+    /// True if the results of tools have a place for breakpoints.
     in_results: bool,
-    /// How many are still passed over.
+    /// Number of breakpoints that are still passed over.
     passed_over: usize,
 }
 
@@ -44,8 +45,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         Self { words, in_results, passed_over: 0 }
     }
 
-    /// The client wants all of the prompt cached: marks what is last among all that has a place for a mark. A mark that
-    /// stands there stays.
+    /// Marks the last place in the turns that can have a mark, because the client wants all of the
+    /// prompt cached. A mark that stands there stays.
     pub(super) fn mark_end(&self, mark: Option<CacheMark>, turns: &mut [Turn<'_>]) {
         let Some(mark) = mark.filter(|_| self.words.has_breakpoints()) else { return };
         let last = turns.iter_mut().rev().find_map(|turn| match turn {
@@ -74,7 +75,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         })
     }
 
-    /// Counts those of the turns, and `before` others that come before them.
+    /// Counts the breakpoints of the turns, and `before` others that come before them.
     pub(super) fn count(&mut self, turns: &[Turn<'_>], before: usize) {
         if !self.words.has_breakpoints() {
             return;
@@ -92,7 +93,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         self.passed_over = all.saturating_sub(BREAKPOINTS_MAX);
     }
 
-    /// The client's last mark in a result, if the upstream has a place for it.
+    /// Returns the client's last mark in a result, if the upstream has a place for it.
     fn mark_in(&self, result: &ToolResult<'_>) -> Option<CacheMark> {
         let mark = |block: &Block<'_>| match block {
             Block::Text(it) if !it.text.is_blank() => it.cached,
@@ -101,7 +102,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         result.content.iter().rev().find_map(mark).filter(|_| self.in_results)
     }
 
-    /// The breakpoint for a result and the words that stand with it.
+    /// Returns the breakpoint to write for a result and the words that stand with it.
     pub(super) fn due_in(
         &mut self,
         result: &ToolResult<'_>,
@@ -115,7 +116,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         self.due(mark)
     }
 
-    /// The breakpoint for something that the client may have marked.
+    /// Returns the breakpoint to write for something that the client may have marked.
     pub(super) fn due(&mut self, mark: Option<CacheMark>) -> Option<Breakpoint> {
         let breakpoint = self.words.breakpoint(mark?)?;
         let is_due = self.passed_over == 0;

@@ -1,4 +1,5 @@
-//! What of a request's history the client asks to have cleared, for an upstream that does not clear it by itself.
+//! Clearing of the history where the client asks for it, for an upstream that does not clear by
+//! itself.
 
 use crate::dialect::profile::{Profile, ReasoningHistory};
 use crate::history::clearing;

@@ -18,16 +18,17 @@ pub(crate) struct ClientRequest<'c> {
     pub(crate) config: &'c Config,
     /// The client's headers that are kept.
     pub(crate) headers: &'c [Header],
-    /// Where the request goes, whatever the model map says: the upstream, and the name of the model there.
+    /// Upstream that the request goes to, whatever the model map says, and the name of the model
+    /// there.
     pub(crate) target: Option<(&'c Upstream, &'c str)>,
 }
 
-/// Why a request is written.
+/// Reason why a request is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To be answered.
+    /// The upstream is to answer the request.
     Answer,
-    /// To have its tokens counted, for which it needs no limit of the output.
+    /// The upstream is to count the request's tokens, for which no limit of the output is needed.
     Count,
 }
 
@@ -42,13 +43,13 @@ pub(crate) struct Routed<'a> {
 }
 
 impl<'c> ClientRequest<'c> {
-    /// The upstream of the model that the body names.
+    /// Returns the upstream of the model that the body names.
     pub(crate) fn route(&self) -> Option<&'c Upstream> {
         let model = json::member(self.body, "model").and_then(json::string)?;
         self.route_of(&model.decode()).map(|(upstream, _)| upstream)
     }
 
-    /// The upstream of a model, and the upstream's name for it.
+    /// Returns the upstream of a model, and the upstream's name for it.
     pub(crate) fn route_of<'m>(&self, model: &'m str) -> Option<(&'c Upstream, &'m str)>
     where
         'c: 'm,
@@ -56,7 +57,7 @@ impl<'c> ClientRequest<'c> {
         self.target.or_else(|| self.config.route(model))
     }
 
-    /// Whether the client asks for verdicts on tool calls, and there is a judge.
+    /// Returns true if the client asks for verdicts on tool calls, and there is a judge.
     pub(crate) fn is_judged(&self, safeguards: Option<&str>) -> bool {
         self.config.judge().is_some() && safeguards.and_then(dangerous_tool_use).is_some()
     }
@@ -103,12 +104,13 @@ impl<'c> ClientRequest<'c> {
         Ok(request)
     }
 
-    /// In strict mode, refuses what the real API refuses of a conversation.
+    /// Refuses what the real API refuses of a conversation, in strict mode.
     pub(crate) fn check_strictly(&self, request: &Request<'_>) -> Result<(), Error> {
         if self.config.settings.strict { check::strictly(request) } else { Ok(()) }
     }
 
-    /// Why no upstream can get this request: its body cannot be read, or its model has no upstream.
+    /// Returns the error for a request that no upstream can get: its body cannot be read, or its
+    /// model has no upstream.
     pub(crate) fn refusal(&self, purpose: Purpose, warnings: &mut Warnings) -> Error {
         let read = self.read(purpose, warnings, |_, _| Ok(()));
         debug_assert!(read.is_err(), "a request that has an upstream is not refused");

@@ -1,13 +1,14 @@
-//! What a request's body names its conversation by.
+//! Hash of the conversation that a request's body belongs to.
 
 use crate::headers::session;
 use crate::model::{Block, Request, Role};
 use crate::text::hash::{bytes, mix};
 
-/// So many bytes of the user's first words are looked at.
+/// Maximum number of bytes of the user's first words that are hashed.
 const WORDS_BYTES_MAX: usize = 4 << 10;
 
-/// Hash of the session in the user id, else of the user id and the user's first words; 0 where there are none.
+/// Returns the hash of the session in the user id, else of the user id and the user's first words;
+/// 0 where there are none.
 pub(super) fn hash_of(request: &Request<'_>) -> u64 {
     let user_id = request.user_id.map(|id| id.decode()).unwrap_or_default();
     if let Some(session) = session::of_user_id(&user_id) {

@@ -1,4 +1,4 @@
-//! What requests for counts have in common.
+//! Estimates and requests of token counts, for every protocol of upstreams.
 
 use crate::carry::marks::Marks;
 use crate::config::Upstream;
@@ -35,7 +35,7 @@ pub(super) fn estimate(
     })
 }
 
-/// Copies these members of an object.
+/// Copies the members of an object that `names` lists.
 pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
     // What is nested deeper than a reader can go has no exact count and is estimated.
     let mut reader = Reader::of(object);

@@ -1,5 +1,5 @@
-//! What is decided of a request before any protocol writes it: its repaired turns, tools, thinking, and what its answer
-//! must know.
+//! Decisions on a request that do not depend on the upstream's protocol: its repaired turns, tools,
+//! thinking, and what its answer must know.
 
 use std::borrow::Cow;
 
@@ -39,15 +39,15 @@ use crate::upstream_error::refused::Refused;
 
 /// A request of which everything is decided but its form.
 pub(crate) struct Decided<'d, 'a> {
-    /// What is left of the request beside what stands in the other members.
+    /// Client's request, without the parts that the other members hold.
     pub(crate) request: Request<'a>,
     /// The client's body, for the paths of errors.
     pub(crate) body: &'a str,
     /// The client's headers that are kept.
     pub(crate) headers: &'d [Header],
-    /// The upstream's own, or without what it refused.
+    /// Profile of the upstream, without what the upstream refused.
     pub(crate) profile: &'d Profile,
-    /// As the upstream knows it.
+    /// Model name sent to the upstream.
     pub(crate) model: &'d str,
     pub(crate) system: SystemPrompt<'a>,
     pub(crate) turns: Vec<Turn<'a>>,
@@ -106,37 +106,37 @@ pub(crate) fn decide(
     })
 }
 
-/// Where a request goes.
+/// Upstream and model that a request goes to, and what was found of the request.
 #[derive(Clone, Copy)]
 struct Target<'t> {
     client: &'t ClientRequest<'t>,
     upstream: &'t Upstream,
-    /// The upstream's own, or without what it refused.
+    /// Profile of the upstream, without what the upstream refused.
     profile: &'t Profile,
-    /// As the upstream knows it.
+    /// Model name sent to the upstream.
     model: &'t str,
     refused: &'t [Refused],
     found: Found,
 }
 
-/// What was found of a request's size.
+/// Size of a request and of its model's window.
 #[derive(Clone, Copy)]
 struct Found {
-    /// How many tokens the model's window has; 0 where that is not known.
+    /// Number of tokens in the model's window; 0 if it is not known.
     window: u64,
-    /// An estimate, without what is cleared.
+    /// Estimated tokens of the prompt, without what is cleared.
     input_tokens: u64,
-    /// What is cleared of the history, where the client asks for that.
+    /// Counts of what is cleared of the history, where the client asks for that.
     cleared: Option<Cleared>,
 }
 
-/// What is decided of a request before its turns are told what guards say.
+/// Decisions on a request before the notes of guards are written into its turns.
 struct Plan<'a> {
     history: History<'a>,
     tools: ToolSet<'a>,
     effective: Effective,
     notes: Vec<Note>,
-    /// The answer, which needs no upstream.
+    /// Text of an answer that needs no upstream.
     end: Option<String>,
     context: Box<RequestContext>,
 }
@@ -263,7 +263,7 @@ impl Target<'_> {
         Ok(Plan { history, tools, effective, notes, end, context })
     }
 
-    /// What becomes of the answer's reasoning.
+    /// Returns how the answer's reasoning is shown, marked and returned to the upstream.
     fn thinking(&self, request: &Request<'_>, marks: Marks) -> ThinkingContext {
         ThinkingContext {
             display: Display::of(request.thinking, self.client.config.settings.reasoning),
@@ -278,7 +278,8 @@ impl Target<'_> {
         self.upstream.protocol == Protocol::Responses
     }
 
-    /// Turns, repaired and in the order that upstreams want. The messages are taken out of the request.
+    /// Reads the turns, repaired and in the order that upstreams want. The messages are taken out
+    /// of the request.
     fn read_history<'a>(
         self,
         request: &mut Request<'a>,
@@ -316,7 +317,7 @@ impl Target<'_> {
     }
 }
 
-/// What the answer needs of the profile.
+/// Returns the profile by which the answer is read: text is no call where the client allows none.
 fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
     // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
     let text_tool_calls = match profile.text_tool_calls {
@@ -327,7 +328,8 @@ fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
     Profile { text_tool_calls, ..profile.clone() }
 }
 
-/// What is sent, unless the profile says that it is not. `attached` are the images and files.
+/// Returns which parts of a request an upstream may refuse, because they are sent. `attached` has
+/// the images and files.
 fn refusable(
     attached: Refusable,
     request: &Request<'_>,
@@ -350,7 +352,8 @@ fn refusable(
     }
 }
 
-/// Where the first block stands that carries reasoning of some upstream of ours.
+/// Returns the message and the position of the first block that carries reasoning of some upstream
+/// of ours.
 fn first_item(messages: &[Message<'_>]) -> Option<(usize, usize)> {
     messages.iter().enumerate().find_map(|(at, message)| {
         let carries = |block: &Block<'_>| match block {
@@ -361,7 +364,7 @@ fn first_item(messages: &[Message<'_>]) -> Option<(usize, usize)> {
     })
 }
 
-/// Whether a message is a user's, without a word.
+/// Returns true if a message is a user's and has no words.
 fn says_nothing(message: &Message<'_>) -> bool {
     let is_blank = |block: &Block<'_>| matches!(block, Block::Text(text) if text.text.is_empty());
     message.role == Role::User && message.content.iter().all(is_blank)
@@ -372,7 +375,7 @@ pub(crate) fn is_prefilled(turns: &[Turn<'_>]) -> bool {
     matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
 }
 
-/// The final words of the assistant, which the answer continues.
+/// Returns the final words of the assistant, which the answer continues.
 fn prefill(
     turns: &[Turn<'_>],
     profile: &Profile,
@@ -430,7 +433,8 @@ fn system_prompt<'a>(
     SystemPrompt { texts, schema: schema_in_words(request, profile) }
 }
 
-/// The schema of the answer, where the prompt has it because the upstream knows no other way.
+/// Returns the schema of the answer, where the prompt has it because the upstream knows no other
+/// way.
 pub(crate) fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
     request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
 }

@@ -1,4 +1,4 @@
-//! How hard the model thinks, and for how many tokens it may think and write.
+//! Effort of the model's thinking, and limits of the tokens for thinking and for the answer.
 
 use crate::dialect::effort::{nearest, of_word};
 use crate::dialect::profile::{Effort, Profile, ThinkingSwitch};
@@ -7,7 +7,7 @@ use crate::json::Str;
 use crate::model::{Request, ThinkingMode};
 use crate::observe::warning::Warnings;
 
-/// What the conversation says about thinking in this turn.
+/// State of the conversation that decides about thinking in this turn.
 pub(crate) struct Turn<'a> {
     /// The effort that the last system message in the middle asks for.
     pub effort: Option<Str<'a>>,
@@ -20,17 +20,17 @@ pub(crate) struct Turn<'a> {
 /// The settings of thinking in the upstream's request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effective {
-    /// The word for it.
+    /// Word for the effort.
     pub effort: Option<Effort>,
     /// Whether the model thinks, where the client says so.
     pub switch: Option<bool>,
-    /// How many tokens it may think for.
+    /// Number of tokens that the model may think for.
     pub budget: Option<u64>,
 }
 
 impl Effective {
-    /// Decides. Servers that think by default refuse a forced call and a prefill, unless thinking is
-    /// switched off.
+    /// Decides how the model thinks. Servers that think by default refuse a forced call and a
+    /// prefill, unless thinking is switched off.
     pub(crate) fn new(
         request: &Request<'_>,
         turn: Turn<'_>,
@@ -80,13 +80,13 @@ impl Effective {
     }
 }
 
-/// How many tokens the answer may have.
+/// Returns the number of tokens that the answer may have.
 pub(crate) fn limited(wanted: u64, profile: &Profile) -> u64 {
     if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
 }
 
-/// How many tokens the model may think for. The client left tokens for an answer below its own limit; where that is
-/// lowered, half of the new one is left.
+/// Returns the number of tokens that the model may think for. The client left tokens for an answer
+/// below its own limit; where that is lowered, half of the new one is left.
 fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
     let context = request.max_tokens.unwrap_or(u64::MAX);
     let limit = limited(context, profile);

@@ -12,7 +12,7 @@ use crate::text::words;
 /// Longest `prompt_cache_key`.
 const CACHE_KEY_BYTES_MAX: usize = 64;
 
-/// `temperature`, `top_p`, `top_k`
+/// Writes `temperature`, `top_p` and `top_k`.
 ///
 /// # Errors
 /// The configuration allows nothing to be left out.
@@ -49,7 +49,7 @@ fn is_zero(number: &str) -> bool {
     words::before(number, b"eE").bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-'))
 }
 
-/// Who asks, as a hash: the client's value can hold account ids.
+/// Writes the user as a hash, because the client's value can hold account ids.
 pub(crate) fn write_identity(
     request: &Request<'_>,
     profile: &Profile,
@@ -83,7 +83,7 @@ pub(crate) fn write_identity(
     }
 }
 
-/// `service_tier`, out of the client's `service_tier` and `speed`.
+/// Writes `service_tier`, out of the client's `service_tier` and `speed`.
 ///
 /// # Errors
 /// The configuration allows nothing to be left out.

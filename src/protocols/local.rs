@@ -19,7 +19,7 @@ pub(crate) struct Local {
     pub(crate) stop_reason: &'static str,
 }
 
-/// The answer to a request that needs no model.
+/// Returns the answer to a request that needs no model.
 pub(crate) fn answer(
     client: &ClientRequest<'_>,
     request: &Request<'_>,
@@ -61,7 +61,7 @@ fn wants_title(request: &Request<'_>) -> bool {
     is_title && members.next().is_none() && request.messages.len() == 1
 }
 
-/// An object with the beginning of what the user said. Nothing where that is no plain text.
+/// Returns an object with the beginning of what the user said, or nothing if that is no plain text.
 fn title(request: &Request<'_>) -> Option<String> {
     let message = request.messages.first().filter(|message| message.role == Role::User)?;
     let texts = message.content.iter().filter_map(|block| match block {

@@ -8,11 +8,11 @@ use crate::json::{rewrite_array, rewrite_object};
 /// Members whose inside is the client's own: schemas, and inputs of calls.
 const OF_CLIENTS: [&str; 4] = ["arguments", "input_schema", "parameters", "schema"];
 
-/// What becomes of a value.
+/// Rewritten value; `None` leaves it out.
 type Rewritten<'b> = Result<Option<Cow<'b, str>>, Infallible>;
 
-/// The body without the member at this path, if it has that. `*` is any position of a list, `**` any place outside of
-/// schemas and inputs.
+/// Returns the body without the member at this path, if it has that. `*` is any position of a list,
+/// `**` any place outside of schemas and inputs.
 pub(super) fn without(body: &str, path: &[&str]) -> Option<String> {
     let rewritten = match path {
         ["**", name] => without_name(body, name, true),

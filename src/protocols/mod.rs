@@ -42,7 +42,7 @@ use messages::write_answer::MessagesWriter;
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};
 
-/// The protocol of upstreams that the configuration names so.
+/// Returns the protocol of upstreams that the configuration calls by this name.
 #[must_use]
 pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     match protocol {
@@ -54,7 +54,8 @@ pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     }
 }
 
-/// The protocol in which a request is written. Where it goes to no upstream, each refuses it alike.
+/// Returns the protocol in which a request is written. A request that goes to no upstream is
+/// refused alike by all protocols.
 fn for_request(client: &ClientRequest<'_>) -> &'static dyn UpstreamProtocol {
     let mut protocols = client.config.upstreams.values().map(|upstream| upstream.protocol);
     let first = protocols.next().unwrap_or(Protocol::Openai);
@@ -93,7 +94,7 @@ pub fn request_without(
     without_members(written, refused, warnings)
 }
 
-/// A request without the members that no row of the changes knows.
+/// Removes members that the upstream refused and no row of the changes knows.
 fn without_members(
     mut written: Translated,
     refused: &[Refused],
@@ -114,8 +115,8 @@ fn without_members(
     Ok(written)
 }
 
-/// Writes a request of Creole's own for this model of an upstream, without what that refused. `body` is one of the
-/// Messages API.
+/// Writes a request of Creole's own for this model of an upstream, without what the upstream
+/// refused. `body` is one of the Messages API.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -145,14 +146,15 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
     for_request(&client).estimate(&client)
 }
 
-/// Where an upstream counts tokens; nothing where it cannot, or must not.
+/// Returns the path at which an upstream counts tokens; `None` if it cannot, or must not.
 #[must_use]
 pub(crate) fn count_path(config: &Config, upstream: &Upstream) -> Option<String> {
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| of(upstream.protocol).count_path(upstream)).flatten()
 }
 
-/// The request for the upstream's count of a request; nothing where it cannot count, or must not.
+/// Writes the request that has an upstream count the tokens of a request; `None` if it cannot
+/// count, or must not.
 #[must_use]
 pub(crate) fn count_request(
     body: &str,
@@ -183,7 +185,7 @@ fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn A
     Box::new(JsonAnswer::new(objects, object_reader, settings.event_bytes_max))
 }
 
-/// The reader for an upstream that turns out to speak another protocol.
+/// Returns the reader for an upstream that turns out to speak another protocol.
 fn object_reader(kind: ObjectKind, to: &Output<'_>) -> Box<dyn ObjectReader> {
     match kind {
         ObjectKind::Chunks => Box::new(ChatReader::new(to.context, to.context.ids_used.clone())),

@@ -1,4 +1,4 @@
-//! What the configuration knows of a model's size, and what a request asks for beyond it.
+//! Limits of a model's size in the configuration, applied to a request.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,8 @@ use crate::model::Request;
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-/// With less room than this there is no answer: the upstream refuses the prompt, and says how long it is.
+/// Least tokens to which the window's rest lowers an answer. With less room the upstream refuses
+/// the prompt, and says how long it is.
 const ROOM_LEAST: u64 = 1024;
 
 /// The window that a client believes in when it asks for the long one.

@@ -1,4 +1,4 @@
-//! What every protocol of upstreams can do with a client's request.
+//! The interface of the protocols that upstreams speak, and the requests that they write.
 
 use super::client::ClientRequest;
 use crate::answer::AnswerReader;
@@ -12,10 +12,10 @@ use crate::upstream_error::refused::Refused;
 
 /// A protocol that upstreams speak: how requests are written in it, and answers read.
 pub(crate) trait UpstreamProtocol: Sync {
-    /// The path of requests, below the upstream's base path.
+    /// Returns the path of requests, below the upstream's base path.
     fn endpoint(&self) -> &'static str;
 
-    /// All headers of a request, beside `host` and `content-length`.
+    /// Returns all headers of a request, besides `host` and `content-length`.
     ///
     /// # Errors
     /// There is no credential to send.
@@ -23,8 +23,8 @@ pub(crate) trait UpstreamProtocol: Sync {
         headers::to_upstream(client, key, stream)
     }
 
-    /// The header with a secret of the gateway's own, which replaces what a client sent; nothing where the client's is
-    /// used.
+    /// Returns the header with a secret of the gateway's own, which replaces what a client sent;
+    /// `None` where the client's is used.
     fn own_credential(&self, key: &Key) -> Option<(&'static str, String)> {
         headers::bearer(key)
     }
@@ -46,33 +46,35 @@ pub(crate) trait UpstreamProtocol: Sync {
     /// The request cannot be served.
     fn estimate(&self, client: &ClientRequest<'_>) -> Result<TokenCount, Error>;
 
-    /// Where an upstream counts tokens; nothing where it cannot.
+    /// Returns the path at which an upstream counts tokens; `None` if it cannot.
     fn count_path(&self, upstream: &Upstream) -> Option<String>;
 
-    /// Writes the request that has an upstream count tokens; nothing where it cannot count those.
+    /// Writes the request that has an upstream count tokens; `None` if the upstream cannot count
+    /// them.
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
 
     /// Whether a request with this context can have what is refused. Where it has not, an error that names it means
     /// something else.
     fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool;
 
-    /// Whether calls and results can be written as words, where the upstream refuses how they are paired.
+    /// Returns true if calls and results can be written as words, where the upstream refuses how
+    /// they are paired.
     fn rebuilds_calls(&self) -> bool {
         false
     }
 
-    /// Whether a later request is written without what was refused of an earlier one.
+    /// Returns true if later requests are written without what was refused of an earlier one.
     fn remembers_refusals(&self) -> bool {
         false
     }
 
-    /// Whether a message may begin while nothing of it is known, so that pings can follow. Where its beginning is the
-    /// upstream's own, the client must wait for that.
+    /// Returns true if a message may begin while nothing of it is known, so that pings can follow.
+    /// Where its beginning is the upstream's own, the client must wait for that.
     fn begins_in_silence(&self) -> bool {
         true
     }
 
-    /// Whether the upstream's list of models is one of the Messages API.
+    /// Returns true if the upstream's list of models has the form of the Messages API.
     fn lists_in_messages(&self) -> bool {
         false
     }
@@ -81,21 +83,21 @@ pub(crate) trait UpstreamProtocol: Sync {
     fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader>;
 }
 
-/// What becomes of a request.
+/// Outcome of translating a request.
 #[derive(Debug)]
 pub enum Translated {
-    /// It goes to an upstream.
+    /// The request goes to an upstream.
     Send {
-        /// Its name in the configuration.
+        /// Name of the upstream in the configuration.
         upstream: String,
         /// The request in the upstream's protocol.
         body: Vec<u8>,
-        /// What the answer must know.
+        /// Facts of the request that reading the answer needs.
         context: Box<RequestContext>,
     },
-    /// It is answered here.
+    /// The request is answered here, without an upstream.
     Answer {
-        /// What the answer must know.
+        /// Facts of the request that writing the answer needs.
         context: Box<RequestContext>,
         /// The text; none if empty.
         text: String,
@@ -107,14 +109,14 @@ pub enum Translated {
 /// A request that has an upstream count tokens.
 #[derive(Debug)]
 pub(crate) struct CountRequest {
-    /// Its name in the configuration.
+    /// Name of the upstream in the configuration.
     pub upstream: String,
     /// The request for its tokenizer.
     pub body: Vec<u8>,
     /// Tokens that the tokenizer is not shown.
     pub beside: u64,
-    /// Older versions of this server refuse it.
+    /// True if older versions of this server refuse the request.
     pub may_be_older: bool,
-    /// What is known of the request.
+    /// Facts of the request that reading its answer needs.
     pub context: Box<RequestContext>,
 }

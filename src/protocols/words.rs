@@ -1,4 +1,4 @@
-//! What blocks and the parts of turns say in words.
+//! Blocks and the parts of turns, put into words.
 //!
 //! Texts are written as the inside of a JSON string, straight from the client's escaped text.
 
@@ -20,13 +20,13 @@ use crate::text::words;
 use browser::push_browser_state;
 pub(crate) use parts::{Parts, end_text, write_file, write_image};
 
-/// What the words of one request have in common.
+/// Profile, body and parts by which the words of one request are written.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'p, 'a> {
     pub(crate) profile: &'p Profile,
     /// The client's body, for the paths of errors.
     pub(crate) body: &'a str,
-    /// How the protocol writes parts.
+    /// Form in which the protocol writes parts.
     pub(crate) parts: &'static Parts,
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn push(out: &mut Vec<u8>, text: Str<'_>) {
     out.extend_from_slice(text.raw().as_bytes());
 }
 
-/// A text in an attribute.
+/// Appends an attribute whose value is a text.
 fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
     escape(out, &format!(" {name}=\""));
     // A quote can be written as `\u0022`, as .NET and Symfony do.
@@ -48,7 +48,7 @@ fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
 }
 
 impl Words<'_, '_> {
-    /// Whether a block can be put in words, all of it by [`Words::push_text`].
+    /// Returns true if a block can be put in words, all of it by [`Words::push_text`].
     pub(crate) fn is_block_text(&self, block: &Block<'_>) -> bool {
         match block {
             Block::Image(_) => self.profile.image_parts == ImageParts::None,
@@ -68,7 +68,7 @@ impl Words<'_, '_> {
         self.parts.file_urls && self.profile.file_parts
     }
 
-    /// The images and files among `blocks`, also those inside documents.
+    /// Returns the images and files among `blocks`, also those inside documents.
     pub(crate) fn attachments<'b, 'c>(&self, blocks: &'b [Block<'c>]) -> Vec<&'b Block<'c>> {
         let mut found = Vec::new();
         self.collect_attachments(blocks, &mut found);
@@ -196,7 +196,7 @@ impl Words<'_, '_> {
 }
 
 impl<'a> Words<'_, 'a> {
-    /// Texts, with an empty line between them.
+    /// Appends the items of a user's turn, with an empty line between them.
     pub(crate) fn push_items(
         &self,
         out: &mut Vec<u8>,
@@ -366,7 +366,7 @@ impl SystemPrompt<'_> {
     }
 }
 
-/// What ends a document.
+/// Text that ends a document.
 const DOCUMENT_END: &str = "\n</document>";
 
 /// Appends what begins a document.
@@ -408,7 +408,7 @@ pub(crate) fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
     }
 }
 
-/// The word that says that a tool failed, unless its result begins with it.
+/// Appends the word that says that a tool failed, unless its result begins with it.
 fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     if result.is_error && !says_error(&result.content) {
         escape(out, "Error: ");

@@ -1,4 +1,4 @@
-//! What stands in the data of one event, where that is not one JSON object.
+//! Contents of an event's data that is not one JSON object.
 //!
 //! Framing goes wrong in gateways: the field name comes twice, two events are glued together, a
 //! heartbeat is not JSON, a JSON array holds many chunks. None of that makes an answer worthless.
@@ -15,20 +15,20 @@ use super::DONE;
 use crate::json::{self, Reader};
 use crate::text::words;
 
-/// What may stand around a word that is a sign of life.
+/// Characters that may stand around a word that is a sign of life.
 const AROUND: &[u8] = b"[]\": \n";
 
-/// One thing in the data of an event.
+/// Item in the data of an event, which may hold several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Payload<'a> {
-    /// An object.
+    /// A JSON object.
     Object(&'a str),
     /// The end mark.
     Done,
-    /// Nothing that says anything: other JSON values, and words that keep a connection alive.
+    /// Data that says nothing: other JSON values, and words that keep a connection alive.
     SignOfLife,
-    /// What cannot be read: an object that is not JSON, perhaps cut off, or what stands before the
-    /// next object.
+    /// Text that cannot be read: an object that is not JSON, perhaps cut off, or what stands before
+    /// the next object.
     Unreadable(&'a str),
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Payload<'a> {
 const SIGNS_OF_LIFE: [&str; 6] =
     ["ping", "pong", "heartbeat", "keepalive", "keep-alive", "keep_alive"];
 
-/// Longest text that can be one of them, with its brackets.
+/// Longest text that can be a sign of life, with its brackets, in bytes.
 const SIGN_OF_LIFE_BYTES_MAX: usize = 24;
 
 /// Takes the first thing from the front of `data`; `None` at its end.
@@ -81,8 +81,8 @@ pub(crate) fn next<'a>(data: &mut &'a str) -> Option<Payload<'a>> {
     }
 }
 
-/// How much of a text that begins with something unreadable belongs to it: an object by its
-/// brackets, anything else up to the next object or end mark.
+/// Returns the length of the unreadable start of a text: an object by its brackets, anything else
+/// up to the next object or end mark.
 fn broken_len(text: &str) -> usize {
     if !text.starts_with('{') {
         let object = text.find('{').unwrap_or(text.len());
@@ -107,13 +107,13 @@ fn broken_len(text: &str) -> usize {
     text.len()
 }
 
-/// The object inside of a JSON string: some servers serialise each chunk twice.
+/// Returns the object inside of a JSON string: some servers serialise each chunk twice.
 pub(crate) fn unquoted(data: &str) -> Option<String> {
     let inside = json::string(data)?.decode();
     inside.trim_start().starts_with('{').then(|| inside.into_owned())
 }
 
-/// What follows the end mark, if `text` begins with it.
+/// Returns what follows the end mark, if `text` begins with it.
 fn after_done(text: &str) -> Option<&str> {
     match text.strip_prefix('"') {
         Some(text) => words::after_start(text, DONE).map(|rest| words::trim_start(rest, b"\"")),
@@ -121,9 +121,9 @@ fn after_done(text: &str) -> Option<&str> {
     }
 }
 
-/// `text` as JSON, where it differs from JSON only as the output of some libraries does: `NaN` and
+/// Repairs `text` where it differs from JSON only as the output of some libraries does: `NaN` and
 /// `Infinity` for numbers that JSON has not, control characters in strings, escapes that JSON does
-/// not know, a comma after the last member. `None` where none of that is there.
+/// not know, a comma after the last member. Returns `None` where none of that is there.
 pub(crate) fn repaired(text: &str) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -19,7 +19,7 @@ use crate::text::words::{self, BYTE_ORDER_MARK};
 /// The end mark.
 pub(crate) const DONE: &str = "[DONE]";
 
-/// How much is kept of lines that are none of an event stream, and of one at the most: an error in plain text.
+/// Bytes kept of lines that are no event stream, and of one such line: an error in plain text.
 const JUNK_BYTES: usize = 1 << 10;
 
 /// Splits a body into events.
@@ -33,40 +33,40 @@ pub(crate) struct Decoder {
     /// The start of the next event, where no blank line came between the two.
     next_data: Vec<u8>,
     has_data: bool,
-    /// What the event is called by the lines before its data.
+    /// Name of the event, by the lines before its data.
     called: Called,
-    /// What a line after its data calls it, or the next one: see [`Decoder::give`].
+    /// Name by a line after the data, of this event or of the next: see [`Decoder::give`].
     called_late: Option<Called>,
-    /// The last line ended in CR, so an LF that comes next belongs to it.
+    /// True if the last line ended in CR, so that an LF that comes next belongs to it.
     after_cr: bool,
-    /// `data` was given out and can be reused.
+    /// True if `data` was given out and can be reused.
     given: bool,
     /// The first lines that are none of an event stream.
     junk: Vec<u8>,
     bytes_max: usize,
 }
 
-/// One event.
+/// Event of a stream.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event<'a> {
-    /// Its data, never empty. What is not UTF-8 is replaced.
+    /// Data of the event, never empty. What is not UTF-8 is replaced.
     pub(crate) data: Cow<'a, str>,
     pub(crate) called: Called,
 }
 
-/// What an event is called.
+/// Name of an event, as far as it is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Called {
-    /// Nothing, or `message`.
+    /// No name, or `message`.
     #[default]
     Nothing,
     /// `error` or `exception`.
     Error,
-    /// What an event of the Messages API is called.
+    /// Name of an event of the Messages API.
     Messages(&'static str),
-    /// What an event of the Responses API is called.
+    /// Name of an event of the Responses API.
     Responses(&'static str),
-    /// Something else.
+    /// Any other name.
     Other,
 }
 
@@ -92,7 +92,7 @@ impl Called {
         }
     }
 
-    /// What it is called, where that is an event of the Messages API.
+    /// Returns the name, if it is that of an event of the Messages API.
     pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Messages(name) => Some(name),
@@ -100,7 +100,7 @@ impl Called {
         }
     }
 
-    /// What it is called, where that is an event of the Responses API.
+    /// Returns the name, if it is that of an event of the Responses API.
     pub(crate) fn name_in_responses(self) -> Option<&'static str> {
         match self {
             Self::Responses(name) => Some(name),
@@ -108,7 +108,7 @@ impl Called {
         }
     }
 
-    /// Whether its data alone says what it is.
+    /// Returns true if the event's data alone says what the event is.
     pub(crate) fn is_plain(self) -> bool {
         matches!(self, Self::Nothing | Self::Other | Self::Responses(_))
     }
@@ -156,20 +156,20 @@ const RESPONSES: [&str; 27] = [
     "response.error",
 ];
 
-/// Whether an event of this name begins an answer in the Messages API, or is all of it. A ping does not: proxies put
-/// them into any stream.
+/// Returns true if an event of this name begins an answer in the Messages API, or is all of it. A
+/// ping does not: proxies put them into any stream.
 pub(crate) fn begins_message(name: &str) -> bool {
     name == "message" || name != "ping" && EVENTS.contains(&name)
 }
 
 impl Decoder {
-    /// Bytes that are kept of what has not been given out, and room that is kept for more.
+    /// Returns the bytes allocated for data that has not been given out, unused room included.
     pub(crate) fn held_bytes(&self) -> usize {
         let data = self.data.capacity().saturating_add(self.next_data.capacity());
         self.line.capacity().saturating_add(data)
     }
 
-    /// Lines and events of more than `bytes_max` bytes are an error.
+    /// Starts without any bytes. Lines and events of more than `bytes_max` bytes are an error.
     pub(crate) fn new(bytes_max: usize) -> Self {
         Self {
             line: Vec::new(),
@@ -227,17 +227,17 @@ impl Decoder {
         Ok(None)
     }
 
-    /// Whether there were lines that are none of an event stream.
+    /// Returns true if there were lines that are none of an event stream.
     pub(crate) fn has_junk(&self) -> bool {
         !self.junk.is_empty()
     }
 
-    /// The first of them.
+    /// Returns the first lines that are none of an event stream.
     pub(crate) fn junk(&self) -> Cow<'_, str> {
         words::lossy(self.junk.trim_ascii())
     }
 
-    /// The data of the event so far.
+    /// Returns the data of the event so far.
     fn data(&self) -> &[u8] {
         debug_assert!(self.data_from <= self.data.len(), "the data begins behind its end");
         self.data.get(self.data_from..).unwrap_or_default()
@@ -263,7 +263,7 @@ impl Decoder {
         complete
     }
 
-    /// The body is over: gives an event that was not terminated.
+    /// Ends the body; gives the last event if it was not terminated.
     pub(crate) fn finish(&mut self) -> Option<Event<'_>> {
         self.reuse();
         let line = std::mem::take(&mut self.line);
@@ -273,7 +273,7 @@ impl Decoder {
         if self.has_data { self.give() } else { None }
     }
 
-    /// The line that ends an event; says whether there is one.
+    /// Reads a blank line; returns true if it ends an event.
     fn take_blank_line(&mut self) -> bool {
         let complete = self.has_data && !is_blank(self.data());
         if !complete {
@@ -283,7 +283,7 @@ impl Decoder {
         complete
     }
 
-    /// Reads one line that is not empty; says whether it completes an event.
+    /// Reads one line that is not empty; returns true if it completes an event.
     // Long: a branch for each field, and for what servers write in place of one.
     fn take_line(&mut self, line: &[u8]) -> bool {
         // Nearly every line, read in a short way.
@@ -398,17 +398,17 @@ impl Decoder {
     }
 }
 
-/// Whether there is nothing but white space, which the first byte tells of nearly all data.
+/// Returns true if all of `data` is white space; the first byte tells for nearly all data.
 fn is_blank(data: &[u8]) -> bool {
     data.iter().all(u8::is_ascii_whitespace)
 }
 
-/// Whether a line, the last one perhaps, breaks off within the name of a field.
+/// Returns true if a line, perhaps the last one, breaks off within the name of a field.
 fn begins_field(line: &[u8]) -> bool {
     [b"data".as_slice(), b"event", b"retry"].iter().any(|field| field.starts_with(line))
 }
 
-/// At most so many bytes of a line, none of which is a piece of a letter if the line has letters.
+/// Returns at most `most` bytes of a line, without a piece of a letter at their end.
 fn whole_letters(line: &[u8], most: usize) -> &[u8] {
     let Some(start) = line.get(..most) else { return line };
     match std::str::from_utf8(start) {
@@ -419,8 +419,8 @@ fn whole_letters(line: &[u8], most: usize) -> &[u8] {
     }
 }
 
-/// `line` from its field name on. A byte order mark stands at the start of a body, and where a gateway
-/// joined two; some proxies pad a stream with NUL bytes, and some templates indent.
+/// Returns `line` from its field name on. A byte order mark stands at the start of a body, and
+/// where a gateway joined two; some proxies pad a stream with NUL bytes, and some templates indent.
 fn without_padding(mut line: &[u8]) -> &[u8] {
     loop {
         line = match line {
@@ -433,15 +433,15 @@ fn without_padding(mut line: &[u8]) -> &[u8] {
     }
 }
 
-/// Whether `value` is another event, and no other line of the JSON text in `data`: nothing in JSON
-/// ends a line with `}` and begins the next with `{`.
+/// Returns true if `value` is another event, and no other line of the JSON text in `data`: nothing
+/// in JSON ends a line with `}` and begins the next with `{`.
 fn starts_anew(data: &[u8], value: &[u8]) -> bool {
     // `value` first: it is one line, and `data` is all lines so far.
     (value.trim_ascii_start().first() == Some(&b'{') || value.trim_ascii() == DONE.as_bytes())
         && data.trim_ascii_end().last() == Some(&b'}')
 }
 
-/// Whether `line` is the next one of the JSON text in `data`, which is printed for people.
+/// Returns true if `line` is the next line of the JSON text in `data`, which is printed for people.
 fn goes_on(data: &[u8], line: &[u8]) -> bool {
     matches!(line.first(), Some(b'}' | b']')) || matches!(data.last(), Some(b'{' | b'[' | b','))
 }

@@ -3,8 +3,8 @@
 use super::json_scan::DEPTH_MAX;
 use crate::json::{self, Reader};
 
-/// The object at the start of a text, and its length there. Models write line breaks and tabs in strings as they
-/// are, which can mean nothing else: here they are escaped.
+/// Returns the object at the start of a text, and its length there. Models write line breaks and
+/// tabs in strings as they are, which can mean nothing else: here they are escaped.
 pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
     let (mut out, mut copied) = (Vec::new(), 0);
     let (mut depth, mut in_string, mut is_escape) = (0usize, false, false);
@@ -35,7 +35,7 @@ pub(crate) fn escaped(text: &str) -> Option<(String, usize)> {
     None
 }
 
-/// The JSON object that `text` holds escaped, if it holds nothing else.
+/// Returns the JSON object that `text` holds escaped, if it holds nothing else.
 pub(crate) fn all_escaped(text: &str) -> Option<String> {
     let text = text.trim();
     let (object, length) = escaped(text)?;

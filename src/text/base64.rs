@@ -2,12 +2,12 @@
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// How long the base64 of so many bytes is.
+/// Returns the length of the base64 of this number of bytes.
 pub(crate) fn length_of(bytes: usize) -> usize {
     bytes.div_ceil(3).saturating_mul(4)
 }
 
-/// The base64 of bytes, with its padding.
+/// Encodes bytes as base64, with padding.
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(length_of(bytes.len()));
     for group in bytes.chunks(3) {
@@ -21,7 +21,8 @@ pub(crate) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// The bytes of base64, of either alphabet, wherever it has padding and line breaks; nothing if it has other letters.
+/// Decodes base64 of either alphabet, wherever it has padding and line breaks; nothing if it has
+/// other letters.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::with_capacity(text.len().div_ceil(4).saturating_mul(3));
     // The last bits that are in no byte yet, and how many they are.

@@ -23,19 +23,19 @@ impl Members {
         self.0 = self.0.wrapping_add(mix(text(key), value));
     }
 
-    /// The object's hash.
+    /// Returns the object's hash.
     pub(crate) fn hash(self) -> u64 {
         mix(1, self.0)
     }
 }
 
-/// Whether two JSON texts have equal values. Equal texts need not be read.
+/// Returns true if two JSON texts have equal values. Equal texts need not be read.
 pub(crate) fn same(left: &str, right: &str) -> bool {
     let of = |text| value(&mut Reader::of(text)).ok();
     left == right || of(left).is_some_and(|left| of(right) == Some(left))
 }
 
-/// The hash of the next value. Recursion is as deep as the reader allows.
+/// Reads the next value, and returns its hash. Recursion is as deep as the reader allows.
 ///
 /// # Errors
 /// It is no JSON, or too deep.
@@ -63,8 +63,8 @@ pub(crate) fn value(reader: &mut Reader<'_>) -> Result<u64, Error> {
     })
 }
 
-/// The hash of a text, however it is escaped. Almost all texts are escaped in the one way that is usual; only the
-/// others are written anew.
+/// Returns the hash of a text, however it is escaped. Almost all texts are escaped in the one way
+/// that is usual; only the others are written anew.
 pub(crate) fn text(text: Str<'_>) -> u64 {
     let raw = text.raw();
     if !text.is_escaped() || is_usual(raw.as_bytes()) {
@@ -75,7 +75,8 @@ pub(crate) fn text(text: Str<'_>) -> u64 {
     bytes(0, &usual)
 }
 
-/// Whether all escapes in the inside of a string are those that [`json::escape`] writes as well.
+/// Returns true if all escapes in the inside of a string are those that [`json::escape`] writes as
+/// well.
 fn is_usual(raw: &[u8]) -> bool {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest) {
@@ -87,7 +88,7 @@ fn is_usual(raw: &[u8]) -> bool {
     true
 }
 
-/// The hash of bytes; `seed` keeps different kinds of things apart.
+/// Returns the hash of bytes; `seed` keeps different kinds of things apart.
 pub(crate) fn bytes(seed: u64, bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut hash = mix(seed, bytes.len() as u64);
@@ -106,7 +107,7 @@ fn step(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(FACTOR).rotate_left(29)
 }
 
-/// The hash of two, in this order.
+/// Returns the hash of two hashes, in this order.
 pub(crate) fn mix(left: u64, right: u64) -> u64 {
     let mixed = (left.rotate_left(23) ^ right).wrapping_mul(FACTOR);
     mixed ^ (mixed >> 32)

@@ -1,4 +1,4 @@
-//! Is a text that comes in fragments one JSON value yet?
+//! Scanner that tells whether a text, which comes in fragments, is one JSON value yet.
 //!
 //! The scanner reads each byte once. It accepts exactly what RFC 8259 allows, so that it can tell
 //! the two readings of a doubtful fragment apart as early as possible: `{"city"{"city":"Pa` cannot
@@ -7,14 +7,14 @@
 /// Nesting beyond this is no input for a tool: one bit is kept for each open bracket.
 pub(crate) const DEPTH_MAX: u32 = 127;
 
-/// How far a text is one JSON value.
+/// State of the scanner of one text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scanner {
     state: Expected,
-    /// What kind of value it is, by its first byte; 0 before it.
+    /// First byte of the value, which tells its kind; 0 while none came.
     first: u8,
     depth: u32,
-    /// One bit for each open bracket, 1 for an object; the innermost is the lowest.
+    /// Stack of open brackets, one bit each, 1 for an object; the innermost is the lowest bit.
     objects: u128,
 }
 
@@ -23,35 +23,35 @@ enum Expected {
     /// A value must come.
     #[default]
     Value,
-    /// After `[`.
+    /// State after `[`: an element or `]` must come.
     ValueOrEnd,
-    /// After `{`.
+    /// State after `{`: a key or `}` must come.
     KeyOrEnd,
-    /// After a comma in an object.
+    /// State after a comma in an object: a key must come.
     Key,
-    /// After a key.
+    /// State after a key: a colon must come.
     Colon,
-    /// Inside of a string.
+    /// State inside of a string.
     String {
         key: bool,
     },
-    /// After a backslash.
+    /// State after a backslash in a string.
     Escape {
         key: bool,
     },
-    /// Inside of `\u`, with so many digits missing.
+    /// State inside of `\u`, with this number of digits missing.
     Unicode {
         key: bool,
         missing: u8,
     },
-    /// Inside of `true`, `false` or `null`: the bytes that must come.
+    /// State inside of `true`, `false` or `null`: the bytes that must still come.
     Literal(&'static [u8]),
     Number(Number),
-    /// After a value in an object or array.
+    /// State after a value in an object or array: a comma or the closing bracket must come.
     CommaOrEnd,
     /// The value is complete.
     Done,
-    /// It is not JSON.
+    /// The text is not JSON.
     Broken,
 }
 
@@ -105,12 +105,12 @@ impl Scanner {
         text.len()
     }
 
-    /// Whether the text is one object and nothing else.
+    /// Returns true if the text is one object and nothing else.
     pub(crate) fn is_object(&self) -> bool {
         self.state == Expected::Done && self.first == b'{'
     }
 
-    /// Whether the text is one value that is not an object.
+    /// Returns true if the text is one value that is not an object.
     pub(crate) fn is_other_value(&self) -> bool {
         match self.state {
             Expected::Done => self.first != b'{',
@@ -120,12 +120,12 @@ impl Scanner {
         }
     }
 
-    /// Whether the text is the start of an object, or a whole one.
+    /// Returns true if the text is the start of an object, or a whole one.
     pub(crate) fn starts_object(&self) -> bool {
         self.first == b'{'
     }
 
-    /// Whether nothing that follows can make it JSON.
+    /// Returns true if nothing that follows can make the text JSON.
     pub(crate) fn is_broken(&self) -> bool {
         self.state == Expected::Broken
     }
@@ -185,7 +185,7 @@ impl Scanner {
         }
     }
 
-    /// Whether white space may stand here.
+    /// Returns true if white space may stand at this place of the text.
     fn is_between_tokens(&self) -> bool {
         !matches!(
             self.state,

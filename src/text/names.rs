@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use crate::text::hash;
 
-/// A value for each name.
+/// Map of values by name, in the order in which the names were added.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Names<'a, T> {
-    /// Where the value of a name is among the values.
+    /// Index in `values` of the value of each name.
     places: BTreeMap<Name<'a>, usize>,
     values: Vec<T>,
 }
@@ -45,25 +45,25 @@ impl<'a, T> Names<'a, T> {
         self.places.get(&Name::new(name)).copied()
     }
 
-    /// The value of `name`.
+    /// Returns the value of `name`.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&T> {
         self.values.get(self.place(name)?)
     }
 
-    /// The value of `name`, to be changed.
+    /// Returns the value of `name`, to be changed.
     pub fn get_mut(&mut self, name: &str) -> Option<&mut T> {
         let place = self.place(name)?;
         self.values.get_mut(place)
     }
 
-    /// Whether the name is there.
+    /// Returns true if `name` has a value.
     #[must_use]
     pub fn contains(&self, name: &str) -> bool {
         self.place(name).is_some()
     }
 
-    /// Sets the value of `name`, and gives the value that it had.
+    /// Sets the value of `name`, and returns the value that it had.
     pub fn insert(&mut self, name: impl Into<Cow<'a, str>>, value: T) -> Option<T> {
         let place = *self.places.entry(Name::new(name)).or_insert(self.values.len());
         debug_assert!(place <= self.values.len(), "a name has no value");
@@ -76,7 +76,7 @@ impl<'a, T> Names<'a, T> {
         }
     }
 
-    /// The value of `name`, which `value` makes where there is none.
+    /// Returns the value of `name`, which `value` makes where there is none.
     pub fn get_or_insert_with(
         &mut self,
         name: Cow<'a, str>,
@@ -107,13 +107,13 @@ impl<'a, T> Names<'a, T> {
         }
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are no names.
+    /// Returns true if there are no names.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
@@ -125,12 +125,12 @@ impl<'a, T> Names<'a, T> {
         self.values.clear();
     }
 
-    /// The names and their values, in the order in which the names were added.
+    /// Returns the names and their values, in the order in which the names were added.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
         self.keys().zip(&self.values)
     }
 
-    /// The names, in the same order.
+    /// Returns the names, in the order in which they were added.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         let mut names = vec![""; self.places.len()];
         for (name, place) in &self.places {
@@ -141,12 +141,12 @@ impl<'a, T> Names<'a, T> {
         names.into_iter()
     }
 
-    /// The values, in the same order.
+    /// Returns the values, in the order in which their names were added.
     pub fn values(&self) -> impl Iterator<Item = &T> {
         self.values.iter()
     }
 
-    /// The values, in the same order, to be changed.
+    /// Returns the values, in the order in which their names were added, to be changed.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.values.iter_mut()
     }

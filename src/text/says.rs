@@ -7,13 +7,14 @@ pub(crate) fn something<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, 
     Ok(Some(reader.skip()?).filter(|raw| says_something(raw)))
 }
 
-/// Whether the value of an `error` is one. `""`, `{}`, `false` and `"success"` stand for none, and so does
-/// an object in which nothing else is: gateways with fixed structures send those with every chunk.
+/// Returns true if the value of an `error` is an error. `""`, `{}`, `false` and `"success"` stand
+/// for none, and so does an object in which nothing else is: gateways with fixed structures send
+/// those with every chunk.
 pub(crate) fn says_something(raw: &str) -> bool {
     !says_nothing(&mut Reader::of(raw)).unwrap_or(false)
 }
 
-/// Whether a code or a message says that all is well.
+/// Returns true if a code or a message says that all is well.
 pub(crate) fn says_well(raw: &str) -> bool {
     let word = unquoted(raw);
     let said = word.strip_suffix('.').or_else(|| word.strip_suffix('!')).unwrap_or(word);
@@ -23,12 +24,12 @@ pub(crate) fn says_well(raw: &str) -> bool {
             .any(|well| said.eq_ignore_ascii_case(well))
 }
 
-/// The inside of a string, or what is none.
+/// Returns the inside of a string, or the text itself if it is no string.
 pub(crate) fn unquoted(raw: &str) -> &str {
     raw.strip_prefix('"').and_then(|inside| inside.strip_suffix('"')).unwrap_or(raw)
 }
 
-/// Whether nothing in a value is said.
+/// Reads a value, and returns true if it says nothing.
 fn says_nothing(reader: &mut Reader<'_>) -> Result<bool, Error> {
     let mut nothing = true;
     match reader.kind()? {

@@ -14,7 +14,7 @@ pub fn utf8(body: &[u8]) -> Option<&str> {
     simdutf8::basic::from_utf8(body.strip_prefix(BYTE_ORDER_MARK).unwrap_or(body)).ok()
 }
 
-/// A text without byte order marks before it, and without the white space around it.
+/// Returns a text without byte order marks before it, and without the white space around it.
 #[must_use]
 pub fn bare(text: &str) -> &str {
     let mut bare = text;
@@ -24,15 +24,16 @@ pub fn bare(text: &str) -> &str {
     bare.trim()
 }
 
-/// An object without the white space around it. Nearly none has any, which its brackets show.
+/// Returns an object without the white space around it. Nearly none has any, which its brackets
+/// show.
 #[inline]
 #[must_use]
 pub fn trim_object(text: &str) -> &str {
     if text.starts_with('{') && text.ends_with('}') { text } else { text.trim() }
 }
 
-/// The text of bytes from somebody else. Nearly all are UTF-8, and to check that is several times faster than to
-/// replace what is not.
+/// Returns the text of bytes from somebody else. Nearly all are UTF-8, and to check that is several
+/// times faster than to replace what is not.
 #[must_use]
 pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     match simdutf8::basic::from_utf8(bytes) {
@@ -41,7 +42,8 @@ pub fn lossy(bytes: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// How many bytes at the end of `text` are the start of `word`.
+/// Returns the number of bytes at the end of `text` that are the start of `word`. A whole `word`
+/// does not count.
 #[must_use]
 pub fn overlap(text: &str, word: &str) -> usize {
     let longest = word.len().saturating_sub(1).min(text.len());
@@ -53,20 +55,20 @@ pub fn overlap(text: &str, word: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// What follows `word`, which is ASCII, if `text` begins with it in whatever case.
+/// Returns what follows `word`, which is ASCII, if `text` begins with it, whatever the case.
 #[must_use]
 pub fn after_start<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let (start, rest) = text.split_at_checked(word.len())?;
     start.eq_ignore_ascii_case(word).then_some(rest)
 }
 
-/// Whether `text` begins with `word`, which is ASCII, in whatever case.
+/// Returns true if `text` begins with `word`, which is ASCII, whatever the case.
 #[must_use]
 pub fn begins(text: &str, word: &str) -> bool {
     after_start(text, word).is_some()
 }
 
-/// Where `word` stands first in `text`.
+/// Returns the place of the first `word` in `text`.
 ///
 /// `memchr::memmem` would build a searcher first. That takes 280 instructions for each call, and a request of 10 kB
 /// 4 % more.
@@ -92,7 +94,7 @@ pub fn find(text: &str, word: &str) -> Option<usize> {
     }
 }
 
-/// Where these two letters stand first beside each other.
+/// Returns the first place at which these two bytes stand beside each other.
 fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
     let mut rest = bytes;
     while let (Some(left), Some(right)) =
@@ -111,71 +113,71 @@ fn find_pair(bytes: &[u8], pair: [u8; 2]) -> Option<usize> {
     Some(bytes.len().saturating_sub(rest.len()).saturating_add(at))
 }
 
-/// Whether `word` stands in `text`.
+/// Returns true if `text` contains `word`.
 #[must_use]
 pub fn has(text: &str, word: &str) -> bool {
     find(text, word).is_some()
 }
 
-/// Whether this letter of ASCII stands in `text`.
+/// Returns true if `text` contains this ASCII character.
 #[must_use]
 pub fn has_byte(text: &str, letter: u8) -> bool {
     memchr(letter, text.as_bytes()).is_some()
 }
 
-/// Whether one of `words` stands in `text`.
+/// Returns true if `text` contains one of `words`.
 #[must_use]
 pub fn has_any(text: &str, words: &[&str]) -> bool {
     words.iter().any(|word| has(text, word))
 }
 
-/// Whether `word` is one of `words`, between which there is white space.
+/// Returns true if `word` is one of `words`, which white space separates.
 #[must_use]
 pub fn is_among(words: &str, word: &str) -> bool {
     words.split_ascii_whitespace().any(|known| known == word)
 }
 
-/// What stands before and after the first `word` in `text`.
+/// Splits `text` at the first `word`: what stands before and after it.
 pub fn split_once<'t>(text: &'t str, word: &str) -> Option<(&'t str, &'t str)> {
     let at = find(text, word)?;
     Some((text.get(..at)?, text.get(at.saturating_add(word.len())..)?))
 }
 
-/// What stands in `text` before the first of these letters of ASCII.
+/// Returns the part of `text` before the first of these ASCII characters, or all of it.
 #[must_use]
 pub fn before<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     let end = text.bytes().position(|byte| letters.contains(&byte));
     end.and_then(|end| text.get(..end)).unwrap_or(text)
 }
 
-/// `text` without these letters of ASCII at its start.
+/// Returns `text` without these ASCII characters at its start.
 #[must_use]
 pub fn trim_start<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     let start = text.bytes().position(|byte| !letters.contains(&byte)).unwrap_or(text.len());
     text.get(start..).unwrap_or(text)
 }
 
-/// `text` without these letters of ASCII at its end.
+/// Returns `text` without these ASCII characters at its end.
 #[must_use]
 pub fn trim_end<'t>(text: &'t str, letters: &[u8]) -> &'t str {
     let last = text.bytes().rposition(|byte| !letters.contains(&byte));
     text.get(..last.map_or(0, |at| at.saturating_add(1))).unwrap_or(text)
 }
 
-/// What stands before and after the last such letter of ASCII in `text`.
+/// Splits `text` at the last such ASCII character: what stands before and after it.
 pub(crate) fn rsplit_once(text: &str, letter: u8) -> Option<(&str, &str)> {
     let at = text.bytes().rposition(|byte| byte == letter)?;
     Some((text.get(..at)?, text.get(at.saturating_add(1)..)?))
 }
 
-/// The byte that two hexadecimal digits stand for, and what follows them.
+/// Reads the byte that two hexadecimal digits stand for, and returns what follows them, too.
 pub(crate) fn hex_byte(text: &[u8]) -> Option<(u8, &[u8])> {
     let [high, low, rest @ ..] = text else { return None };
     let value = |digit: u8| char::from(digit).to_digit(16);
     Some((u8::try_from(value(*high)? << 4 | value(*low)?).ok()?, rest))
 }
 
-/// A text of a URL without its escapes. What is no escape stays as it is.
+/// Returns a text of a URL without its escapes. What is no escape stays as it is.
 pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !has_byte(text, b'%') {
         return text.into();
@@ -191,7 +193,7 @@ pub(crate) fn percent_decoded(text: &str) -> Cow<'_, str> {
     String::from_utf8(bytes).map_or_else(|_| text.into(), Cow::Owned)
 }
 
-/// The places of `word` in `text`, from left to right, none within another.
+/// Returns the places of `word` in `text`, from left to right, none within another.
 pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     let mut from = 0usize;
     std::iter::from_fn(move || {
@@ -201,7 +203,7 @@ pub fn places(text: &str, word: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The places where `name` stands in `text`, and not as a part of a longer name.
+/// Returns the places where `name` stands in `text`, and not as a part of a longer name.
 pub fn names(text: &str, name: &str) -> impl Iterator<Item = usize> {
     let goes_on = |byte: Option<&u8>| byte.is_some_and(|byte| is_name_byte(*byte));
     places(text, name).filter(move |at| {
@@ -210,7 +212,7 @@ pub fn names(text: &str, name: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether a name of a tool or an id can have this letter.
+/// Returns true if a tool's name or an id may contain this character.
 #[must_use]
 pub fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
@@ -224,14 +226,15 @@ pub fn truncate(text: &mut String, end: usize) {
     }
 }
 
-/// Takes what `text` has from `at` on, which must be a place in it and not inside a character.
+/// Cuts off and returns the end of `text` from `at` on, which must be a place in it and not inside
+/// a character.
 #[must_use]
 pub fn split_off(text: &mut String, at: usize) -> String {
     debug_assert!(text.is_char_boundary(at), "{at} is no place in the text");
     if text.is_char_boundary(at) { text.split_off(at) } else { String::new() }
 }
 
-/// A text before and from `at` on, which must be a place in it and not inside a character.
+/// Splits a text at `at`, which must be a place in it and not inside a character.
 #[inline]
 #[must_use]
 pub(crate) fn split_at(text: &str, at: usize) -> (&str, &str) {
@@ -240,7 +243,7 @@ pub(crate) fn split_at(text: &str, at: usize) -> (&str, &str) {
     parts.unwrap_or((text, ""))
 }
 
-/// At most the first `bytes` of a text.
+/// Returns the beginning of a text, of at most this number of bytes.
 #[must_use]
 pub fn beginning(text: &str, bytes: usize) -> &str {
     let mut end = bytes.min(text.len());
@@ -250,7 +253,7 @@ pub fn beginning(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// At most the last `bytes` of a text.
+/// Returns the end of a text, of at most this number of bytes.
 #[must_use]
 pub(crate) fn end(text: &str, bytes: usize) -> &str {
     let mut start = text.len().saturating_sub(bytes);
@@ -260,8 +263,8 @@ pub(crate) fn end(text: &str, bytes: usize) -> &str {
     text.get(start..).unwrap_or_default()
 }
 
-/// Whether two texts are the same. Eight bytes at a time: WebAssembly has no instruction for it, and what the
-/// compiler puts in its place goes byte by byte.
+/// Returns true if two texts are the same. It compares eight bytes at a time: WebAssembly has no
+/// instruction for it, and what the compiler puts in its place goes byte by byte.
 #[inline]
 pub(crate) fn is_same(one: &str, other: &str) -> bool {
     let (ones, one_rest) = one.as_bytes().as_chunks::<8>();

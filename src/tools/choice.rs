@@ -12,16 +12,16 @@ use crate::observe::warning::Warnings;
 /// `tool_choice` as the upstream gets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) enum SentChoice {
-    /// Not at all.
+    /// `tool_choice` is not sent.
     #[default]
     Absent,
     /// The model decides.
     Auto,
-    /// No function is called.
+    /// The model must not call functions.
     Forbidden,
-    /// Any function is called: the upstream's word for it.
+    /// The model must call some function; this is the upstream's word for it.
     Any(&'static str),
-    /// One function, by its outgoing name.
+    /// The model must call this function, by its outgoing name.
     Function(String),
 }
 
@@ -79,7 +79,8 @@ impl SentChoice {
         Ok(any)
     }
 
-    /// What is sent where any function must be called, or the nearest that the upstream knows.
+    /// Returns the choice by which some function must be called, or the nearest that the upstream
+    /// knows.
     pub(super) fn any(profile: &Profile) -> Self {
         match profile.tool_choice_any {
             ToolChoiceAny::Required => Self::Any("required"),

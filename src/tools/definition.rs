@@ -1,4 +1,4 @@
-//! One definition of a tool: of which kind it is, and what it must have.
+//! Definitions of tools: their kinds, and the members that each kind must have.
 
 use std::borrow::Cow;
 
@@ -16,40 +16,42 @@ use crate::observe::warning::Warnings;
 /// The name under which Claude Code keeps a place for tools that it may load later.
 pub(super) const PLACEHOLDER: &str = "DeferredToolPlaceholder";
 
-/// What all definitions of a request have in common.
+/// Rules that hold for all definitions of a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rules<'a> {
     /// The body in which the definitions stand, for the paths in errors.
     pub(super) body: &'a str,
-    /// Which names the upstream takes.
+    /// Rules for the names that the upstream takes.
     pub(super) names: names::Rules,
-    /// Which schemas are sent with `function.strict`, where that is understood.
+    /// Schemas that are sent with `function.strict`, where the upstream understands it.
     pub(super) strict_schemas: Option<StrictSchemas>,
 }
 
-/// Whether the model gets a tool.
+/// Availability of a tool to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Availability {
-    /// The model gets it.
+    /// The model gets the tool.
     Offered,
-    /// The model gets it, because something loaded it: its place among the loaded ones.
+    /// The model gets the tool, because something loaded it: its place among the loaded ones.
     Loaded(usize),
-    /// Not before something loads it.
+    /// The model does not get the tool before something loads it.
     Deferred,
-    /// Taken away again.
+    /// The conversation removed the tool.
     Removed,
-    /// Never to be called by the model.
+    /// The model must never call the tool.
     Hidden,
 }
 
 impl Availability {
-    /// Of a tool that is defined. What is added is wanted now.
+    /// Returns the first state of a tool that is defined. A tool that the conversation adds is
+    /// wanted now, so it is not deferred.
     pub(super) fn first(deferred: bool, added: bool) -> Self {
         if deferred && !added { Self::Deferred } else { Self::Offered }
     }
 }
 
-/// The function that a definition of one of three kinds is. `known` tells whether its very type is known.
+/// Makes the function of a definition of one of three kinds. `known` tells whether its very type is
+/// known.
 pub(super) fn function<'a>(
     rules: Rules<'a>,
     kind: ToolKind,
@@ -115,7 +117,8 @@ pub(super) fn function<'a>(
     Ok((function, state))
 }
 
-/// What a definition is, and whether this very type is known. Unknown ones that bring a schema are custom tools.
+/// Returns the kind of a definition, and whether its very type is known. A definition of an unknown
+/// type is a custom tool if it brings a schema.
 pub(super) fn kind_of(
     definition: &ToolDefinition<'_>,
     body: &str,
@@ -141,7 +144,8 @@ fn unknown_type(definition: &ToolDefinition<'_>, body: &str) -> Error {
     Error::invalid(format!("{}: {reason}", dotted(body, definition.at)))
 }
 
-/// A name that the real API accepts, or, unless strict, one that can be mapped.
+/// Checks a name: it must be one that the real API accepts, or, unless strict, one that can be
+/// mapped.
 fn checked_name<'a>(
     name: Cow<'a, str>,
     body: &str,
@@ -157,7 +161,7 @@ fn checked_name<'a>(
     Ok(name)
 }
 
-/// The shape that the real API wants of a tool's schema.
+/// Checks that a tool's schema has the shape that the real API wants.
 fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
     let path = || dotted(body, at) + ".custom.input_schema";
     let top = read_shape(schema).map_err(|error| error.in_key(&path()))?;
@@ -179,12 +183,12 @@ fn check_schema(schema: &str, body: &str, at: usize) -> Result<(), Error> {
     })
 }
 
-/// What counts at the top of a schema.
+/// Facts about the top level of a schema, by which the real API accepts or refuses it.
 #[derive(Default)]
 struct SchemaTop {
-    /// Whether its `type`, if there is one, is `object`.
+    /// True if the schema's `type`, if there is one, is `object`.
     object: Option<bool>,
-    /// There is a `oneOf`, `allOf` or `anyOf`.
+    /// True if there is a `oneOf`, `allOf` or `anyOf`.
     union: bool,
     /// A member of the wrong type, and the right one.
     odd: Option<(&'static str, &'static str)>,
@@ -216,12 +220,12 @@ fn required(body: &str, at: usize, field: &str) -> Error {
     Error::invalid(format!("{}.custom.{field}: Field required", dotted(body, at)))
 }
 
-/// The path of a tool as the real API writes it: `tools.3`.
+/// Returns the path of a tool as the real API writes it: `tools.3`.
 fn dotted(body: &str, at: usize) -> String {
     path_at(body, at).replace('[', ".").replace(']', "")
 }
 
-/// A field or a tool is left out with a warning, or rejected if strict.
+/// Leaves a field or a tool out with a warning, or rejects the request if strict.
 pub(super) fn left_out(
     warnings: &mut Warnings,
     body: &str,

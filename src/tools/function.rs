@@ -1,4 +1,4 @@
-//! One function as the upstream gets it.
+//! A function of a request, as the upstream gets it.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -22,7 +22,7 @@ const EXAMPLE_BYTES_MAX: usize = 2048;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     dialect: ToolSchema,
-    /// Whether each has a description, if only an empty one.
+    /// True if each function needs a description, if only an empty one.
     empty_description: bool,
     /// Most characters of a description; 0 is no limit.
     description_max: usize,
@@ -38,26 +38,27 @@ impl Form {
     }
 }
 
-/// One function as the upstream gets it.
+/// Function as the upstream gets it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Function<'a> {
-    /// What the client knows it as.
+    /// Name by which the client knows the function.
     pub(super) name: Cow<'a, str>,
-    /// What the upstream knows it as.
+    /// Name by which the upstream knows the function.
     pub(super) outgoing: Cow<'a, str>,
-    /// The client's toolset of which it is a member.
+    /// Toolset of the client's of which the function is a member.
     pub(super) toolset: Option<&'static str>,
-    /// Its position among the client's `tools`, if it is one of them by itself.
+    /// Position among the client's `tools`, if the function is one of them by itself.
     pub(super) place: Option<usize>,
-    /// Its JSON Schema before any dialect.
+    /// JSON Schema of the input, before any dialect.
     pub(super) schema: Cow<'a, str>,
-    /// What was found in it.
+    /// Features of the schema that were found when it was read.
     found: Found,
     /// `function.strict`
     pub(super) strict: bool,
     /// `cache_control`
     pub(super) cached: Option<CacheMark>,
-    /// A guard leaves it out of this request. Calls in the history keep its name and schema.
+    /// True if a guard leaves the function out of this request. Calls in the history keep its name
+    /// and schema.
     pub(super) withheld: bool,
     description: Str<'a>,
     /// Options and examples, which only a description can tell the upstream.
@@ -67,7 +68,7 @@ pub(super) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// A custom tool. A schema that is missing is one that asks for nothing.
+    /// Makes the function of a custom tool. A schema that is missing is one that asks for nothing.
     pub(super) fn custom(
         definition: &mut ToolDefinition<'a>,
         name: Cow<'a, str>,
@@ -86,7 +87,8 @@ impl<'a> Function<'a> {
         .with_examples(definition)
     }
 
-    /// A tool that the client runs, under the name that it implies or was given.
+    /// Makes the function of a tool that the client runs, under the name that its type implies or
+    /// that it was given.
     pub(super) fn client(
         definition: &mut ToolDefinition<'a>,
         builtin: Builtin,
@@ -117,7 +119,7 @@ impl<'a> Function<'a> {
         function.with_examples(definition)
     }
 
-    /// A member of a toolset.
+    /// Makes the function of a member of a toolset.
     pub(super) fn member(toolset: &'static str, member: Builtin, rules: names::Rules) -> Self {
         Self {
             name: Cow::Borrowed(member.name()),
@@ -130,7 +132,7 @@ impl<'a> Function<'a> {
         }
     }
 
-    /// A Chat Completions function.
+    /// Makes a function of one that came in the form of Chat Completions.
     pub(super) fn ready(
         definition: &ToolDefinition<'a>,
         function: &'a str,
@@ -162,12 +164,12 @@ impl<'a> Function<'a> {
         self
     }
 
-    /// Whether it came in the form in which it goes out.
+    /// Returns true if the function came in the form of Chat Completions, in which it goes out.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.is_some()
     }
 
-    /// Whether its description says `text`.
+    /// Returns true if the function's description contains `text`.
     pub(super) fn description_mentions(&self, text: &str) -> bool {
         words::has(self.description.raw(), text)
     }
@@ -257,7 +259,7 @@ fn write_given(json: &mut Writer<'_>, object: &str) -> Result<bool, json::Error>
     Ok(says_strict)
 }
 
-/// What the upstream knows a member of a toolset as.
+/// Returns the upstream's name for a member of a toolset.
 pub(super) fn member_name(name: &str, toolset: &str, rules: names::Rules) -> Cow<'static, str> {
     Cow::Owned(names::outgoing(&format!("{toolset}__{name}"), rules).into_owned())
 }

@@ -12,7 +12,7 @@ use crate::model::tool::{ChoiceMode, ToolDefinition};
 use crate::observe::warning::Warnings;
 use crate::text::words;
 
-/// What is sent of the tools that the upstream runs by itself.
+/// Tools that the upstream runs by itself, as they are sent.
 #[derive(Debug, Default)]
 pub(super) struct Hosted {
     /// `web_search_options` of Chat Completions.
@@ -21,22 +21,22 @@ pub(super) struct Hosted {
     pub(super) tools: Vec<String>,
     /// `max_tool_calls` of Responses, which counts no functions.
     pub(super) calls_max: Option<u64>,
-    /// Servers whose tools it calls: elements of `tools` of Responses.
+    /// Servers whose tools the upstream calls: elements of `tools` of Responses.
     pub(super) mcp: Vec<McpTool>,
 }
 
-/// What a request says beside its server tools.
+/// Parts of a request that decide about its server tools.
 #[derive(Clone, Copy)]
 pub(super) struct Beside<'b> {
     /// The body, for the paths of errors.
     pub(super) body: &'b str,
     pub(super) mode: Option<&'b ChoiceMode<'b>>,
-    /// There are other tools, too.
+    /// True if the request has other tools, too.
     pub(super) others: bool,
 }
 
 impl Hosted {
-    /// A search that the upstream runs; all other server tools are left out.
+    /// Returns the search that the upstream runs; all other server tools are left out.
     ///
     /// # Errors
     /// A server tool that is left out is forced, or the only tool.
@@ -90,7 +90,7 @@ impl Hosted {
         }
     }
 
-    /// The choice where the tools are the upstream's own alone.
+    /// Returns the choice to send where all tools are the upstream's own.
     pub(super) fn choice(
         &self,
         mode: Option<&ChoiceMode<'_>>,
@@ -105,18 +105,18 @@ impl Hosted {
         is_meant.then(|| SentChoice::any(profile))
     }
 
-    /// Whether `tools` of Responses gets none of them.
+    /// Returns true if none of these tools goes into `tools` of Responses.
     pub(super) fn is_empty(&self) -> bool {
         self.tools.is_empty() && self.mcp.is_empty()
     }
 
-    /// Whether the upstream may search.
+    /// Returns true if the upstream may search the web.
     pub(super) fn searches(&self) -> bool {
         self.options.is_some() || !self.tools.is_empty()
     }
 }
 
-/// The element of `tools` for the web search tool `definition`.
+/// Returns the element of `tools` for the web search tool `definition`.
 fn web_search_tool(
     definition: &ToolDefinition<'_>,
     body: &str,
@@ -164,7 +164,7 @@ fn read_domains(array: &str) -> Result<Vec<Str<'_>>, json::Error> {
     Ok(domains)
 }
 
-/// A server tool is left out. That is an error if the client would then wait for it in vain.
+/// Leaves a server tool out. That is an error if the client would then wait for it in vain.
 fn leave_out(
     server: &Server<'_>,
     body: &str,
@@ -179,7 +179,8 @@ fn leave_out(
     Ok(())
 }
 
-/// The value of `web_search_options` for the web search tool `definition`. Its limits have no counterpart.
+/// Returns the value of `web_search_options` for the web search tool `definition`. Its limits have
+/// no counterpart.
 fn web_search_options(
     definition: &ToolDefinition<'_>,
     body: &str,

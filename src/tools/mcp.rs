@@ -27,8 +27,8 @@ impl fmt::Debug for McpTool {
     }
 }
 
-/// What is sent for `servers`, of which `toolsets` name the tools. A server without a toolset has the configuration of
-/// its own that it had in the first version of the API.
+/// Returns the elements of `tools` for `servers`; `toolsets` choose the tools of each. For a server
+/// without a toolset its own configuration counts, as in the first version of the API.
 ///
 /// # Errors
 /// A server or a toolset lacks what it needs, or they do not belong together.
@@ -99,7 +99,7 @@ struct Server<'a> {
     name: Str<'a>,
     url: Str<'a>,
     token: Option<Str<'a>>,
-    /// What it says itself about its tools.
+    /// Tools that the server's own `tool_configuration` allows.
     allowed: Allowed<'a>,
 }
 
@@ -156,7 +156,7 @@ impl<'a> Server<'a> {
     }
 }
 
-/// What `tool_configuration` says.
+/// Reads a `tool_configuration`: the tools that it allows.
 fn configured(raw: &str) -> Result<Allowed<'_>, json::Error> {
     let mut reader = Reader::of(raw);
     let (mut allowed, mut enabled) = (Allowed::All, true);
@@ -179,7 +179,8 @@ fn configured(raw: &str) -> Result<Allowed<'_>, json::Error> {
     Ok(if enabled { allowed } else { Allowed::These(Vec::new()) })
 }
 
-/// The tools that a toolset switches on. Those that wait to be loaded are offered: nobody would load them.
+/// Returns the tools that a toolset switches on. Those that wait to be loaded are offered: nobody
+/// would load them.
 fn allowed_by<'t>(toolset: &'t ToolDefinition<'_>, body: &str) -> Result<Allowed<'t>, Error> {
     let path = || path_at(body, toolset.at);
     let rare = toolset.rare();

@@ -45,14 +45,14 @@ use offer::{Offers, Sorted};
 #[derive(Debug)]
 pub(crate) struct ToolSet<'a> {
     functions: Vec<Function<'a>>,
-    /// Those of them that are no members of toolsets, by the client's name: a long history asks for
-    /// each of its calls.
+    /// Indices in `functions` by the client's name, without members of toolsets. A long history
+    /// looks up each of its calls.
     by_name: Names<'a, usize>,
     choice: SentChoice,
     /// `tool_choice` where any tool must be called.
     any: SentChoice,
     one_tool_call: bool,
-    /// Whether `parallel_tool_calls: false` is sent.
+    /// True if `parallel_tool_calls: false` is sent.
     not_parallel: bool,
     hosted: Hosted,
     /// Functions that are not sent, because nothing has loaded them.
@@ -61,7 +61,7 @@ pub(crate) struct ToolSet<'a> {
     names: names::Rules,
 }
 
-/// A tool's name by OpenAI's rules: it has at most 64 letters, digits, `_` and `-`.
+/// Returns a tool's name by OpenAI's rules: it has at most 64 letters, digits, `_` and `-`.
 #[must_use]
 pub(crate) fn plain_name(name: &str) -> Cow<'_, str> {
     names::outgoing(name, names::Rules::plain())
@@ -75,10 +75,10 @@ pub(crate) struct ToolMark {
     pub(crate) cached: CacheMark,
 }
 
-/// What a request says about tools.
+/// Members of a request that are about tools.
 #[derive(Debug, Default)]
 pub(crate) struct ToolRequest<'a> {
-    /// The body in which all of it stands, for the paths in errors.
+    /// Body of the request, for the paths in errors.
     pub body: &'a str,
     /// `tools`
     pub definitions: Vec<ToolDefinition<'a>>,
@@ -86,16 +86,16 @@ pub(crate) struct ToolRequest<'a> {
     pub servers: McpServers<'a>,
     /// The additions and removals of the conversation, in their order.
     pub changes: Vec<ToolChange<'a>>,
-    /// The names in its tool references.
+    /// Names in the tool references of the conversation.
     pub activated: NameSet<'a>,
     /// `tool_choice`
     pub choice: Option<ToolChoice<'a>>,
-    /// Whether there are tool calls in the conversation.
+    /// True if there are tool calls in the conversation.
     pub history_has_calls: bool,
 }
 
 impl<'a> ToolSet<'a> {
-    /// Decides what is sent.
+    /// Decides which tools are sent, and how.
     ///
     /// # Errors
     /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
@@ -166,8 +166,8 @@ impl<'a> ToolSet<'a> {
         })
     }
 
-    /// What the upstream knows a tool as, for a call of the history: `name` and `toolset_name` of
-    /// its `tool_use` block. The tool need not be among those that are sent.
+    /// Returns the upstream's name of a tool, for a call of the history: `name` and `toolset_name`
+    /// of its `tool_use` block. The tool need not be among those that are sent.
     #[must_use]
     pub(crate) fn outgoing_name<'n>(&self, name: &'n str, toolset: Option<&str>) -> Cow<'n, str> {
         let outgoing = offer::name_in_history(name, toolset, self.names);
@@ -180,8 +180,8 @@ impl<'a> ToolSet<'a> {
         outgoing
     }
 
-    /// The JSON Schema of the tool that the client knows as `name`, if it is sent. Members of
-    /// toolsets have none of their own.
+    /// Returns the JSON Schema of the tool that the client knows as `name`, if the tool is sent.
+    /// Members of toolsets have none of their own.
     #[must_use]
     pub(crate) fn schema_of(&self, name: &str) -> Option<&str> {
         self.named(name).map(|function| function.schema.as_ref())
@@ -225,7 +225,8 @@ impl<'a> ToolSet<'a> {
         self.functions.iter().filter(|function| !function.withheld)
     }
 
-    /// What the answer must know. Schemas are copied only if `keep_schemas`.
+    /// Returns the tools as the answer's translation needs them. Schemas are copied only if
+    /// `keep_schemas`.
     #[must_use]
     pub(crate) fn context(&self, keep_schemas: bool) -> request_context::Tools {
         let tool = |function: &Function<'a>| request_context::Tool {
@@ -242,43 +243,43 @@ impl<'a> ToolSet<'a> {
         tools
     }
 
-    /// Whether the client allows one tool call only.
+    /// Returns true if the client allows one tool call only.
     #[must_use]
     pub(crate) fn one_tool_call(&self) -> bool {
         self.one_tool_call
     }
 
-    /// Whether the upstream gets tools and must not call them.
+    /// Returns true if the upstream gets tools and must not call them.
     #[must_use]
     pub(crate) fn forbids_calls(&self) -> bool {
         self.choice == SentChoice::Forbidden
     }
 
-    /// Whether the upstream must call a tool.
+    /// Returns true if the upstream must call a tool.
     #[must_use]
     pub(crate) fn forces_call(&self) -> bool {
         matches!(self.choice, SentChoice::Any(_) | SentChoice::Function(_)) && !self.is_empty()
     }
 
-    /// Whether the upstream may search the web by itself.
+    /// Returns true if the upstream may search the web by itself.
     #[must_use]
     pub(crate) fn searches(&self) -> bool {
         self.hosted.searches()
     }
 
-    /// Whether the upstream may call tools of MCP servers by itself.
+    /// Returns true if the upstream may call tools of MCP servers by itself.
     #[must_use]
     pub(crate) fn calls_mcp(&self) -> bool {
         !self.hosted.mcp.is_empty()
     }
 
-    /// Whether no functions are sent.
+    /// Returns true if no functions are sent.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.sent().next().is_none()
     }
 
-    /// The client's last mark on a tool: all tools before it are cached with it.
+    /// Returns the client's last mark on a tool: all tools before it are cached with it.
     #[must_use]
     pub(crate) fn mark(&self) -> Option<ToolMark> {
         let mark = |(at, function): (usize, &Function<'a>)| {
@@ -336,7 +337,7 @@ impl<'a> ToolSet<'a> {
     }
 }
 
-/// The places of the functions that are no members of toolsets.
+/// Returns the places of the functions that are no members of toolsets, by the client's names.
 fn by_name<'a>(functions: &[Function<'a>]) -> Names<'a, usize> {
     let mut by_name = Names::default();
     for (index, function) in functions.iter().enumerate() {
@@ -347,14 +348,14 @@ fn by_name<'a>(functions: &[Function<'a>]) -> Names<'a, usize> {
     by_name
 }
 
-/// Whether a tool is one by which an agent gives its answer, and without which it cannot: n8n's output parser,
-/// pydantic-ai, Claude Code and its SDK.
+/// Returns true if a tool is one by which an agent gives its answer, and without which it cannot:
+/// n8n's output parser, pydantic-ai, Claude Code and its SDK.
 fn gives_answer(name: &str) -> bool {
     matches!(name, "format_final_json_response" | "final_result" | "StructuredOutput")
         || name.starts_with("final_result_")
 }
 
-/// Whether the client runs tools of this type, whose names and schemas are the API's own.
+/// Returns true if the client runs tools of this type, whose names and schemas are the API's own.
 #[must_use]
 pub(crate) fn is_of_client(tool_type: &str) -> bool {
     use typed::ToolKind;

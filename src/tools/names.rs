@@ -19,21 +19,21 @@ const KEPT_MAX: usize = LENGTH_MOST - MARK_LENGTH;
 /// `_` and eight hexadecimal digits.
 const MARK_LENGTH: usize = 9;
 
-/// What goes before a name that begins with a letter which the upstream does not take there.
+/// Prefix of a name whose first character the upstream does not take there.
 const PREFIX: &str = "tool_";
 
-/// Which names an upstream takes.
+/// Rules for the names that an upstream takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// The longest; 0 is no limit.
+    /// Maximum number of characters; 0 is no limit.
     length_max: usize,
     first: First,
 }
 
-/// What a name can begin with.
+/// Characters with which a name may begin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum First {
-    /// Anything that can stand in it.
+    /// Any character that may stand in a name.
     #[default]
     Any,
     /// A letter or `_`: Gemini's rule.
@@ -52,12 +52,12 @@ impl Rules {
         Self { length_max: profile.max_tool_name, first }
     }
 
-    /// OpenAI's.
+    /// Returns OpenAI's rules.
     pub(super) fn plain() -> Self {
         Self { length_max: LENGTH_MOST, first: First::Any }
     }
 
-    /// Whether a name of letters that can stand in one can also begin so.
+    /// Returns true if a name, of characters that may stand in one, begins with an allowed one.
     fn begins_well(self, name: &str) -> bool {
         let first = name.bytes().next().unwrap_or(b'_');
         match self.first {
@@ -68,7 +68,7 @@ impl Rules {
     }
 }
 
-/// What the upstream knows the tool `name` as.
+/// Returns the upstream's name for the tool `name`.
 #[must_use]
 pub(super) fn outgoing(name: &str, rules: Rules) -> Cow<'_, str> {
     let length_max = rules.length_max;
@@ -95,7 +95,7 @@ pub(super) fn outgoing(name: &str, rules: Rules) -> Cow<'_, str> {
     Cow::Owned(outgoing)
 }
 
-/// Whether the Messages API itself accepts the name.
+/// Returns true if the Messages API itself accepts the name.
 #[must_use]
 pub(super) fn is_valid(name: &str) -> bool {
     (1..=128).contains(&name.len()) && name.bytes().all(is_name_byte)

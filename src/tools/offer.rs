@@ -1,5 +1,5 @@
-//! Which tools are offered to the model: those of `tools`, after all that the conversation added,
-//! removed and loaded.
+//! The tools that are offered to the model: those of `tools`, after all that the conversation
+//! added, removed and loaded.
 //!
 //! ```text
 //!   definition --+--> Offered <--- tool_addition, tool_reference, named by tool_choice
@@ -33,12 +33,12 @@ use crate::text::words;
 struct Candidate<'a> {
     state: Availability,
     what: What<'a>,
-    /// Came with a `tool_addition`.
+    /// True if the tool came with a `tool_addition`.
     added: bool,
 }
 
 impl Candidate<'_> {
-    /// Whether it is one of a toolset.
+    /// Returns true if the tool is a member of a toolset.
     fn is_member(&self) -> bool {
         matches!(&self.what, What::Function(function) if function.toolset.is_some())
     }
@@ -46,9 +46,9 @@ impl Candidate<'_> {
 
 #[derive(Debug)]
 enum What<'a> {
-    /// The client runs it.
+    /// A function, which the client runs.
     Function(Box<Function<'a>>),
-    /// The real API would run it.
+    /// A server tool, which the real API would run.
     Server(Box<Server<'a>>),
 }
 
@@ -59,7 +59,7 @@ pub(super) struct Server<'a> {
     pub(super) definition: ToolDefinition<'a>,
 }
 
-/// The tools that are not taken away.
+/// Tools that are not taken away, by kind.
 #[derive(Default)]
 pub(super) struct Sorted<'a> {
     /// Toolsets of MCP servers.
@@ -70,22 +70,23 @@ pub(super) struct Sorted<'a> {
     pub(super) servers: Vec<Server<'a>>,
 }
 
-/// All tools of a request.
+/// Every tool of a request, with its availability.
 #[derive(Debug, Default)]
 pub(super) struct Offers<'a> {
     rules: Rules<'a>,
-    /// The upstream calls tools of MCP servers.
+    /// True if the upstream calls tools of MCP servers.
     takes_mcp: bool,
     /// Toolsets of MCP servers.
     mcp: Vec<ToolDefinition<'a>>,
-    /// How many of the client's `tools` came.
+    /// Number of definitions that came; those of `tools` come first, so it is the place of the next
+    /// of them.
     defined: usize,
     candidates: Vec<Candidate<'a>>,
-    /// By outgoing name.
+    /// Indices of the candidates by outgoing name.
     by_name: Names<'a, usize>,
-    /// The candidates that are members of toolsets; few, since names are unique.
+    /// Indices of the candidates that are members of toolsets; few, since names are unique.
     members: Vec<usize>,
-    /// How many were loaded.
+    /// Number of deferred tools that were loaded.
     loaded: usize,
 }
 
@@ -104,7 +105,7 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// So many definitions will be added.
+    /// Reserves room for this number of definitions.
     pub(super) fn expect(&mut self, definitions: usize) {
         self.candidates.reserve_exact(definitions);
     }
@@ -246,7 +247,7 @@ impl<'a> Offers<'a> {
         Ok(())
     }
 
-    /// What becomes of the tools, once all changes are applied.
+    /// Returns the tools by kind, once all changes are applied.
     pub(super) fn sorted(self) -> Sorted<'a> {
         let mut sorted = Sorted { mcp: self.mcp, ..Sorted::default() };
         let mut loaded: Vec<_> = (0..self.loaded).map(|_| None).collect();
@@ -284,7 +285,7 @@ impl<'a> Offers<'a> {
         }
     }
 
-    /// The tools that `name` refers to: one, or members of a toolset.
+    /// Returns the indices of the tools that `name` refers to: one, or members of a toolset.
     fn find(&self, name: &str) -> Vec<usize> {
         let outgoing = names::outgoing(name, self.rules.names);
         if let Some(index) = self.by_name.get(name).or_else(|| self.by_name.get(&outgoing)) {
@@ -335,7 +336,7 @@ impl<'a> Offers<'a> {
         Ok(())
     }
 
-    /// Says whether it was deferred until now.
+    /// Loads a tool. Returns true if it was deferred until now.
     fn load_one(&mut self, index: usize) -> bool {
         let found =
             self.candidates.get_mut(index).filter(|one| one.state == Availability::Deferred);
@@ -351,8 +352,8 @@ impl<'a> Offers<'a> {
         })
     }
 
-    /// Whether something on the client's side loads deferred tools: it did already, it is Claude
-    /// Code, or one of its tools looks as if it searched for tools.
+    /// Returns true if something on the client's side loads deferred tools: it did already, it is
+    /// Claude Code, or one of its tools looks as if it searched for tools.
     fn can_load(&self, activated: &NameSet<'a>) -> bool {
         !activated.is_empty()
             || self.candidates.iter().any(|one| match &one.what {
@@ -376,7 +377,7 @@ fn unresolved(path: &str, name: &str) -> Error {
         .with_code("tool_reference_unresolved")
 }
 
-/// What the upstream knows a tool of the history as.
+/// Returns the upstream's name of a tool in the history.
 pub(super) fn name_in_history<'n>(
     name: &'n str,
     toolset: Option<&str>,

@@ -4,20 +4,20 @@
 use crate::json::{self, Str};
 use crate::text::words;
 
-/// What a definition is, by its `type`.
+/// Kind of a tool's definition, by its `type`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ToolKind {
-    /// The client brings the schema.
+    /// Custom tool: the client brings the schema.
     Custom,
-    /// The client runs it; name and schema are implied.
+    /// Tool that the client runs; name and schema are implied.
     Client(Builtin),
-    /// The client runs it; several functions.
+    /// Toolset that the client runs; it has several functions.
     Toolset(Toolset),
-    /// The real API would run it; the name is implied.
+    /// Server tool: the real API would run it; the name is implied.
     Server(&'static str),
-    /// Tools of an MCP server that the real API would call.
+    /// Toolset of an MCP server, whose tools the real API would call.
     Mcp,
-    /// A Chat Completions function.
+    /// Function in the form of Chat Completions.
     Function,
 }
 
@@ -30,12 +30,12 @@ impl Builtin {
         self.text("name").raw()
     }
 
-    /// The description for the model.
+    /// Returns the description for the model.
     pub(super) fn description(self) -> Str<'static> {
         self.text("description")
     }
 
-    /// The JSON Schema of the input, as it is sent.
+    /// Returns the JSON Schema of the input, as it is sent.
     pub(super) fn input_schema(self) -> String {
         json::compacted(json::member(self.0, "input_schema").unwrap_or("{}"))
     }
@@ -53,7 +53,7 @@ impl Builtin {
 pub(super) struct Toolset {
     /// `toolset_name` in calls and results.
     pub(super) name: &'static str,
-    /// Its functions, as a list of JSON.
+    /// Functions of the toolset, as a list of JSON.
     members: &'static str,
     /// Functions that are offered only when the client enables them.
     pub(super) disabled: &'static [&'static str],
@@ -86,8 +86,9 @@ const BROWSER_TOOLSET: Toolset = Toolset {
 };
 
 impl ToolKind {
-    /// What `tool_type` says; `zoom` is the definition's `enable_zoom`. The flag tells whether this
-    /// very version is known: a later one of a known family is taken for the newest known.
+    /// Returns the kind that `tool_type` names; `zoom` is the definition's `enable_zoom`. The flag
+    /// tells whether this very version is known: a later one of a known family is taken for the
+    /// newest known.
     #[must_use]
     pub(super) fn of(tool_type: &str, zoom: bool) -> Option<(Self, bool)> {
         let computer = if zoom { COMPUTER_ZOOM } else { COMPUTER };
@@ -133,7 +134,7 @@ const SERVER_TOOLS: [&str; 6] = [
     "advisor",
 ];
 
-/// A type without its version: `bash` of `bash_20250124`.
+/// Returns a type without its version: `bash` of `bash_20250124`.
 fn family(tool_type: &str) -> &str {
     match words::rsplit_once(tool_type, b'_') {
         Some((family, version))

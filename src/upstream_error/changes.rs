@@ -1,7 +1,7 @@
-//! What could be changed in a request that an upstream refuses: one row a change.
+//! Changes of a request that an upstream may ask for by refusing it: one row a change.
 //!
-//! A row knows which requests have its subject, where that stands in them, by which words people name it, and what
-//! the change is; not how a server refuses it.
+//! A row knows which requests have its subject, where that stands in them, by which words people
+//! name it, and what the change is. It does not know how a server words its refusal.
 
 mod rows;
 
@@ -23,8 +23,8 @@ pub(super) enum Loss {
     Ability,
 }
 
-/// Whether a request with this context can have the subject. Where it has not, an error that names it means something
-/// else.
+/// Function that returns true if a request with this context can have the subject. If it cannot, an
+/// error that names the subject means something else.
 type Has = fn(&Refused, &RequestContext) -> bool;
 
 /// Change of a request, and the evidence that asks for it. Members of text are lists with ` | ` between the entries.
@@ -37,7 +37,7 @@ pub(super) struct Row {
     chat: Has,
     /// Requests of Responses that have the subject.
     responses: Has,
-    /// Whether requests of Messages can be changed so.
+    /// True if requests of Messages can have this change.
     messages: bool,
     /// Member of the client's request that is lost, which strict mode does not allow; empty where none is.
     drops: &'static str,
@@ -50,9 +50,9 @@ pub(super) struct Row {
     pub(super) names: &'static str,
     /// Words for what is wrong with the subject, one of which a name needs beside it; empty where the name is enough.
     pub(super) lacks: &'static str,
-    /// Whether the change makes a text of a list, for servers that want one.
+    /// True if the change makes a text of a list, for servers that want a text.
     pub(super) makes_text: bool,
-    /// Whether only a request without tools can be changed so.
+    /// True if only a request without tools can have this change.
     pub(super) is_without_tools: bool,
 }
 
@@ -65,12 +65,12 @@ enum Warning {
 }
 
 impl Refused {
-    /// The row of the change. Each has one, as a test holds.
+    /// Returns the row of the change. Each change has one, as a test holds.
     fn row(&self) -> &'static Row {
         rows().find(|row| row.change.is_like(self)).unwrap_or(&rows::ROW)
     }
 
-    /// The code of the warning, and its name.
+    /// Returns the code of the warning, and the name that stands with it.
     #[must_use]
     pub fn code(&self) -> (&'static str, &'static str) {
         match self.row().warning {
@@ -79,33 +79,35 @@ impl Refused {
         }
     }
 
-    /// Whether a Chat Completions request can have it. Where it has not, an error that names it means something else.
+    /// Returns true if a Chat Completions request can have the subject. If it cannot, an error that
+    /// names the subject means something else.
     #[must_use]
     pub(crate) fn may_be_in_chat(&self, context: &RequestContext) -> bool {
         (self.row().chat)(self, context)
     }
 
-    /// Whether a Responses request can have it.
+    /// Returns true if a Responses request can have the subject.
     #[must_use]
     pub(crate) fn may_be_in_responses(&self, context: &RequestContext) -> bool {
         (self.row().responses)(self, context)
     }
 
-    /// Whether it is part of a Messages request, too, where the upstream speaks that.
+    /// Returns true if the subject is part of a Messages request, too, where the upstream speaks
+    /// that.
     #[must_use]
     pub fn is_of_messages(&self) -> bool {
         self.row().messages
     }
 
-    /// Whether the client loses nothing by this change.
+    /// Returns true if the client loses nothing by this change.
     #[cfg(any(test, feature = "fuzz"))]
     #[must_use]
     pub(crate) fn loses_nothing(&self) -> bool {
         self.row().loss == Loss::Nothing
     }
 
-    /// Whether this repeats an older refusal, or shows that it was wrong: a server whose window is named as its limit
-    /// then refuses an answer as long as that.
+    /// Returns true if this refusal repeats an older one, or shows that it was wrong: a server
+    /// whose window is named as its limit then refuses an answer as long as that.
     #[must_use]
     pub(crate) fn replaces(&self, older: &Self) -> bool {
         match (self, older) {
@@ -116,7 +118,8 @@ impl Refused {
         }
     }
 
-    /// Changes the profile to that of an upstream that does not take this. `estimate`: the tokens of the prompt.
+    /// Changes the profile to that of an upstream that does not take the subject. `estimate`
+    /// returns the tokens of the prompt.
     ///
     /// # Errors
     /// The configuration allows nothing to be left out.

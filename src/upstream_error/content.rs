@@ -5,7 +5,8 @@ use super::wordings::{EMPTY_CONTENT, NO_CONTENT_OF_CALLS, NULL_CONTENT};
 use crate::error::Reason;
 use crate::text::words;
 
-/// What an error refuses of messages without words. `text`: the message without quotes.
+/// Returns the reason if an error refuses messages without words. `text`: the message without
+/// quotes.
 pub(super) fn refused_content(message: &str, text: &str) -> Option<Reason> {
     let is_none = words::has_any(message, &["'input': None", "input_value=None"])
         && words::has(message, "content");
@@ -18,7 +19,8 @@ pub(super) fn refused_content(message: &str, text: &str) -> Option<Reason> {
     }
 }
 
-/// Whether it says that there is no content in a message: `Missing required parameter: 'messages[1].content'`.
+/// Returns true if the text says that a message has no content: `Missing required parameter:
+/// 'messages[1].content'`.
 fn lacks_content(text: &str) -> bool {
     words::split_once(text, "missing required parameter: messages")
         .is_some_and(|(_, behind)| words::has(behind, ".content"))

@@ -16,15 +16,15 @@ use crate::model::usage::number;
 use crate::text::words;
 use values::{complaint, is_sentence, members};
 
-/// How much of a message is looked at, in bytes; what is searched in it takes longer than linear
+/// Maximum number of bytes of a message that are searched: the searches take longer than linear
 /// time.
 const MESSAGE_BYTES_MAX: usize = 8 << 10;
 
-/// So many objects deep is an error read. Gateways put the error of the next gateway into theirs, as text: so far
-/// is it followed.
+/// Maximum depth of objects in an error. Gateways put the error of the next gateway into theirs, as
+/// text: such texts count as further levels.
 const DEPTH_MAX: usize = 8;
 
-/// The names of texts, of objects with one, and of lists of these, the best first.
+/// Names of members that hold a text, an object with one, or a list of these, the best first.
 const NAMES: [&str; 7] = [
     "error Error err exception fault choices x_groq",
     "message Message",
@@ -37,20 +37,20 @@ const NAMES: [&str; 7] = [
     "innererror requestStatus base_resp",
 ];
 
-/// The names of codes.
+/// Names of members that hold a code.
 const CODES: &str =
     "code type status status_code statusCode error_code error_type errorType errcode StatusCode";
 
-/// So many codes are logged.
+/// Maximum number of codes that are logged.
 const PLAIN_CODES_MAX: usize = 4;
 
-/// Whether it is one word or number, and no sentence that may quote a request.
+/// Returns true if a code is one word or number, and no sentence that may quote a request.
 fn is_plain_code(code: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:/".contains(&byte);
     (1..=64).contains(&code.len()) && code.bytes().all(is_letter)
 }
 
-/// Where something stands: the order of the name at each level. The lower is the better.
+/// Path of a text in an error: the rank of the member's name at each level. A lower path is better.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct JsonPath {
     path: [u8; DEPTH_MAX],
@@ -58,7 +58,7 @@ struct JsonPath {
 }
 
 impl JsonPath {
-    /// Inside of so many objects.
+    /// Creates the path of a text inside of `depth` objects.
     fn inside(depth: usize) -> Self {
         Self { depth, ..Self::default() }
     }
@@ -72,36 +72,38 @@ impl JsonPath {
     }
 }
 
-/// The message, codes and numbers of an upstream's error.
+/// Message, codes and numbers of an upstream's error.
 #[derive(Debug, Default)]
 pub(super) struct ErrorBody {
-    /// The text, trimmed; empty if there is none.
+    /// Message of the error, trimmed; empty if there is none.
     pub(super) message: String,
-    /// A number from 400 to 599 that stands for the status.
+    /// Number from 400 to 599 in the body that stands for the status.
     pub(super) status: Option<u16>,
-    /// llama.cpp: `n_prompt_tokens`
+    /// Tokens of the prompt: llama.cpp's `n_prompt_tokens`.
     pub(super) prompt_tokens: Option<u64>,
-    /// llama.cpp: `n_ctx`
+    /// Tokens of the context window: llama.cpp's `n_ctx`.
     pub(super) context_tokens: Option<u64>,
-    /// Everything called `code`, `type` or the like, in lower case.
+    /// Values of all members called `code`, `type` or the like, in lower case.
     pub(super) codes: Vec<String>,
-    /// Those of them that are one word.
+    /// Codes that are one word or number, and may be logged.
     pub(super) plain_codes: Vec<String>,
-    /// MiniMax: `base_resp.status_code`, which is no HTTP status.
+    /// MiniMax's `base_resp.status_code`, which is no HTTP status; 0 if there is none.
     pub(super) base_resp: u64,
-    /// `details.error_code`, on which clients act.
+    /// Value of `details.error_code`, on which clients act.
     pub(super) error_code: Option<String>,
-    /// Whether it is a web page.
+    /// True if the body is a web page.
     pub(super) is_page: bool,
-    /// How long to wait, in milliseconds: Gemini sends no header.
+    /// Time to wait before a retry, in milliseconds: Gemini sends no header.
     pub(super) retry_after: Option<u64>,
-    /// Where the message was found.
+    /// Path at which the message was found.
     place: Option<JsonPath>,
-    /// The words of the server behind a router: OpenRouter's `metadata.raw`, Databricks' `external_model_error`.
+    /// Words of the server behind a router: OpenRouter's `metadata.raw`, Databricks'
+    /// `external_model_error`.
     raw: String,
-    /// The first sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says little.
+    /// First sentence called `reason` or `param`: Elastic's and Xiaomi's, where the message says
+    /// little.
     reason: String,
-    /// A parameter called `param`.
+    /// Name of the refused parameter, from a member called `param`.
     pub(super) parameter: Option<String>,
     /// Sentences under names that nobody knows, among which routers hide the words of servers behind them. They
     /// are only searched.
@@ -134,13 +136,13 @@ impl ErrorBody {
         error_body
     }
 
-    /// A code alone, and what is made of it.
+    /// Creates an error of a code alone, with a message made of it.
     pub(super) fn of_code(code: &str, message: String) -> Self {
         Self { message, codes: vec![code.to_owned()], ..Self::default() }
     }
 
-    /// Adds to the message, which ends at its limit: to look for what is as long would take as long again for each
-    /// letter.
+    /// Adds a text to the message, and cuts both at the limit: searches in longer texts would take
+    /// too long.
     fn append(&mut self, mut text: String) {
         for text in [&mut text, &mut self.message] {
             let end = words::beginning(text, MESSAGE_BYTES_MAX).len();
@@ -154,7 +156,8 @@ impl ErrorBody {
         }
     }
 
-    /// `depth`: inside of how many objects the text stood.
+    /// Reads a JSON body or, if it is none, plain text. `depth`: the number of objects that the
+    /// text stood in.
     fn read_json(text: &str, depth: usize) -> Self {
         let mut error_body = Self::default();
         // A body that was cut off still says what came before the cut.
@@ -168,7 +171,7 @@ impl ErrorBody {
         error_body
     }
 
-    /// Reads an error inside a text, and gives its message.
+    /// Reads an error inside a text, and returns its message.
     fn merge(&mut self, text: &str, depth: usize) -> String {
         let inner = Self::read_json(text, depth);
         self.status = self.status.or(inner.status);
@@ -277,8 +280,8 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// A member that nobody knows. What repeats the request, or what the model wrote (Groq's `failed_generation`), is
-    /// no part of the error.
+    /// Reads a member that nobody knows. Members that repeat the request, or what the model wrote
+    /// (Groq's `failed_generation`), are no part of the error.
     fn other(
         &mut self,
         reader: &mut Reader<'_>,
@@ -325,7 +328,7 @@ impl ErrorBody {
         }
     }
 
-    /// FastAPI: a text, or a list of what is wrong at which place of the request.
+    /// Reads FastAPI's `detail`: a text, or a list of what is wrong at which place of the request.
     fn detail(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         if reader.kind()? != ValueKind::Array {
             return self.value(reader, place);
@@ -383,7 +386,7 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// OpenRouter reports an error in the middle of an answer in the choice.
+    /// Reads the error of a choice: OpenRouter reports an error in the middle of an answer there.
     fn choices(&mut self, reader: &mut Reader<'_>, place: JsonPath) -> Result<(), json::Error> {
         if reader.kind()? != ValueKind::Array {
             reader.skip()?;
@@ -423,7 +426,8 @@ impl ErrorBody {
         Ok(())
     }
 
-    /// The Messages API's details, of which only a word is taken: anything else could be a credential.
+    /// Reads the Messages API's `details`, of which only a word is taken: anything else could be a
+    /// credential.
     fn details(&mut self, reader: &mut Reader<'_>, depth: usize) -> Result<(), json::Error> {
         if reader.kind()? != ValueKind::Object {
             return self.other(reader, "", depth);

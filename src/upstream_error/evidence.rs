@@ -1,5 +1,5 @@
-//! What a refusal is about, where no wording of it is known: evidence in the upstream's words and in the request that
-//! was sent.
+//! Evidence of what a refusal is about, if no wording of it is known: in the upstream's words and
+//! in the request that was sent.
 //!
 //! The strongest is a path that leads to something in the request; then a complaint that a text was wanted; then a
 //! name of the subject in the server's own words. Words that the server only repeats out of the request are none.
@@ -20,29 +20,30 @@ use crate::error::{Reason, Rejection};
 use crate::json;
 use crate::text::words;
 
-/// Most words of an error that are looked at for paths.
+/// Maximum number of words of an error that are looked at for paths.
 const PATH_WORDS_MAX: usize = 16;
 
-/// Most paths that are followed in a request.
+/// Maximum number of paths that are followed in a request.
 const PATHS_MAX: usize = 4;
 
-/// Longest path, in steps.
+/// Maximum number of steps of a path.
 const STEPS_MAX: usize = 16;
 
-/// Steps of a path that may lead nowhere: validators name branches and types within it.
+/// Maximum number of steps of a path that may lead nowhere: validators name branches and types
+/// within it.
 const UNKNOWN_STEPS_MAX: usize = 4;
 
-/// What validators write in front of a path.
+/// Names that validators write in front of a path.
 const ROOTS: [&str; 7] = ["body", "params", "parameter", "parameters", "request", "loc", "$"];
 
-/// How surely an upstream means a change.
+/// Strength of the evidence that an upstream asks for a change, the strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Evidence {
-    /// A path leads to its subject.
+    /// A path leads to the subject of the change.
     Path,
     /// The server wants a text, and the change makes one.
     Form,
-    /// The server's words name it.
+    /// The server's words name the subject of the change.
     Name,
 }
 
@@ -107,17 +108,18 @@ pub(crate) fn changes(
     found.into_iter().map(|(_, evidence, change)| (evidence, change)).collect()
 }
 
-/// Whether an error is of what no change of the request mends, such as a full window or an empty account.
+/// Returns true if no change of the request mends the error, such as a full window or an empty
+/// account.
 pub(crate) fn is_final(rejection: &Rejection) -> bool {
     is_hopeless(rejection) || is_vetoed(rejection, &own_words(&rejection.message))
 }
 
-/// Whether words or codes are of what no change of the request mends.
+/// Returns true if the words or codes of an error are of what no change of the request mends.
 fn is_vetoed(rejection: &Rejection, own: &str) -> bool {
     VETOES.any(own) || rejection.codes.iter().any(|code| VETOES.any(&code.to_ascii_lowercase()))
 }
 
-/// Whether no change of the request could help, or its client will change it.
+/// Returns true if no change of the request could help, or if its client will change it.
 fn is_hopeless(rejection: &Rejection) -> bool {
     let is_final = |reason: &Reason| {
         matches!(
@@ -147,10 +149,10 @@ fn is_hopeless(rejection: &Rejection) -> bool {
     is_of_server || is_of_clients || rejection.reasons.iter().any(is_final)
 }
 
-/// A path in the request: names, and `*` for positions.
+/// Path in the request: names, and `*` for positions.
 type Path = Vec<String>;
 
-/// The paths that an error names and that lead somewhere in the request.
+/// Returns the paths that an error names and that lead somewhere in the request.
 fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
     let follow = |path| sent.map_or_else(|| unresolved(path), |sent| resolved(path, sent));
     let parameter = rejection.parameter.as_deref().and_then(follow);
@@ -158,7 +160,7 @@ fn paths(rejection: &Rejection, sent: Option<&str>) -> Vec<Path> {
     parameter.into_iter().chain(in_words).take(PATHS_MAX).collect()
 }
 
-/// The words of an error that look like paths, and are not the request's own.
+/// Returns the words of an error that look like paths, and are not the request's own.
 fn paths_in<'m>(message: &'m str, sent: Option<&'m str>) -> impl Iterator<Item = &'m str> {
     let is_separator = |letter: char| {
         letter.is_whitespace()
@@ -180,7 +182,7 @@ fn paths_in<'m>(message: &'m str, sent: Option<&'m str>) -> impl Iterator<Item =
     })
 }
 
-/// The steps of a path, without what validators write in front of it.
+/// Returns the steps of a path, without the names that validators write in front of it.
 fn steps(path: &str) -> impl Iterator<Item = &str> {
     let steps = path.split(['.', '[', ']', '/', '\'', '"']).filter(|step| !step.is_empty());
     let mut steps = steps.take(STEPS_MAX).peekable();
@@ -190,7 +192,7 @@ fn steps(path: &str) -> impl Iterator<Item = &str> {
     steps
 }
 
-/// A path of a request that is gone, which may lead nowhere.
+/// Returns a path of a request that is gone, which may lead nowhere.
 fn unresolved(path: &str) -> Option<Path> {
     let name = |step: &str| match step.bytes().all(|byte| byte.is_ascii_digit()) {
         true => "*".to_owned(),
@@ -200,7 +202,8 @@ fn unresolved(path: &str) -> Option<Path> {
     (!found.is_empty()).then_some(found)
 }
 
-/// The part of a path that leads somewhere in the request; nothing where its beginning does not.
+/// Returns the part of a path that leads somewhere in the request; `None` if its beginning leads
+/// nowhere.
 fn resolved(path: &str, sent: &str) -> Option<Path> {
     let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
     for step in steps(path) {
@@ -227,8 +230,8 @@ fn resolved(path: &str, sent: &str) -> Option<Path> {
     (!found.is_empty()).then_some(found)
 }
 
-/// Whether a path leads to the subject of a row, or into it. Where a text was wanted, it may also lead to what the
-/// subject is a part of.
+/// Returns true if a path leads to the subject of a row, or into it. Where a text was wanted, it
+/// may also lead to a value that has the subject as a part.
 fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
     // A complaint of one part of a list does not ask for a text in place of the list.
     let is_list = row.makes_text && row.loss == Loss::Nothing;
@@ -243,13 +246,13 @@ fn leads_to(path: &Path, row: &Row, wants_text: bool) -> bool {
     })
 }
 
-/// Whether the server's own words name the subject of a row.
+/// Returns true if the server's own words name the subject of a row.
 fn is_named(row: &Row, echoes: &mut Echoes<'_>) -> bool {
     listed(row.names).any(|name| name.split(" & ").all(|part| echoes.names(part)))
         && (row.lacks.is_empty() || listed(row.lacks).any(|word| echoes.refuses(word)))
 }
 
-/// The entries of a list of a row.
+/// Returns the entries of a row's list.
 fn listed(list: &'static str) -> impl Iterator<Item = &'static str> {
     list.split(" | ").filter(|entry| !entry.is_empty())
 }

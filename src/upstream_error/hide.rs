@@ -1,10 +1,11 @@
-//! Credentials that an upstream quotes: its own, which Creole knows, in whatever form. Whoever debugs a server prints
-//! the header as it came, its beginning, or the base64 of a pair of name and password.
+//! Hides an upstream's credential, which Creole knows, where an error quotes it in whatever form.
+//! Whoever debugs a server prints the header as it came, its beginning, or the base64 of a pair of
+//! name and password.
 
 use crate::text::base64::encode;
 use crate::text::words;
 
-/// So many letters of a credential in a row are one; fewer are a word.
+/// Number of a credential's letters in a row that count as a quotation of it; fewer are a word.
 const RUN: usize = 12;
 
 /// Replaces each quotation of these credentials by `***`: whole or in part, reversed, in hexadecimal or base64
@@ -28,16 +29,16 @@ pub(crate) fn hide<'c>(message: &mut String, credentials: impl Iterator<Item = &
     }
 }
 
-/// A text as it is compared.
+/// Text in the form in which it is compared.
 struct View {
-    /// Its letters: small ones, and with one alphabet of base64.
+    /// Letters of the text: in lower case, and with one alphabet of base64.
     letters: Vec<u8>,
-    /// Where each stands in the text.
+    /// Offset in the text of each letter.
     places: Vec<usize>,
 }
 
 impl View {
-    /// `decodes`: what percent signs stand for is read.
+    /// Creates the view of a text. `decodes`: percent signs are decoded.
     fn of(text: &str, decodes: bool) -> Self {
         let mut view = Self { letters: Vec::new(), places: Vec::new() };
         let mut rest = text.as_bytes().iter();
@@ -58,7 +59,7 @@ impl View {
         }
     }
 
-    /// Marks what it has in common with a pattern, where that stands in the text.
+    /// Marks the places of the text that have a part of the pattern.
     fn mark(&self, pattern: &[u8], marked: &mut [bool]) {
         let run = RUN.min(pattern.len());
         if run == 0 {
@@ -80,8 +81,8 @@ impl View {
     }
 }
 
-/// The text with `***` for each word that is marked, and be it in part: a digit or two at either end of base64 belong
-/// to what stands beside.
+/// Returns the text with `***` for each word that is marked, even in part: a digit or two at either
+/// end of base64 belong to the neighbouring bytes.
 fn without_marked(text: &str, marked: &[bool]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -116,7 +117,7 @@ fn folded(letter: u8) -> u8 {
     }
 }
 
-/// A credential in all forms, each as [`View`] has it.
+/// Returns a credential in all forms, each as [`View`] has it.
 fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     let plain: Vec<u8> = credential.iter().copied().map(folded).collect();
     let reversed = plain.iter().rev().copied().collect();
@@ -130,7 +131,7 @@ fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     all
 }
 
-/// The digits of all whole groups of three bytes.
+/// Returns the base64 digits of all whole groups of three bytes.
 fn base64_of_groups(bytes: &[u8]) -> Vec<u8> {
     let whole = bytes.len().saturating_sub(bytes.len() % 3);
     encode(bytes.get(..whole).unwrap_or_default()).bytes().map(folded).collect()

@@ -5,8 +5,8 @@ use super::wordings::{FETCHING, FOR_MORE, ONE_IMAGE, Part, SPOILT_IMAGE, TAKEN_I
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// Whether an upstream's error message says that it does not take one of the images, or so many, in whatever words.
-/// `parameter`: what the error names beside it.
+/// Returns true if an upstream's error message says that it does not take one of the images, or so
+/// many, in whatever words. `parameter`: the parameter that the error names beside it.
 pub(super) fn is_one_image(
     message: &str,
     parameter: Option<&str>,
@@ -30,11 +30,13 @@ pub(super) fn is_one_image(
         && ONE_IMAGE.has(Part::Refusal, &text)
 }
 
-/// Before an address, so many bytes are of its clause; and so many around it are about it.
+/// Number of bytes before an address that belong to its clause, and number of bytes around it that
+/// are about it.
 const CLAUSE_BYTES: usize = 48;
 const AROUND_BYTES: usize = 240;
 
-/// Whether a message says that something could not be fetched from a host. A link to a server's own page is none.
+/// Returns true if a message says that something could not be fetched from a host. A link to a
+/// server's own page does not count.
 fn fails_at(text: &str, host: &str) -> bool {
     words::names(text, host).any(|at| {
         let (before, behind) = text.split_at_checked(at).unwrap_or_default();
@@ -45,13 +47,14 @@ fn fails_at(text: &str, host: &str) -> bool {
     })
 }
 
-/// At most the last `bytes` of a text.
+/// Returns at most the last `bytes` of a text.
 fn ending(text: &str, bytes: usize) -> &str {
     let start = text.len().saturating_sub(bytes);
     (start..=text.len()).find_map(|start| text.get(start..)).unwrap_or_default()
 }
 
-/// Whether it names an image, and not `generate_image`, `gpt-image-1`, `image_gen` or `Imagen`.
+/// Returns true if the text names an image, and not `generate_image`, `gpt-image-1`, `image_gen` or
+/// `Imagen`.
 fn names_image(text: &str) -> bool {
     const BEHIND: [&str; 8] = ["url", "_url", "data", "_data", "size", "_size", "_file", "config"];
     words::places(text, "image").any(|at| {

@@ -3,7 +3,7 @@
 
 use crate::text::words;
 
-/// How keys of known providers begin.
+/// Prefixes of the keys of known providers.
 const PREFIXES: &[&str] = &[
     "sk-",
     "sk_",
@@ -27,7 +27,7 @@ const PREFIXES: &[&str] = &[
     "eyj",
 ];
 
-/// After these words stands a credential.
+/// Words behind which a credential stands.
 const STRONG: &[&str] = &[
     "apikey",
     "api_key",
@@ -45,7 +45,7 @@ const STRONG: &[&str] = &[
     "basic",
 ];
 
-/// These make `key` and `token` mean a credential.
+/// Words before `key` and `token` that make these mean a credential.
 const QUALIFIERS: &[&str] = &[
     "api",
     "access",
@@ -61,10 +61,11 @@ const QUALIFIERS: &[&str] = &[
     "provided",
 ];
 
-/// How many words after such a word are looked at: `Incorrect API key provided: …`.
+/// Number of words that are searched for a credential behind such a word: `Incorrect API key
+/// provided: …`.
 const REACH: u8 = 3;
 
-/// The text with all that looks like a credential replaced.
+/// Returns the text with everything replaced that looks like a credential.
 pub(super) fn masked(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -106,7 +107,7 @@ fn is_word(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '*' | '.' | '+' | '~' | '/')
 }
 
-/// Known by its first letters, also inside a path.
+/// Returns true if a word begins like a key of a known provider, also inside a path.
 fn looks_like_key(word: &str) -> bool {
     word.split('/').any(begins_like_key)
 }
@@ -120,7 +121,8 @@ fn begins_like_key(word: &str) -> bool {
     word.len() > longest_word
 }
 
-/// Known by where it stands, and by not being a word of a language.
+/// Returns true if a word may be a key by its place, and by not being a word of a language. `sure`:
+/// the words before it surely announce a credential.
 fn could_be_key(word: &str, sure: bool) -> bool {
     // "You can find your API key at https://…"
     if word.starts_with("//") {

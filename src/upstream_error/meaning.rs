@@ -13,7 +13,7 @@ use crate::headers::time::duration;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// The statuses that codes stand for.
+/// HTTP statuses that codes stand for.
 static STATUSES: [(u16, &Wordings); 9] = [
     (400, &CODES_400),
     (401, &CODES_401),
@@ -26,13 +26,15 @@ static STATUSES: [(u16, &Wordings); 9] = [
     (504, &CODES_504),
 ];
 
-/// A longer text says more than that a path is not there.
+/// Maximum number of bytes of a text that says only that a path is not there.
 const NO_PATH_BYTES_MAX: usize = 500;
 
-/// A longer text quotes something.
+/// Maximum number of bytes of a message that are taken for the server's own words. A longer text
+/// quotes something.
 const OWN_WORDS_BYTES_MAX: usize = 512;
 
-/// A longer text says more than that a model is not there, or that TLS is.
+/// Maximum number of bytes of a text that says only that a model is not there, or that TLS is
+/// wanted.
 const MODEL_BYTES_MAX: usize = 200;
 
 impl ErrorBody {
@@ -48,7 +50,7 @@ impl ErrorBody {
                 && !CERTAINLY_TOO_LONG.has(Part::Other, &text)
     }
 
-    /// Whether the provider's filter refused the prompt.
+    /// Returns true if the provider's filter refused the prompt.
     pub(super) fn is_content_filter(&self) -> bool {
         self.has_code(&FILTER_CODES)
         // Ark says of what before it, and of which kind behind it.
@@ -59,24 +61,25 @@ impl ErrorBody {
         || self.has_code(&INVALID_PROMPT_CODES) && INVALID_PROMPT.any(&self.message)
     }
 
-    /// Whether it is a limit of a minute, whatever its code says.
+    /// Returns true if the error is a limit of a minute, whatever its code says.
     pub(super) fn is_limited(&self) -> bool {
         LIMITED.any(&self.own_words())
     }
 
-    /// Whether the body is too large in bytes. Fewer tokens, or fewer bytes of one image, would be another matter.
+    /// Returns true if the body is too large in bytes. Fewer tokens, or fewer bytes of one image,
+    /// would be another matter.
     pub(super) fn is_too_large(&self) -> bool {
         TOO_LARGE.says(&self.own_words())
     }
 
-    /// Whether nobody knows the model.
+    /// Returns true if the upstream does not know the model.
     pub(super) fn is_unknown_model(&self) -> bool {
         let text = self.own_words();
         self.has_code(&MODEL_CODES) || text.len() <= MODEL_BYTES_MAX && UNKNOWN_MODEL.any(&text)
     }
 
-    /// Whether a server says of a path, and of nothing else, that it is not there: a page of a router, or nothing at
-    /// all.
+    /// Returns true if a server says only that a path is not there: a page of a router, or nothing
+    /// at all.
     pub(super) fn is_no_path(&self, model: &str) -> bool {
         // No server tells of a model on a page.
         if self.is_page {
@@ -101,19 +104,21 @@ impl ErrorBody {
                 || NO_PATH.any(&text))
     }
 
-    /// Whether it says of a path that it is not there, with a status that says nothing: LM Studio's is 200.
+    /// Returns true if the error says that a path is not there, with a status that says nothing: LM
+    /// Studio's is 200.
     pub(super) fn names_no_path(&self) -> bool {
         let text = super::without_quotes(&self.message);
         text.len() <= NO_PATH_BYTES_MAX && NO_PATH.any(&text) && !OF_MODEL.any(&text)
     }
 
-    /// Whether a server that waits for TLS got HTTP without it.
+    /// Returns true if a server that waits for TLS got HTTP without it.
     pub(super) fn wants_tls(&self) -> bool {
         let text = self.own_words();
         text.len() <= MODEL_BYTES_MAX && WANTS_TLS.any(&text)
     }
 
-    /// Whether a status for what is not there is about the model: the sentence names it, as vLLM's does.
+    /// Returns true if a status for what is not there is about the model: the sentence names it, as
+    /// vLLM's does.
     pub(super) fn lacks_model(&self) -> bool {
         let text = self.own_words();
         let says = text.len() <= MODEL_BYTES_MAX
@@ -122,7 +127,8 @@ impl ErrorBody {
         says || self.is_unknown_model()
     }
 
-    /// Whether there is no credit left, with the status of a rate limit or of a wrong request. No waiting helps here.
+    /// Returns true if there is no credit left, with the status of a rate limit or of a wrong
+    /// request. No waiting helps here.
     pub(super) fn is_unpaid(&self) -> bool {
         // `insufficient_quota`, `insufficient_user_quota`, `insufficient_balance`
         let lacks = |code: &String| {
@@ -145,26 +151,26 @@ impl ErrorBody {
                 && !words::has(&text, "try again")
     }
 
-    /// The message up to where it may quote a request or an answer, in lower case.
+    /// Returns the message up to where it may quote a request or an answer, in lower case.
     fn own_words(&self) -> String {
         let text = words::beginning(&self.message, OWN_WORDS_BYTES_MAX);
         let end = text.bytes().position(|byte| matches!(byte, b'{' | b'\n'));
         text.get(..end.unwrap_or(text.len())).unwrap_or_default().to_ascii_lowercase()
     }
 
-    /// Whether one of these stands where codes do.
+    /// Returns true if the error has one of these codes.
     pub(super) fn has_code(&self, codes: &Wordings) -> bool {
         self.codes.iter().any(|code| codes.lists(code))
     }
 
-    /// Whether it is the key that is wrong, which Google and xAI call a bad request.
+    /// Returns true if the key is wrong, which Google and xAI call a bad request.
     pub(super) fn is_bad_key(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         self.has_code(&KEY_CODES)
             || BAD_KEY.phrases(Part::Alone).any(|start| text.starts_with(start))
     }
 
-    /// Whether it is one image, or so many, that is refused.
+    /// Returns true if one image, or their number, is refused.
     pub(super) fn is_one_image(&self, status: u16, context: &RequestContext) -> bool {
         let parameter = self.parameter.as_deref();
         if status == 415 {
@@ -175,7 +181,7 @@ impl ErrorBody {
         images::is_one_image(&self.message, parameter, context)
     }
 
-    /// After how many seconds a retry may succeed.
+    /// Returns the number of seconds after which a retry may succeed.
     pub(super) fn retry_after(&self) -> Option<u64> {
         let text = self.message.to_ascii_lowercase();
         let complaint = || {
@@ -195,7 +201,7 @@ impl ErrorBody {
         Some(self.retry_after.or_else(complaint)?.div_ceil(1_000))
     }
 
-    /// The status that a code stands for, where no number does.
+    /// Returns the status that a code stands for, where no number does.
     pub(super) fn status_of_codes(&self) -> Option<u16> {
         let of_minimax = match self.base_resp {
             1001 => Some(504),
@@ -214,8 +220,7 @@ impl ErrorBody {
             .or_else(|| self.codes.iter().find_map(|code| status_of(code)))
     }
 
-    /// Whether it is an error that goes away only when somebody pays, with a status that SDKs
-    /// retry.
+    /// Returns true if the error goes away only when somebody pays, although SDKs retry its status.
     pub(super) fn is_permanent(&self) -> bool {
         matches!(self.base_resp, 1008 | 2056)
     }

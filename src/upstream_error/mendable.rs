@@ -1,5 +1,6 @@
-//! Errors of a request that Claude Code mends by itself and sends again, in the words by which it knows them. To all
-//! clients they name what they have sent: the upstream names what Creole made of it.
+//! Errors of a request that Claude Code mends by itself and sends again, in the words by which it
+//! knows them. The upstream names what Creole made of the request; the error names to all clients
+//! what they have sent.
 
 use super::number_beside::leading_number;
 use super::wordings::{
@@ -9,7 +10,8 @@ use crate::error::Reason;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// What an error with status 400 means of the members that Claude Code mends by itself.
+/// Returns the reasons in an error with status 400 that are about members that Claude Code mends by
+/// itself.
 pub(super) fn reasons(message: &str, text: &str, context: &RequestContext) -> Vec<Reason> {
     if CLIENTS_WORDS.any(text) {
         return vec![Reason::ClientsWords];
@@ -26,7 +28,7 @@ pub(super) fn reasons(message: &str, text: &str, context: &RequestContext) -> Ve
     reasons
 }
 
-/// The position, among the client's `tools`, of the one whose schema is refused.
+/// Returns the position, among the client's `tools`, of the tool whose schema is refused.
 fn place_of_tool(message: &str, text: &str, context: &RequestContext) -> Option<usize> {
     if !TOOL_SCHEMA.says(text) {
         return None;

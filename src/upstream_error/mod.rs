@@ -42,7 +42,8 @@ use wordings::{
     MODEL_ERROR_CODES, NO_IMAGES, PASSING, REASONING_UNREAD, SYSTEM_ROLE, UNREAD_CODES, Wordings,
 };
 
-/// A message in lower case and without quotes: each vendor has its own. What it quotes of the request is left out.
+/// Returns a message in lower case and without quotes, of which each vendor has its own. The text
+/// that it quotes of the request is left out.
 fn without_quotes(message: &str) -> String {
     // As pydantic quotes what it got.
     let ends = ["'input': {", "'input': ["].into_iter().filter_map(|it| words::find(message, it));
@@ -59,8 +60,8 @@ pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) 
     Error::rejected(read(status, &error_body, context))
 }
 
-/// The `stop_reason` where an error body with this status is an answer without content: a content filter refused the
-/// prompt, or `max_tokens` is too low for a word.
+/// Returns the `stop_reason` if an error body with this status is an answer without content: a
+/// content filter refused the prompt, or `max_tokens` is too low for a word.
 #[must_use]
 pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<&'static str> {
     let stop_reason = error.rejection()?.stop_reason()?;
@@ -69,7 +70,7 @@ pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<&'static str> {
     is_answer.then_some(stop_reason)
 }
 
-/// The error of an upstream that does not have a model, if the body is about that.
+/// Returns the error of an upstream that does not have a model, if the body is about that.
 #[must_use]
 pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
     let error_body = ErrorBody::read(&String::from_utf8_lossy(body));
@@ -78,14 +79,15 @@ pub(crate) fn unknown_model(body: &[u8]) -> Option<Error> {
         .then(|| Error::rejected(read(404, &error_body, &RequestContext::default())))
 }
 
-/// An error object where an answer should be: in a 200 body, in a chunk, or as the data of an
-/// `error` event. `object` is the whole of it, or what stands under `error`, or no JSON at all.
+/// Reads an error object where an answer should be: in a 200 body, in a chunk, or as the data of an
+/// `error` event. `object` is the whole object, or the value of `error`, or no JSON at all.
 #[must_use]
 pub(crate) fn from_object(object: &str, context: &RequestContext) -> Error {
     reported(object, context, false)
 }
 
-/// An error object in the middle of an answer. Its address is the right one: content came from there.
+/// Reads an error object in the middle of an answer. Its address is the right one: content came
+/// from there.
 #[must_use]
 pub(crate) fn after_content(object: &str, context: &RequestContext) -> Error {
     reported(object, context, true)
@@ -123,7 +125,7 @@ fn reported(object: &str, context: &RequestContext, has_content: bool) -> Error 
     error
 }
 
-/// An error of which the upstream gives a code alone.
+/// Makes an error of which the upstream gives a code alone.
 #[must_use]
 pub(crate) fn of_code(code: &str, message: String, context: &RequestContext) -> Error {
     let error_body = ErrorBody::of_code(code, message);
@@ -131,7 +133,7 @@ pub(crate) fn of_code(code: &str, message: String, context: &RequestContext) -> 
     Error::rejected(read(status, &error_body, context))
 }
 
-/// Reads what an upstream refuses. Nothing else looks at its words.
+/// Reads the error of an upstream. Nothing else looks at its words.
 fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Rejection {
     let status = mended_status(status, error_body, context);
     let mut message = mask::masked(&error_body.message);
@@ -150,7 +152,7 @@ fn read(status: u16, error_body: &ErrorBody, context: &RequestContext) -> Reject
     }
 }
 
-/// The status that an error should have had.
+/// Returns the status that an error should have had.
 fn mended_status(status: u16, error_body: &ErrorBody, context: &RequestContext) -> u16 {
     let says = |wordings: &Wordings| wordings.says(&without_quotes(&error_body.message));
     match status {
@@ -225,7 +227,7 @@ fn reasons(
     reasons
 }
 
-/// The reason where it is the reasoning of this conversation that cannot be read.
+/// Returns the reason if the reasoning of this conversation cannot be read.
 fn unread_reasoning(
     error_body: &ErrorBody,
     message: &str,

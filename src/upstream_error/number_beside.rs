@@ -1,8 +1,8 @@
-//! The numbers that stand beside the words of an error.
+//! Numbers that stand beside the words of an error.
 
 use crate::text::words;
 
-/// The number that follows `word` in the same clause: `context length of only 8192`.
+/// Returns the number that follows `word` in the same clause: `context length of only 8192`.
 pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
     const BETWEEN_MAX: usize = 24;
     words::places(text, word).find_map(|at| {
@@ -18,7 +18,7 @@ pub(super) fn number_after(text: &str, word: &str) -> Option<u64> {
     })
 }
 
-/// The number that stands directly before `word`: `5000 in the messages`.
+/// Returns the number that stands directly before `word`: `5000 in the messages`.
 pub(super) fn number_before(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let before = words::trim_end(text.get(..at)?, b" (`'");
@@ -27,7 +27,7 @@ pub(super) fn number_before(text: &str, word: &str) -> Option<u64> {
     })
 }
 
-/// The number that a text begins with.
+/// Returns the number that a text begins with.
 pub(super) fn leading_number(text: &str) -> Option<u64> {
     let end = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end)?.parse().ok()

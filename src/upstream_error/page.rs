@@ -3,22 +3,23 @@
 use super::wordings::DOWN;
 use crate::text::words;
 
-/// How much is shown, in characters.
+/// Maximum number of characters of a page that are shown.
 const CHARS_MAX: usize = 200;
 
-/// So many words of a page, its title, may have a status.
+/// Number of words at the beginning of a page, its title, that may have a status.
 const FIRST_WORDS: usize = 8;
 
-/// How much is looked at, in bytes: pages begin with their styles.
+/// Maximum number of bytes of a page that are read: pages begin with their styles.
 const BYTES_MAX: usize = 32 << 10;
 
-/// Whether a text is a page of HTML: errors of libraries begin with `<` as well.
+/// Returns true if a text is a page of HTML: errors of libraries begin with `<` as well.
 pub(crate) fn is_page(text: &str) -> bool {
     let text = words::bare(text);
     words::begins(text, "<!doctype") || words::begins(text, "<html")
 }
 
-/// Whether the words of a page are of a server that is down for a while: they begin with such a status, or say so.
+/// Returns true if a page is that of a server that is down for a while: its words begin with such a
+/// status, or say so.
 pub(super) fn is_passing(words: &str) -> bool {
     let mut first = words.split(|letter: char| !letter.is_ascii_alphanumeric());
     first.by_ref().filter(|word| !word.is_empty()).take(FIRST_WORDS).any(|word| {
@@ -26,7 +27,7 @@ pub(super) fn is_passing(words: &str) -> bool {
     }) || DOWN.any(&words.to_ascii_lowercase())
 }
 
-/// The beginning of a text without markup, on one line.
+/// Returns the beginning of a text without markup, on one line.
 pub(super) fn text_of(text: &str) -> String {
     let mut words = String::new();
     let mut rest = words::beginning(text, BYTES_MAX);
@@ -83,7 +84,7 @@ fn replaced(text: &str, entity: &str, letter: &str) -> String {
     out
 }
 
-/// What follows a tag; what scripts and styles hold is no text.
+/// Returns the text behind a tag, and behind all of a script or style.
 fn after_tag(inside: &str) -> &str {
     let end =
         |mark: &str, text: &'_ str| words::find(text, mark).map(|at| at.saturating_add(mark.len()));

@@ -11,7 +11,7 @@ use crate::text::words;
 
 const NAMED_EFFORT: Reason = Reason::Effort { taken: Vec::new(), names_value: false };
 
-/// Parameters as servers name them, in lower case, and what is refused with each.
+/// Parameters as servers name them, in lower case, and the reason for each.
 static NAMES: [(&[&str], Reason); 14] = [
     (&["max_tokens", "max_completion_tokens"], Reason::Parameter(Parameter::MaxTokensField)),
     (&["reasoning_effort", "reasoning.effort", "output_config.effort"], NAMED_EFFORT),
@@ -39,7 +39,7 @@ static NAMES: [(&[&str], Reason); 14] = [
     (&["max_output_tokens"], Reason::Parameter(Parameter::OutputLimit)),
 ];
 
-/// Those that are words, too: they count only where they stand as parameters do.
+/// Parameters that are plain words, too: they count only where they stand as parameters do.
 static WORDS: [(&[&str], Reason); 6] = [
     (&["stop"], Reason::Parameter(Parameter::Stop)),
     (&["thinking"], Reason::Parameter(Parameter::ThinkingSwitch)),
@@ -49,10 +49,11 @@ static WORDS: [(&[&str], Reason); 6] = [
     (&["phase"], Reason::Parameter(Parameter::Phase)),
 ];
 
-/// Beginnings of paths that go on with a name.
+/// Beginnings of paths that go on with the name of a member.
 const OTHER_PATHS: [&str; 2] = ["messages.", "tools."];
 
-/// What an upstream's error message refuses of a request's parameters. `parameter`: what the error names beside it.
+/// Returns the parameter that an upstream's error message refuses. `parameter`: the name that
+/// stands beside the message.
 pub(super) fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Reason> {
     let complaint = python::complaint(message);
     let message = complaint.as_deref().unwrap_or(message).to_ascii_lowercase();
@@ -117,7 +118,8 @@ fn is_name_byte(byte: &u8) -> bool {
     words::is_name_byte(*byte)
 }
 
-/// Where a parameter is named: alone or behind `body.`, and not within another name or path.
+/// Returns the place at which a parameter is named: alone or behind `body.`, and not within another
+/// name or path.
 fn place(text: &str, name: &str) -> Option<usize> {
     places(text, name).next()
 }
@@ -130,7 +132,8 @@ fn places(text: &str, name: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where `name`, a plain word, stands in quotes or in the place of a parameter.
+/// Returns the place at which `name`, a plain word, stands in quotes or in the place of a
+/// parameter.
 fn place_of_word(text: &str, name: &str) -> Option<usize> {
     places(text, name).find(|at| {
         let (before, behind) = text.split_at_checked(*at).unwrap_or_default();
@@ -145,7 +148,7 @@ fn place_of_word(text: &str, name: &str) -> Option<usize> {
     })
 }
 
-/// Whether a parameter is named with a value: `max_tokens (64000)`.
+/// Returns true if a parameter is named with a value: `max_tokens (64000)`.
 fn is_beside_number(text: &str, at: usize) -> bool {
     let behind = text.get(at..).unwrap_or_default();
     let rest =
@@ -154,7 +157,7 @@ fn is_beside_number(text: &str, at: usize) -> bool {
         .starts_with(|letter: char| letter.is_ascii_digit())
 }
 
-/// The values at which a model thinks, among those that are listed.
+/// Returns the values at which a model thinks, of those that are listed.
 fn efforts(taken: &str) -> Vec<&'static str> {
     let until = TAKEN_UNTIL.first_place(taken).unwrap_or(taken.len());
     let listed = words::beginning(taken, until);

@@ -1,4 +1,4 @@
-//! Which part of a request an upstream refuses, by its words.
+//! Finds the part of a request that an upstream refuses, by the upstream's words.
 
 use super::wordings::{
     NO_DOCUMENTS, NO_IMAGES, PAIRING, REASONING, RESPONSE_FORMAT, STREAM_OPTIONS,
@@ -8,11 +8,12 @@ use crate::error::Reason;
 use crate::model::request_context::RequestContext;
 use crate::text::words;
 
-/// An error in an answer with status 200, if it has no status of its own. A server's own 502 is taken for the same.
+/// Status of an error in an answer with status 200, if it has none of its own. A server's own 502
+/// is taken for the same.
 const NO_STATUS: u16 = 502;
 
-/// What an error with this status for the client means of the request's parts, the surest first. `parameter`: the name
-/// that stands beside the message.
+/// Returns the parts of the request that an error is about, the surest first. `status`: the status
+/// for the client; `parameter`: the name that stands beside the message.
 pub(super) fn reasons(
     status: u16,
     message: &str,

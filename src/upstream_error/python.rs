@@ -3,7 +3,7 @@
 
 use crate::text::words;
 
-/// The first of them, with its path: `max_tokens: Field required`.
+/// Returns the first complaint, with its path: `max_tokens: Field required`.
 pub(super) fn complaint(message: &str) -> Option<String> {
     let (_, behind) = words::split_once(message, "'loc': (")?;
     let (place, behind) = words::split_once(behind, ")")?;

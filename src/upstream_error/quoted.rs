@@ -1,8 +1,9 @@
-//! What an error quotes of the request: the words of a user, a tool or a model, which say nothing of what is refused.
+//! Separates a server's own words from the text that an error quotes of the request. The words of a
+//! user, a tool or a model say nothing of what is refused.
 
 use crate::text::words;
 
-/// In front of what a server got: it goes on to the end of the message.
+/// Words in front of the value that a server got. The value goes on to the end of the message.
 const GOT: &[&str] = &[
     "'input': ",
     "input_value=",
@@ -17,7 +18,7 @@ const GOT: &[&str] = &[
     "but got \"",
 ];
 
-/// In front of what is quoted and is the message all the same.
+/// Words in front of a quotation that is the error's message all the same.
 const MESSAGES: &[&str] = &[
     "msg': ",
     "message': ",
@@ -31,13 +32,14 @@ const MESSAGES: &[&str] = &[
     "template: ",
 ];
 
-/// In so many bytes a quote ends. To look further for each would take longer than the message.
+/// Maximum number of bytes of a quotation. To search farther for each end would take too long.
 const QUOTE_BYTES_MAX: usize = 1 << 10;
 
-/// What has fewer words is a name or a value of the protocol.
+/// Minimum number of words of a quotation. A text with fewer words is a name or a value of the
+/// protocol.
 const WORDS_LEAST: usize = 4;
 
-/// The server's own words, in lower case and without quotes.
+/// Returns the server's own words, in lower case and without quotes.
 pub(super) fn own_words(message: &str) -> String {
     let end = GOT.iter().filter_map(|start| words::find(message, start)).min();
     let message = message.get(..end.unwrap_or(message.len())).unwrap_or(message);
@@ -56,7 +58,7 @@ pub(super) fn own_words(message: &str) -> String {
     text.to_ascii_lowercase()
 }
 
-/// What comes after a sentence that is quoted here.
+/// Returns the text behind a quoted sentence; `None` if no such sentence begins here.
 fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
     let opens = before.bytes().last().is_none_or(|byte| !byte.is_ascii_alphanumeric());
     if !opens || MESSAGES.iter().any(|start| ends_with(before, start)) {
@@ -75,7 +77,7 @@ fn behind_quote<'t>(before: &str, quoted: &'t str) -> Option<&'t str> {
         .flatten()
 }
 
-/// Whether a text whose quotes are gone ends with these words.
+/// Returns true if a text whose quotes are gone ends with these words.
 fn ends_with(text: &str, words: &str) -> bool {
     let mut wanted = words.bytes().filter(|byte| !matches!(byte, b'\'' | b'"')).rev();
     let mut found = text.bytes().rev();

@@ -1,4 +1,4 @@
-//! What an upstream refuses of a request: the subjects of changes.
+//! Parts of a request that an upstream refuses: the subjects of changes.
 
 use std::mem;
 
@@ -6,12 +6,12 @@ use crate::dialect::profile::{Effort, EmptyAssistantContent};
 use crate::error::{ContextLimit, Parameter, Reason};
 use crate::model::request_context::RequestContext;
 
-/// What an upstream refuses. In a conversation it stays, and clients send their settings with each request, so
-/// every later one would be refused, too.
+/// Part of a request that an upstream refuses. It stays in the conversation, and clients send their
+/// settings with each request, so every later one would be refused, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
-    /// How calls and results are paired, although they fit: those that this message names, or all where it names
-    /// none, are written as words.
+    /// Pairing of calls and results, although they fit. The calls that this message names are
+    /// written as words, or all if it names none.
     Calls(String),
     /// Images, which the model cannot see: they are left out.
     Images,
@@ -21,50 +21,53 @@ pub enum Refused {
     Reasoning,
     /// `response_format`, whose schema is written as words.
     ResponseFormat,
-    /// The limit of the answer, for which it gives so many tokens at most.
+    /// Limit of the answer, for which the upstream gives at most so many tokens.
     MaxTokens(u64),
-    /// The limit of the answer, for which there is no space in the context window beside the prompt.
+    /// Limit of the answer, for which there is no space in the context window beside the prompt.
     Space(Space),
-    /// `stream_options`, in each stream: the answer's tokens are not known.
+    /// `stream_options`, in each stream. Without them the answer's tokens are not known.
     StreamOptions,
-    /// The effort: of these values the nearest is sent, or none.
+    /// Effort of reasoning: of these values the nearest is sent, or none.
     Effort(Vec<Effort>),
-    /// More than so many stop sequences: the text is cut here at the others.
+    /// Number of stop sequences above this one: Creole cuts the text at the others itself.
     StopCount(usize),
-    /// How a message of the assistant without words is sent: so it is sent instead.
+    /// Form in which a message of the assistant without words is sent. This other form is sent
+    /// instead.
     EmptyContent(EmptyAssistantContent),
     /// Neighbouring messages of one role, or a beginning that is not the user's.
     Neighbours,
-    /// The kind of the answer: a stream (true), in place of which a whole one is asked for, or the other way round.
+    /// Kind of the answer: a stream (true), in place of which a whole answer is asked for, or the
+    /// other way round.
     Streaming(bool),
-    /// A list of texts as content: they are one text.
+    /// List of texts as content, which is joined to one text.
     JoinedTexts,
-    /// A list as the result of a call: it is a text, and what else it has follows in a message of the user.
+    /// List as the result of a call. It becomes a text, and its other parts follow in a message of
+    /// the user.
     ResultsAsText,
-    /// The form of ids of calls: they are nine letters and digits.
+    /// Form of the ids of calls, which become nine letters and digits.
     Ids,
-    /// A turn of the assistant without reasoning: it has a blank one.
+    /// Turn of the assistant without reasoning, which gets a blank one.
     ReasoningInEachTurn,
     /// `strict` of tools and schemas.
     StrictTools,
     /// `tool_choice` that forces a call: the model gets that tool alone, and is free to call it.
     ForcedTool,
-    /// The names of tools: they are as short and plain as OpenAI's rules want them.
+    /// Names of tools, which become as short and plain as OpenAI's rules want them.
     Names,
-    /// The length of descriptions of tools: they are cut.
+    /// Length of descriptions of tools, which are cut.
     Descriptions,
-    /// A member at this path of the request, of which nothing else is known: it is left out. `*` is any position, `**`
-    /// any place.
+    /// Member at this path of the request, of which nothing else is known: it is left out. `*` is
+    /// any position, `**` any place.
     Member(String),
-    /// Another parameter, which is left out, or sent under its other name. Without `stop` the text is cut here;
-    /// without `parallel_tool_calls` an answer keeps its first call only.
+    /// Any other parameter, which is left out, or sent under its other name. Without `stop` Creole
+    /// cuts the text itself; without `parallel_tool_calls` an answer keeps its first call only.
     Parameter(Parameter),
 }
 
-/// How much of a context window a prompt left for the answer.
+/// Part of a context window that a prompt leaves for the answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {
-    /// The most tokens that the answer may have.
+    /// Maximum number of tokens of the answer.
     pub answer: u64,
     /// Tokens of the prompt, as the upstream counted them.
     pub prompt: u64,
@@ -73,10 +76,11 @@ pub struct Space {
 }
 
 impl Space {
-    /// In fewer tokens hardly a call is written to its end. Clients compact where they read of such a window.
+    /// Minimum number of tokens for an answer: in fewer hardly a call is written to its end.
+    /// Clients compact where they read of such a window.
     pub(crate) const LEAST: u64 = 1024;
 
-    /// The space beside a prompt, if the answer fits into some of it.
+    /// Returns the space beside a prompt, if the answer fits into some of it.
     fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
         let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
         // What was refused is too much, even where it would fit by these numbers.
@@ -90,22 +94,23 @@ impl Space {
         (answer >= Self::LEAST).then_some(space)
     }
 
-    /// Whether the upstream may have counted the request's own prompt, whose tokens are estimated. An error may have
-    /// other numbers in it: those of a text that it quotes.
+    /// Returns true if the upstream may have counted the request's own prompt, whose tokens are
+    /// estimated. An error may have other numbers in it: those of a text that it quotes.
     #[must_use]
     pub(crate) fn is_of(self, estimate: u64) -> bool {
         let known = estimate / 8..=estimate.saturating_mul(8);
         estimate == 0 || known.contains(&self.prompt)
     }
 
-    /// Tokens of prompt and answer together.
+    /// Returns the tokens of prompt and answer together.
     #[must_use]
     pub(crate) fn window(self) -> u64 {
         self.prompt.saturating_add(self.answer)
     }
 
-    /// The most tokens for the answer to a prompt with this estimate, by what the upstream counted where its estimate
-    /// was another one. `None` where there is no space for an answer: the upstream may count otherwise.
+    /// Returns the maximum number of tokens for the answer to a prompt with this estimate, scaled
+    /// by what the upstream counted for another estimate. `None` if there is no space for an
+    /// answer: the upstream may count otherwise.
     #[must_use]
     pub(crate) fn beside(self, estimate: u64) -> Option<u64> {
         // What is not known is rather counted too high: an eighth.
@@ -125,11 +130,12 @@ impl Space {
     }
 }
 
-/// No model gives less. Images, tools and values of temperature have bounds below.
+/// Minimum limit of an answer, in tokens, that is believed: no model gives less. Images, tools and
+/// values of temperature have bounds below.
 pub(crate) const ANSWER_MOST_LEAST: u64 = 256;
 
 impl Refused {
-    /// The part of the request that a reason is about. `message`: the upstream's words.
+    /// Returns the part of the request that a reason is about. `message`: the upstream's words.
     pub(crate) fn of(reason: &Reason, message: &str, context: &RequestContext) -> Option<Self> {
         let less = |most: u64| {
             let is_less = (ANSWER_MOST_LEAST..context.limits.max_tokens).contains(&most);
@@ -163,7 +169,7 @@ impl Refused {
         })
     }
 
-    /// Whether it is the same change, with whatever number, values or words.
+    /// Returns true if both are the same change, with whatever number, values or words.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parameter(one), Self::Parameter(other)) => one == other,

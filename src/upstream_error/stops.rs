@@ -7,10 +7,11 @@ use super::wordings::{Part, STOP_SEQUENCES, STOP_SEQUENCES_MOST};
 use crate::error::{Parameter, Reason};
 use crate::text::words;
 
-/// Most bytes in front of `stop` where the error is about that.
+/// Maximum number of bytes in front of `stop` if the error is about stop sequences.
 const BEGINNING_BYTES: usize = 40;
 
-/// What is refused of so many stop sequences.
+/// Returns the reason if an error refuses the stop sequences. `sent`: the number of stop sequences
+/// in the request.
 pub(super) fn refused_stops(message: &str, parameter: Option<&str>, sent: usize) -> Option<Reason> {
     let complaint = python::complaint(message);
     let text = own_words(complaint.as_deref().unwrap_or(message));

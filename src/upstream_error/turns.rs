@@ -1,9 +1,10 @@
-//! Errors that say whose turn it is: the user has to begin, and the roles have to alternate.
+//! Errors about turns: the user has to begin, and the roles have to alternate.
 
 use super::wordings::{BEGINNINGS, Part, TURNS};
 use crate::text::words;
 
-/// Whether messages of the user and of the assistant must take turns, or the user must begin. `text`: without quotes.
+/// Returns true if messages of the user and of the assistant must take turns, or the user must
+/// begin. `text`: the message without quotes.
 pub(super) fn is_turns(text: &str) -> bool {
     // A template names the role before the word, a server quotes the role: `message with role user`.
     let of_user = words::places(text, "user").any(|at| is_of_role(text, at));
@@ -11,7 +12,8 @@ pub(super) fn is_turns(text: &str) -> bool {
     TURNS.says(text) || of_user && begins
 }
 
-/// Whether `user` is a role here: beside the word for a message, a turn or a role.
+/// Returns true if `user` is a role here: it stands beside the word for a message, a turn or a
+/// role.
 fn is_of_role(text: &str, at: usize) -> bool {
     const BESIDE_BYTES: usize = 24;
     let (before, behind) = text.split_at_checked(at).unwrap_or_default();

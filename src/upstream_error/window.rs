@@ -18,16 +18,17 @@ use crate::model::request_context::RequestContext;
 use crate::text::words;
 use crate::upstream_error::refused::ANSWER_MOST_LEAST;
 
-/// Snowflake's words. Others say it of the answer, behind other words.
+/// Snowflake's words for a full window. Others say it of the answer, behind other words.
 const SNOWFLAKE: &str = "max tokens of ";
 /// Cohere's words, after "too many tokens", which it says of a prompt too.
 const COHERE: &str = "max tokens must be";
-/// In how many bytes a unit stands behind a number.
+/// Maximum number of bytes between a number and its unit.
 const UNIT_BYTES: usize = 48;
-/// In how many bytes before a number its limit is named.
+/// Maximum number of bytes between the name of a limit and its number.
 const BESIDE_BYTES: usize = 96;
 
-/// What is too long where an error with status 400 or 413 means that.
+/// Returns the reason if an error with status 400 or 413 says that the conversation or the answer
+/// is too long.
 pub(super) fn too_long(error_body: &ErrorBody, context: &RequestContext) -> Option<Reason> {
     let of_window = |message: &str| {
         let text = lowered(message);
@@ -39,7 +40,8 @@ pub(super) fn too_long(error_body: &ErrorBody, context: &RequestContext) -> Opti
         .or_else(|| of_window(&error_body.rest))
 }
 
-/// A message as it is searched: without what a model wrote, where a server could not parse it.
+/// Returns a message as it is searched: in lower case, and without the text of a model that a
+/// server could not parse.
 pub(super) fn lowered(message: &str) -> String {
     let own =
         WRITTEN_BY_A_MODEL.first_place(message).and_then(|at| message.get(..at)).unwrap_or(message);
@@ -72,7 +74,8 @@ fn is_window(error_body: &ErrorBody, text: &str) -> bool {
                 || is_too_much && CONVERSATION.says(text))
 }
 
-/// Whether it begins with the limit of an answer and speaks of no prompt: a shorter one would not help.
+/// Returns true if the text begins with the limit of an answer and speaks of no prompt: a shorter
+/// prompt would not help.
 fn is_of_the_answer(text: &str) -> bool {
     let subject = words::trim_start(text, b"`'\"");
     let subject = words::after_start(subject, "invalid ").unwrap_or(subject);
@@ -81,7 +84,8 @@ fn is_of_the_answer(text: &str) -> bool {
         && !ANSWER.has(Part::Other, text)
 }
 
-/// The number that follows `word` where the limit of an answer is named beside it, or the error is about nothing else.
+/// Returns the number that follows `word` if the limit of an answer is named beside it, or the
+/// error is about nothing else.
 fn number_of_the_answer(text: &str, word: &str) -> Option<u64> {
     words::places(text, word).find_map(|at| {
         let (before, after) = text.split_at_checked(at)?;
@@ -139,7 +143,8 @@ fn context_limit(
     }
 }
 
-/// The server names no numbers, and the configuration may know the window. What is too long has more tokens.
+/// Returns the limit by the window that the configuration knows, for a server that names no
+/// numbers. A conversation that is too long has more tokens.
 fn known_window(context: &RequestContext) -> ContextLimit {
     match context.limits.window {
         0 => ContextLimit::Unknown,
@@ -150,10 +155,11 @@ fn known_window(context: &RequestContext) -> ContextLimit {
     }
 }
 
-/// In front of a total that has the answer in it, as Kimi's documentation says.
+/// Words in front of a total that has the answer in it, as Kimi's documentation says.
 const SUM: &str = "exceeded model token limit";
 
-/// Whether the answer is in a total of which no part is known: the rest without it looks like the prompt.
+/// Returns true if a total of which no part is known includes the answer: the rest without it looks
+/// like the prompt.
 fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
     let (estimate, answer) = (context.input_tokens, context.limits.max_tokens);
     let Some(rest) = total.checked_sub(answer).filter(|_| answer > 0) else { return false };
@@ -161,10 +167,10 @@ fn is_sum(text: &str, total: u64, context: &RequestContext) -> bool {
     words::has(text, SUM) || is_like && estimate.abs_diff(rest) < estimate.abs_diff(total)
 }
 
-/// The tokens of a prompt. vLLM stops counting once there is no space for the answer, and then says one token more than
-/// there is space for. Clients would ask for as much less than that as they keep in reserve, be refused again, and give
-/// up long before it fits. So where the prompt looks as long to us, we say what it looks like, or else that half of
-/// what may be left is taken.
+/// Returns the tokens of a prompt. vLLM stops counting once there is no space for the answer, and
+/// then says one token more than there is space for. Clients would ask for as much less than that
+/// as they keep in reserve, be refused again, and give up long before it fits. So where the prompt
+/// looks as long to us, we say what it looks like, or else that half of what may be left is taken.
 fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
     let is_bound =
         window.checked_sub(answer).and_then(|space| space.checked_add(1)) == Some(prompt);
@@ -178,7 +184,7 @@ fn likely_prompt(prompt: u64, answer: u64, window: u64, estimate: u64) -> u64 {
     prompt.saturating_add(window.saturating_sub(prompt) / 2)
 }
 
-/// `max_tokens` alone is more than the model gives.
+/// Returns the reason if `max_tokens` alone is more than the model gives.
 fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     // A sum is not of the answer alone.
     if !ANSWER.has(Part::Subject, text) || words::has(text, "sum of ") {
@@ -200,7 +206,8 @@ fn too_much_output(text: &str, context: &RequestContext) -> Option<Reason> {
     (wanted > most).then_some(Reason::AnswerTooLong { wanted, most, model })
 }
 
-/// The numbers of the real API, unless something is quoted before them: a client may have written them.
+/// Returns the numbers of the real API's error, unless something is quoted before them: a client
+/// may have written them.
 fn in_own_words(message: &str) -> Option<ContextLimit> {
     let sum = text_behind(message, NO_SPACE)?;
     let (prompt, rest) = words::split_once(sum, "+")?;
@@ -210,13 +217,14 @@ fn in_own_words(message: &str) -> Option<ContextLimit> {
     Some(ContextLimit::Sum { prompt, answer, window })
 }
 
-/// The text behind some words of the error, unless something is quoted before them.
+/// Returns the text behind some words of the error, unless something is quoted before them.
 fn text_behind<'m>(message: &'m str, own: &str) -> Option<&'m str> {
     let (before, behind) = words::split_once(message, own)?;
     (!before.contains(['"', '\'', '`', '{', '[', '\u{201c}'])).then_some(behind)
 }
 
-/// The most tokens that an answer may have, by the real API's words, or for which an account has credit (OpenRouter).
+/// Returns the maximum number of tokens of an answer, by the real API's words, or for which an
+/// account has credit (OpenRouter).
 pub(super) fn most_output(message: &str) -> Option<u64> {
     let numbers = text_behind(message, MAX_TOKENS).and_then(|it| words::split_once(it, OF_OUTPUT));
     let Some((numbers, _)) = numbers else {
@@ -228,11 +236,11 @@ pub(super) fn most_output(message: &str) -> Option<u64> {
     most.parse().ok()
 }
 
-/// With fewer tokens an account is empty.
+/// Minimum number of tokens that an account can afford. With fewer it counts as empty.
 const AFFORDABLE_LEAST: u64 = 1024;
 
-/// A limit of tokens per minute that is less than this request alone: no waiting helps, only a shorter one.
-/// Servers count the tokens that the answer may have.
+/// Returns the limit of tokens per minute if it is less than this request alone: no waiting helps,
+/// only a shorter request. Servers count the tokens that the answer may have.
 pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Option<ContextLimit> {
     let text = lowered(&error_body.message);
     if words::has(&text, "used ") {
@@ -250,8 +258,9 @@ pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Opt
     })
 }
 
-/// Whether `max_tokens` is too low for a word. Claude Code and others ask for one token to see whether a model
-/// is there; the models of OpenAI that think first, and the Responses API behind gateways, take so few for an error.
+/// Returns true if `max_tokens` is too low for a word. Claude Code and others ask for one token to
+/// see whether a model is there; the models of OpenAI that think first, and the Responses API
+/// behind gateways, take so few for an error.
 pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestContext) -> bool {
     let text = error_body.message.to_ascii_lowercase();
     let least = |wordings: &Wordings, more: u64| {
@@ -267,13 +276,13 @@ pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestConte
         || ANSWER.has(Part::Subject, &text) && (least(&ANSWER_LEAST, 0) || least(&ANSWER_ABOVE, 1))
 }
 
-/// The number directly behind `word`.
+/// Returns the number directly behind `word`.
 fn number_behind(text: &str, word: &str) -> Option<u64> {
     let at = words::find(text, word)?;
     leading_number(text.get(at..)?.strip_prefix(word)?.trim_start())
 }
 
-/// `128,000` becomes `128000`; `[1,8192]` has two numbers.
+/// Removes the commas within numbers: `128,000` becomes `128000`; `[1,8192]` has two numbers.
 fn numbers_without_commas(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for (at, letter) in text.char_indices() {

@@ -5,11 +5,11 @@ use creole::{Header, Millis};
 
 use crate::action::LocalResponse;
 
-/// Why a hostcall did nothing: the number of the ABI.
+/// Reason why a hostcall did nothing: the status number of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Status(pub(super) u32);
 
-/// What was asked for is not there.
+/// Status of a hostcall that asked for what is not there.
 pub(super) const NOT_FOUND: Status = Status(1);
 
 /// A `proxy_buffer_type_t`.
@@ -29,7 +29,7 @@ pub(super) enum Map {
     ResponseHeaders = 2,
 }
 
-/// Beyond every buffer: the whole of it is replaced.
+/// Length beyond every buffer, so that the whole of it is replaced.
 const WHOLE: usize = usize::MAX >> 1;
 
 pub(super) mod host {

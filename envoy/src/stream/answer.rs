@@ -14,24 +14,25 @@ use crate::details::{self, Origin};
 use crate::heads;
 
 impl Stream {
-    /// Whether a translated request is on its way, so that the host is to say where it went.
+    /// Returns true if a translated request is on its way, so that the host is to say where it
+    /// went.
     #[must_use]
     pub fn awaits_route(&self) -> bool {
         matches!(self.state, StreamState::Waiting | StreamState::Collecting { head: None, .. })
     }
 
-    /// Where the request went.
+    /// Notes where the request went.
     pub fn note_route(&mut self, route: Route) {
         self.route = Some(route);
     }
 
-    /// Whether nobody looked at where the request went.
+    /// Returns true if nobody looked at where the request went.
     #[must_use]
     pub fn was_unchecked(&self) -> bool {
         self.was_unchecked
     }
 
-    /// What the log is to say of the request's route.
+    /// Returns the line of the log about the request's route, if there is something to tell.
     fn told_of_route(&mut self, details: &str) -> Option<String> {
         let route = self.route.take()?;
         if details == details::REFUSED_ROUTE {
@@ -53,7 +54,8 @@ impl Stream {
         )
     }
 
-    /// The response's head: the upstream's, or Envoy's own. An answer from here comes by as well.
+    /// Handles the response's head: the upstream's, or Envoy's own. An answer from here comes by as
+    /// well.
     pub fn on_response_headers(
         &mut self,
         head: &[Header],
@@ -123,7 +125,8 @@ impl Stream {
         Decision::go_on(vec![Action::ReplaceHeaders(Side::Response, head)])
     }
 
-    /// A piece of the response's body. `fits` reserves memory for all that this stream holds.
+    /// Handles a piece of the response's body. `fits` reserves memory for all that this stream
+    /// holds.
     pub fn on_response_body(
         &mut self,
         piece: &[u8],
@@ -186,7 +189,7 @@ impl Stream {
         ])
     }
 
-    /// How long an upstream has after a whole message.
+    /// Returns the time that an upstream has after a whole message to end its answer.
     fn linger_ms(&self) -> u64 {
         if self.exchange.poll_cancel() == Some(Cancel::Cut) { CUT_LINGER_MS } else { LINGER_MS }
     }
@@ -201,14 +204,14 @@ impl Stream {
         Decision::stop(actions)
     }
 
-    /// A piece of an answer in whose place another one waits.
+    /// Handles a piece of an answer in whose place another one waits.
     fn go_on_held(&mut self, piece: &[u8], complete: bool) -> Decision {
         let held = if complete { self.take_held(None) } else { None };
         let Some(reply) = held else { return Decision::stop(drain(Side::Response, piece)) };
         self.give(reply.head, Some(reply.body.len()), reply.body)
     }
 
-    /// The answer that waits. `now`: only if it has waited for too long.
+    /// Takes the answer that waits. `now`: only if it has waited for too long.
     pub(super) fn take_held(&mut self, now: Option<Millis>) -> Option<Reply> {
         let StreamState::Answering { sent, .. } = &mut self.state else { return None };
         match std::mem::replace(sent, Delivered::Nothing) {
@@ -232,7 +235,7 @@ impl Stream {
         Decision::go_on(vec![Action::ReplaceBody(Side::Response, out)])
     }
 
-    /// Trailers of a response whose body has not ended otherwise.
+    /// Handles trailers of a response whose body has not ended otherwise.
     pub fn on_response_trailers(&mut self, now: Millis) -> Decision {
         if let Some(reply) = self.take_held(None) {
             return self.reply_with(reply, When::Now, Vec::new(), now);
@@ -258,7 +261,7 @@ impl Stream {
         Decision::stop(vec![Action::CloseStream])
     }
 
-    /// From here on the timer writes.
+    /// Gives the head to the client, and leaves all further writing to the timer.
     fn defer(&mut self, head: Vec<Header>, out: &[u8]) -> Decision {
         let mut deferred = Deferred::default();
         deferred.push(out, false);

@@ -10,7 +10,7 @@ use crate::details::{self, Break};
 use crate::observe;
 
 impl Stream {
-    /// The stream is over, well or not: counts and logs.
+    /// Counts and logs the stream, which is over, well or not.
     pub fn on_log(
         &mut self,
         details: &str,

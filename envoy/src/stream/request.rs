@@ -14,7 +14,7 @@ use crate::heads;
 const LARGE_HEAD_BYTES: usize = 8 << 10;
 
 impl Stream {
-    /// The request's head. `failure`: why it cannot be served, if it is ours.
+    /// Handles the request's head. `failure`: why it cannot be served, if it is ours.
     pub fn on_request_headers(
         &mut self,
         head: Vec<Header>,
@@ -91,7 +91,8 @@ impl Stream {
         Callers::new(true, &[]).refuse(Some(authority), headers).map(Failure::Forbidden)
     }
 
-    /// A piece of the request's body. `fits` reserves memory for all that this stream holds.
+    /// Handles a piece of the request's body. `fits` reserves memory for all that this stream
+    /// holds.
     pub fn on_request_body(
         &mut self,
         piece: Vec<u8>,
@@ -130,7 +131,7 @@ impl Stream {
         Decision::stop(drained)
     }
 
-    /// Trailers of a request whose body has not ended otherwise.
+    /// Handles trailers of a request whose body has not ended otherwise.
     pub fn on_request_trailers(&mut self, now: Millis) -> Decision {
         if matches!(self.state, StreamState::Refusing { .. }) {
             return self.refuse(Vec::new());
@@ -143,7 +144,8 @@ impl Stream {
         Decision::pass()
     }
 
-    /// The request's body is complete. `refusal`: when the client is told that it is refused.
+    /// Sends the request, whose body is complete. `refusal`: when the client is told that it is
+    /// refused.
     fn send(&mut self, refusal: When, mut actions: Vec<Action>, now: Millis) -> Decision {
         let StreamState::Collecting { head, body, .. } =
             std::mem::replace(&mut self.state, StreamState::Waiting)
@@ -166,8 +168,8 @@ impl Stream {
     }
 }
 
-/// Whether the path of a request is one that clients try before they begin. Where a web site is behind the
-/// listener, too, these are its home page, and somebody's greeting.
+/// Returns true if the path of a request is one that clients try before they begin. Where a web
+/// site is behind the listener, too, these are its home page, and somebody's greeting.
 fn is_probe(method: &str, path: &str) -> bool {
     let path = creole::text::words::before(path, b"?#");
     matches!(method, "GET" | "HEAD") && matches!(path, "/" | "/api/hello")

@@ -1,4 +1,5 @@
-//! What the original API refuses, in its wording: a mistake in a translated request is a 400 here too.
+//! Checks of a request, with the refusals of the original API in its wording: a mistake in a
+//! translated request is a 400 here too.
 //!
 //! Fields that only compatible servers know are accepted by name (`EXTENSIONS`); any other unknown field
 //! is refused, as the original does.

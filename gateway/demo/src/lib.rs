@@ -40,7 +40,7 @@ pub use script::{Answer, End, Piece};
 
 use server::Model;
 
-/// What can be chosen when the server is started.
+/// Options of the server, chosen when it is started.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The names that `GET /v1/models` lists. Every name is served.
@@ -49,9 +49,9 @@ pub struct Options {
     pub key: Option<String>,
     /// Longest tool call id that is accepted; 0 is no limit. The original API: 40.
     pub id_length_max: usize,
-    /// How many requests are remembered for `GET /demo/requests`.
+    /// Maximum number of requests that are remembered for `GET /demo/requests`.
     pub requests_max: usize,
-    /// Longer bodies are remembered by their size alone.
+    /// Maximum size of a body that is remembered; of longer ones only the size is.
     pub recorded_bytes_max: usize,
 }
 
@@ -119,13 +119,13 @@ impl Demo {
         Ok(Self { address, model, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Where it listens.
+    /// Returns the address at which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its base URL, without a path: `http://127.0.0.1:PORT`.
+    /// Returns the server's base URL, without a path: `http://127.0.0.1:PORT`.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

@@ -1,11 +1,12 @@
-//! What the demo model answers to a request: text, reasoning, calls, and why it ended. No wire format.
+//! Plan of the demo model's answer to a request: text, reasoning, calls, and why it ended. No wire
+//! format.
 
 use serde_json::{Map, Value};
 
 use crate::schema;
 use crate::trigger::{self, Triggers};
 
-/// No clock: the same request gives the same bytes.
+/// Time of every answer. It is no clock's, so that the same request gives the same bytes.
 pub(crate) const CREATED: u64 = 1_764_000_000;
 
 /// An answer before it has a form.
@@ -20,7 +21,7 @@ pub(crate) struct Plan {
     pub(crate) triggers: Triggers,
 }
 
-/// One tool call.
+/// Tool call of a planned answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Call {
     pub(crate) id: String,
@@ -37,7 +38,7 @@ struct Tool<'a> {
     custom: bool,
 }
 
-/// Where the conversation stands.
+/// State of the conversation: its task, and the calls and results since.
 struct Turn<'a> {
     /// The message that says what is wanted.
     task: String,
@@ -232,7 +233,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     })
 }
 
-/// How many tokens a request is said to have.
+/// Returns the number of tokens that a request is said to have: a quarter of its bytes.
 pub(crate) fn input_tokens(body: &[u8]) -> usize {
     body.len().div_ceil(4)
 }
@@ -352,7 +353,7 @@ fn short(text: &str) -> String {
     short
 }
 
-/// As the original: the answer ends before the first stop sequence.
+/// Ends the answer before its first stop sequence, as the original does.
 fn cut_at_stop(text: &mut String, stop: Option<&Value>) {
     let stops: Vec<&str> = match stop {
         Some(Value::String(stop)) => vec![stop],

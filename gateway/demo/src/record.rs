@@ -1,4 +1,4 @@
-//! What came in: the last requests, for tests to look at. Credentials are not kept.
+//! Record of the last requests, for tests to look at. Credentials are not kept.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use axum::http::HeaderMap;
 use serde::{Deserialize, Serialize};
 
-/// One request that came, and how its answer ended.
+/// Request that came in, and how its answer ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recorded {
-    /// Counts from 1 since the start of the server.
+    /// Number of the request, counted from 1 since the start of the server.
     pub number: u64,
     /// The method.
     pub method: String,
@@ -24,7 +24,7 @@ pub struct Recorded {
     pub body: String,
     /// The status of the answer; 0 while there is none.
     pub status: u16,
-    /// How the answer ended.
+    /// End of the answer, or that there is none yet.
     pub ended: Ended,
 }
 
@@ -36,17 +36,17 @@ impl Recorded {
     }
 }
 
-/// How an answer ended.
+/// End of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ended {
-    /// Not yet.
+    /// The answer has not ended yet.
     Open,
-    /// All of it was taken by the connection.
+    /// The connection took the whole answer.
     Complete,
-    /// Cut by the server, as it was told to.
+    /// The server cut the answer, as it was told to.
     Aborted,
-    /// The other side went away first.
+    /// The client went away first.
     ClientGone,
 }
 

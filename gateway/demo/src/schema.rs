@@ -123,7 +123,7 @@ impl Sampler<'_> {
         Value::Array(items)
     }
 
-    /// One schema that has the keywords of all of them.
+    /// Merges `parts`, with each `$ref` resolved, into `keys`: one schema with the keywords of all.
     fn merged(&self, keys: &Map<String, Value>, parts: &[Value]) -> Value {
         let mut whole = keys.clone();
         whole.remove("allOf");
@@ -242,8 +242,8 @@ fn text(keys: &Map<String, Value>, name: &str) -> String {
     by_format.chars().chain(padding).take(most).collect()
 }
 
-/// What a person would expect under this name, so that a trial looks like something. Commands are
-/// harmless: agents run them.
+/// Returns a value that a person would expect under this name, so that a trial looks like
+/// something. Commands are harmless: agents run them.
 fn by_name(name: &str) -> &'static str {
     const WORDS: [(&str, &str); 12] = [
         ("city", "Paris"),

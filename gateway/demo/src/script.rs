@@ -8,7 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-/// One answer, byte for byte.
+/// Answer to a request, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answer {
@@ -20,7 +20,7 @@ pub struct Answer {
     /// Words of `docs/quick-start.md`: the answer is made from the request as if its user had just said
     /// them, in the form that the request asks for. Nothing below counts then.
     pub words: String,
-    /// How long the head waits, in milliseconds.
+    /// Time that the head waits, in milliseconds.
     pub delay_ms: u64,
     /// The status.
     pub status: u16,
@@ -28,9 +28,9 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     /// The body as it is cut.
     pub pieces: Vec<Piece>,
-    /// What follows the last piece.
+    /// End of the answer, after the last piece.
     pub end: End,
-    /// How many requests get it; 0: every request from now on.
+    /// Number of requests that get this answer; 0: every request from now on.
     pub times: u32,
 }
 
@@ -86,7 +86,8 @@ impl Answer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Piece {
-    /// How long to wait first, in milliseconds. With 0 the kernel may join a piece to the one before.
+    /// Time to wait before the piece, in milliseconds. With 0 the kernel may join it to the piece
+    /// before.
     pub delay_ms: u64,
     /// The bytes, as text.
     pub data: String,
@@ -114,16 +115,16 @@ impl Piece {
     }
 }
 
-/// How an answer ends.
+/// End of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// As HTTP wants it.
+    /// The answer ends as HTTP wants it.
     #[default]
     Complete,
     /// The connection (HTTP/2: the stream) is cut.
     Abort,
-    /// Nothing more comes, and the connection stays open.
+    /// Sending stops, and the connection stays open.
     Hang,
 }
 

@@ -9,7 +9,7 @@ use crate::plan::hash;
 /// Encrypted content of the original begins so.
 const PREFIX: &str = "gAAAAAB";
 
-/// What a reasoning item is bound to.
+/// Binding of a reasoning item to its id, its model and the call that came next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Sealed {
     /// The `id` of the item.

@@ -155,7 +155,7 @@ fn generated(
     }
 }
 
-/// What a path serves.
+/// API that a path serves.
 #[derive(Clone, Copy)]
 enum Api {
     Chat,

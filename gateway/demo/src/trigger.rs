@@ -1,7 +1,7 @@
 //! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/quick-start.md` explains
 //! each of them.
 
-/// What the words of one message ask for.
+/// Behaviour that the words of one message ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Triggers {
     /// `tool NAME`, once for each call.

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 use crate::fault;
 use crate::plan::{self, CREATED, Call, Plan};
 
-/// What every form of one answer shares.
+/// Values that all forms of one answer share.
 pub(crate) struct Head {
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) prompt_tokens: usize,
-    /// `stream_options.include_usage`.
+    /// True if the request has `stream_options.include_usage`.
     pub(crate) include_usage: bool,
 }
 

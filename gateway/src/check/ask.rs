@@ -1,4 +1,4 @@
-//! What a check asks, and how its answers are read.
+//! Questions that a check asks, and the reading of their answers.
 
 use creole::json::{self, Reader, quoted};
 
@@ -49,7 +49,7 @@ pub(super) fn result(model: &str, call: &Call) -> String {
     request(model, &format!(r#""stream":true,"tools":{TOOLS},"#), &messages)
 }
 
-/// As Claude Code asks for it.
+/// Returns a request for reasoning, as Claude Code sends it.
 pub(super) fn reasoning(model: &str) -> String {
     let more = r#""stream":true,"thinking":{"type":"adaptive"},"output_config":{"effort":"high"},"#;
     let says = r#"{"role":"user","content":"How much is 17 times 23? Think first."}"#;
@@ -76,12 +76,12 @@ pub(super) fn count(model: &str) -> String {
 pub(super) struct Call {
     pub(super) id: String,
     pub(super) name: String,
-    /// As JSON.
+    /// Arguments of the call, as JSON.
     pub(super) input: String,
 }
 
 impl Call {
-    /// Whether it is the call that was asked for.
+    /// Returns true if this is the call that was asked for.
     pub(super) fn is_right(&self) -> bool {
         let has_city = json::member(&self.input, "city").and_then(json::string).is_some();
         self.name == TOOL && has_city && Reader::of(&self.input).is_object()
@@ -91,12 +91,12 @@ impl Call {
 /// An answer, read as a client reads it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// What the client is told in place of an answer.
+    /// Error that the client is told in place of an answer.
     pub(super) error: Option<String>,
     pub(super) text: String,
     pub(super) has_thinking: bool,
     pub(super) calls: Vec<Call>,
-    /// Empty: it has no end.
+    /// Stop reason of the answer; empty if the answer has no end.
     pub(super) stop_reason: String,
     /// Pieces of text and of thinking in a stream.
     pub(super) pieces: usize,

@@ -9,7 +9,7 @@ use creole::config::Key;
 use super::look::{self, Looked};
 use crate::reach::Client;
 
-/// How long each question may take.
+/// Maximum time of each question.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Looks at each upstream, and says in one line of the log what is wrong.

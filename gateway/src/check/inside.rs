@@ -37,10 +37,10 @@ use crate::service::{Gateway, Seeds};
 use crate::wire::Tap;
 use crate::workers;
 
-/// What a pipe holds.
+/// Capacity of the pipe.
 const PIPE_BYTES: usize = 64 << 10;
 
-/// How long an exchange's line in the log is waited for, once its answer is here.
+/// Maximum time to wait for an exchange's line in the log, once its answer is here.
 const LINE_TIME: Duration = Duration::from_secs(1);
 
 /// The service, and what it says of its exchanges.
@@ -56,15 +56,15 @@ pub(super) struct Inside {
 /// An answer as a client gets it.
 #[derive(Debug, Default)]
 pub(super) struct Received {
-    /// 0: nothing came in time.
+    /// Status of the answer; 0 if nothing came in time.
     pub(super) status: u16,
     pub(super) body: String,
-    /// When the first bytes of the body came, and the last.
+    /// Time until the first bytes of the body came, and until the last.
     pub(super) first: Duration,
     pub(super) whole: Duration,
     /// The line in the log.
     pub(super) line: String,
-    /// What the upstream sent, as it was on the wire.
+    /// Bytes that the upstream sent, as they were on the wire.
     pub(super) raw: Vec<u8>,
 }
 
@@ -178,7 +178,7 @@ async fn read(response: Response<Incoming>, began: Instant, received: &mut Recei
 }
 
 impl Received {
-    /// What the upstream answered; 0 if nothing.
+    /// Returns the status of the upstream's answer; 0 if there was none.
     pub(super) fn upstream_status(&self) -> u16 {
         let status = json::member(&self.line, "upstream_status");
         status.and_then(|status| status.parse().ok()).unwrap_or_default()
@@ -207,7 +207,7 @@ impl Received {
 pub(super) struct Lines(Arc<Mutex<Vec<String>>>);
 
 impl Lines {
-    /// From here on, lines come here, and nothing goes to standard error.
+    /// Makes this process log into a list, and nothing to standard error.
     pub(super) fn listen() -> Self {
         let lines = Self::default();
         // Another one that listens gets them: then they are missing here, and nothing else.

@@ -22,7 +22,7 @@ use crate::inflate;
 use crate::near::is_near;
 use crate::reach::{self, Client};
 
-/// What servers have before `/models`, the likely ones first.
+/// Paths that servers have before `/models`, the likely ones first.
 const BASES: [&str; 9] = [
     "/v1",
     "/openai/v1",
@@ -35,16 +35,16 @@ const BASES: [&str; 9] = [
     "",
 ];
 
-/// How much of an answer is read.
+/// Maximum number of bytes that are read of an answer.
 const BYTES_MAX: usize = 4 << 20;
 
 /// Longest name of a model that is shown.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What clients send as their key where nobody asks for one.
+/// Key that clients send where nobody asks for one.
 pub(crate) const PLACEHOLDER: &str = "local";
 
-/// What was found.
+/// Result of looking at an upstream.
 #[derive(Debug)]
 pub(crate) enum Looked {
     Models(Listed),
@@ -113,12 +113,13 @@ enum Answer {
     Key(u16),
     Redirect(String),
     Failing(u16),
-    /// There is no such list.
+    /// The server has no list at this path; holds the status of its answer, or 0 if it was not
+    /// asked.
     Nothing(u16),
     Page,
 }
 
-/// What came of a request.
+/// Response to one request of a check.
 struct Got {
     status: u16,
     headers: HeaderMap,
@@ -136,7 +137,8 @@ impl Place<'_> {
         }
     }
 
-    /// Why nothing could be asked. A server of TLS says little to those who do not speak it.
+    /// Explains why nothing could be asked. A server of TLS says little to those who do not speak
+    /// it, so the URL is also tried with the other scheme.
     async fn unreachable(&self, reason: &Unreachable) -> Problem {
         let url = &self.upstream.url;
         let is_odd = matches!(
@@ -178,7 +180,8 @@ impl Place<'_> {
         Problem::new("tls", format!("{url} speaks TLS: write https:// in place of http://"))
     }
 
-    /// There is no list at this path: another may have one, or the server has none at all.
+    /// Looks for a list at other paths, where this one has none: another may have one, or the
+    /// server has none at all.
     async fn elsewhere(&self, answered: &str) -> Looked {
         let Upstream { url, base_path, .. } = self.upstream;
         let below = [base_path, "/v1"].concat();
@@ -201,7 +204,8 @@ impl Place<'_> {
         }
     }
 
-    /// Whether there is something at the path of answers.
+    /// Sends an empty request to the path of answers, and returns what is there; `None` if nothing
+    /// is.
     async fn endpoint(&self) -> Option<Endpoint> {
         let (path, headers) = answer_head(self.upstream)?;
         let url = [&self.upstream.url, &*path].concat();
@@ -252,7 +256,7 @@ impl Place<'_> {
     }
 }
 
-/// What is at the path of answers.
+/// Kind of what is at the path of answers: an API, or a status that asks for a key.
 enum Endpoint {
     There,
     Key(u16),
@@ -292,7 +296,7 @@ fn exchange(upstream: Upstream) -> Exchange {
     Exchange::new(Arc::new(config), 0, can)
 }
 
-/// As a client sends them that has no key.
+/// Returns the headers of a client that has no key.
 fn client_headers() -> Vec<Header> {
     [("anthropic-version", "2023-06-01"), ("x-api-key", PLACEHOLDER)]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -321,7 +325,7 @@ fn read(got: &Got) -> Answer {
     }
 }
 
-/// What nginx and servers in Go say on a port of TLS.
+/// Returns true for what nginx and servers in Go say to plain HTTP on a port of TLS.
 fn is_plain(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body.get(..1024).unwrap_or(body));
     text.contains("HTTP request to an HTTPS server")

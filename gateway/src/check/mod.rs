@@ -30,7 +30,7 @@ use look::{Listed, Looked};
 pub(crate) use problem::Problem;
 use row::{Level, Row};
 
-/// How long each question of the first two steps may take: no model runs for them.
+/// Maximum time of each question of the first two steps: no model runs for them.
 const LOOK_TIME: Duration = Duration::from_secs(10);
 
 /// Models that answer no messages have these in their names.
@@ -52,19 +52,19 @@ const OTHER_MODELS: [&str; 12] = [
 /// The code of the row of models, where the one that was asked for is not among them.
 const NOT_LISTED: &str = "not_listed";
 
-/// What a check of one upstream found.
+/// Result of checking one upstream.
 #[derive(Debug)]
 struct Checked {
     name: String,
-    /// Its URL and base path.
+    /// URL and base path of the upstream.
     url: String,
-    /// A preset's name, or that it is none.
+    /// Name of a preset, or words for a profile with flags of its own.
     profile: &'static str,
-    /// What told the profile, where nobody named it.
+    /// Clue that told the profile, where nobody named it.
     told_by: Option<&'static str>,
-    /// Empty: none was asked.
+    /// Model that was asked; empty if none was.
     model: String,
-    /// How many others there are to choose from.
+    /// Number of other models to choose from.
     others: usize,
     rows: Vec<Row>,
     commands: Vec<String>,
@@ -99,7 +99,8 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     Ok(checked.iter().all(Checked::is_good))
 }
 
-/// What is wrong with an upstream that gave no list of models, and what to do; nothing where it is right without one.
+/// Looks at an upstream that gave no list of models. Returns what is wrong and what to do, or
+/// `None` if the upstream is right without a list.
 pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<Problem> {
     match look::look(client, upstream, LOOK_TIME).await {
         Looked::Wrong(problem) => Some(problem),
@@ -223,11 +224,11 @@ fn no_model() -> Row {
     Row { code: "no_model", ..Row::new("answer", Level::Fails, text) }
 }
 
-/// What the server lists. `answering`: a model that answers, by the server's own name for it. If it is not in the list,
-/// another one was most likely meant.
+/// Returns the row about the server's list of models. `answering`: a model that answers, by the
+/// server's own name for it. If it is not in the list, another one was most likely meant.
 fn models_row(listed: &Listed, answering: Option<&str>) -> Row {
     const STEP: &str = "models";
-    /// More names would fill the line.
+    /// Maximum number of names shown: more would fill the line.
     const SHOWN: usize = 4;
     let count = listed.names.len();
     if count == 0 {

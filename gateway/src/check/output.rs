@@ -1,4 +1,4 @@
-//! How the result is written: a table for people, JSON for machines.
+//! Output of a check's result: a table for people, JSON for machines.
 
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,7 +12,7 @@ use crate::Failed;
 use crate::cli::check::Check;
 use crate::ready::Hints;
 
-/// Where `creole serve` listens if nothing else is said.
+/// Address at which `creole serve` listens by default.
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);
 
 /// Warnings that the rows themselves explain.

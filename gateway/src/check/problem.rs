@@ -1,4 +1,4 @@
-//! What is wrong with an upstream, in one line that says what to do.
+//! Problems of an upstream, each in one line that says what to do.
 
 use creole::Unreachable;
 use creole::config::{Key, Upstream};
@@ -15,12 +15,12 @@ const USUAL_PORTS: [(&str, &str); 5] = [
     (":30000", "python -m sglang.launch_server"),
 ];
 
-/// What is wrong, and what to do. Neither has a key in it.
+/// Problem of an upstream, and what to do about it. Neither field has a key in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// One word, for machines.
+    /// Name of the problem in one word, for machines.
     pub(crate) code: &'static str,
-    /// One line, for people.
+    /// Problem and cure in one line, for people.
     pub(crate) text: String,
 }
 
@@ -29,13 +29,13 @@ impl Problem {
         Self { code, text: text.into() }
     }
 
-    /// Whether there is a server that answers, if only with an error.
+    /// Returns true if there is a server that answers, if only with an error.
     pub(crate) fn server_answers(&self) -> bool {
         const ANSWERS: [&str; 6] = ["no_key", "key", "path", "page", "redirect", "status"];
         ANSWERS.contains(&self.code)
     }
 
-    /// Nothing could be asked.
+    /// Describes an upstream of which nothing could be asked.
     pub(crate) fn unreachable(url: &str, reason: &Unreachable) -> Self {
         let words = reason.words();
         let host = url.split_once("://").map_or(url, |(_, host)| host);
@@ -96,7 +96,7 @@ impl Problem {
         }
     }
 
-    /// It wants another key than it got.
+    /// Describes an upstream that wants another key than it got.
     pub(crate) fn key(upstream: &Upstream, status: u16) -> Self {
         let url = &upstream.url;
         match upstream.key {
@@ -140,7 +140,7 @@ impl Problem {
     }
 }
 
-/// What a web page is called.
+/// Words for a web page in the text of a problem.
 pub(crate) const PAGE: &str = "a web page";
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
-//! What is shown of a check: a row for each step.
+//! Rows that a check shows, one for each step.
 
 use super::inside::Received;
 
-/// How a step ended.
+/// Result of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// As it should.
+    /// The step works as it should.
     Works,
-    /// Agents can work all the same.
+    /// The step is limited, and agents can work all the same.
     Limited,
-    /// They cannot.
+    /// The step fails, and agents cannot work.
     Fails,
 }
 
@@ -28,9 +28,9 @@ impl Level {
 pub(super) struct Row {
     pub(super) step: &'static str,
     pub(super) level: Level,
-    /// One line.
+    /// Result in one line.
     pub(super) text: String,
-    /// One word for a problem; empty where there is none.
+    /// Problem in one word; empty where there is none.
     pub(super) code: &'static str,
     pub(super) warnings: Vec<String>,
     pub(super) duration_ms: Option<u64>,
@@ -43,7 +43,7 @@ impl Row {
         Self { step, level, text, code: "", warnings: Vec::new(), duration_ms: None }
     }
 
-    /// With the warnings and the time of an answer.
+    /// Adds the warnings and the duration of an answer.
     pub(super) fn with(mut self, received: &Received) -> Self {
         self.warnings = received.warnings();
         self.duration_ms = u64::try_from(received.whole.as_millis()).ok();

@@ -230,7 +230,7 @@ impl Steps<'_> {
     }
 }
 
-/// Why there is no call though one was asked for.
+/// Explains why there is no call though one was asked for.
 fn without_call(forced: &Answer, said: &str) -> String {
     let is_text = |text: &str| text.contains(ask::TOOL) && text.contains('{');
     if is_text(said) || is_text(&forced.text) {

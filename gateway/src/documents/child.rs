@@ -29,7 +29,7 @@ const CODES: [(u8, Unread); 4] = [
     (73, Unread::NoLetters),
 ];
 
-/// What an exit code says, if it is one of this program's own.
+/// Returns what an exit code says, if it is one of this program's own.
 pub(super) fn unread(code: i32) -> Option<Unread> {
     CODES.iter().find(|(own, _)| i32::from(*own) == code).map(|(_, unread)| *unread)
 }
@@ -88,7 +88,7 @@ fn bound(seconds_max: u64) {
     }
 }
 
-/// It ends even if nobody is left to end it.
+/// Ends this process when its time is over, even if nobody is left to end it.
 #[cfg(not(unix))]
 fn bound(seconds_max: u64) {
     let end = std::time::Duration::from_secs(seconds_max.saturating_add(1));
@@ -98,7 +98,7 @@ fn bound(seconds_max: u64) {
     });
 }
 
-/// What was found on the pages so far.
+/// Letters found on the pages so far, and whether a page was damaged.
 #[derive(Default)]
 struct Found {
     known: usize,
@@ -176,7 +176,7 @@ fn text_of<'a>(
 }
 
 impl Found {
-    /// What is written of a page; `None` is one that the parser failed on.
+    /// Returns what is written of a page; `None` is a page that the parser failed on.
     fn shown(&mut self, number: usize, total: usize, page: Option<Page>) -> String {
         let Some(page) = page else {
             self.damaged = true;
@@ -198,7 +198,7 @@ impl Found {
         format!("[page {number} of {total}{images}]\n{}{end}\n", page.text.trim())
     }
 
-    /// Why there is no text.
+    /// Returns why there is no text.
     fn nothing(&self) -> Unread {
         match self {
             Self { unknown: 1.., .. } => Unread::NoLetters,

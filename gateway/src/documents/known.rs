@@ -9,14 +9,15 @@ use tokio::time::Instant;
 
 use super::Outcome;
 
-/// What all texts have together.
+/// Maximum size of all texts together.
 const BYTES_MAX: usize = 16 << 20;
 
-/// What an entry counts at least, so that there are no more than two thousand to look through.
+/// Minimum size that an entry counts with, so that there are no more than two thousand to look
+/// through.
 const ENTRY_BYTES_MIN: usize = 8 << 10;
 
-/// How long a text is kept that may be another one the next time. Until then, a conversation keeps its beginning, and
-/// nobody waits for the same document again.
+/// Time for which a text is kept that may be another one the next time. Until then, a conversation
+/// keeps its beginning, and nobody waits for the same document again.
 const KEPT: Duration = Duration::from_mins(10);
 
 /// Another document, or other limits, are another key.
@@ -34,7 +35,7 @@ pub(super) struct Known {
 struct Entry {
     key: Key,
     text: Result<DocumentText, Unread>,
-    /// Until when it is good; always, if nothing stands here.
+    /// Time until which the text is good; `None` is always.
     until: Option<Instant>,
 }
 

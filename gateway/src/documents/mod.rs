@@ -36,20 +36,22 @@ use crate::turns::{Turn, Turns};
 /// Time that the documents of one request may take on the first reader. A usual document takes a tenth of it.
 const FIRST_MAX: Duration = Duration::from_millis(400);
 
-/// Where a PDF says at the latest that it is one, in bytes: readers take one with something before it, too.
+/// Number of first bytes in which a PDF must say that it is one: readers take one with something
+/// before it, too.
 const START_MAX: usize = 1024;
 
-/// Of the time for all documents of a request, each gets such a part, so that one does not take it from all others.
+/// Divisor of the time for all documents of a request: one document gets a quarter, so that it does
+/// not take the time of all others.
 const SHARE: u64 = 4;
 
-/// Enough for what is said about pages.
+/// Number of bytes beside the text that are enough for what is said about pages.
 const LINES_BYTES: usize = 1 << 20;
 
-/// Behind what came of a document that was not read to its end.
+/// Lines behind the text of a document that was not read to its end.
 const BROKE_OFF: &str = "[the rest of the document is left out: it could not be read]";
 const TOO_SLOW: &str = "[the rest of the document is left out: reading it took too long]";
 
-/// What reads documents; all workers share one.
+/// Readers of documents; all workers share them.
 #[derive(Debug)]
 pub(crate) struct Documents {
     /// The reader of usual documents: waiting for what is being read takes no longer than [`FIRST_MAX`].
@@ -82,7 +84,7 @@ impl Wanted {
         self.document.until
     }
 
-    /// Whether it says that it is a PDF.
+    /// Returns true if the document says that it is a PDF.
     fn is_pdf(&self) -> bool {
         let bytes = &self.document.bytes;
         let start = bytes.get(..START_MAX).unwrap_or(bytes);
@@ -215,7 +217,7 @@ async fn read(
 /// A process that is ended with whoever waits for it.
 struct Reading {
     child: Option<Child>,
-    /// Kept until the process is gone.
+    /// Turn of the document, kept until the process is gone.
     turn: Option<Turn>,
 }
 
@@ -252,7 +254,7 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
     command.arg0("creole").process_group(0);
     #[cfg(windows)]
     {
-        /// As Windows names them.
+        /// Process creation flags, as Windows names them.
         const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
         const CREATE_NO_WINDOW: u32 = 0x0800_0000;
         command.creation_flags(CREATE_NEW_PROCESS_GROUP | CREATE_NO_WINDOW);
@@ -272,13 +274,14 @@ fn program() -> io::Result<std::path::PathBuf> {
     std::env::current_exe()
 }
 
-/// What came of a document.
+/// Result of reading a document.
 #[derive(Debug)]
 struct Outcome {
     text: Result<DocumentText, Unread>,
-    /// It comes again whenever the same document is read: neither time nor what else the machine does decided it.
+    /// True if the same result comes whenever this document is read: neither time nor what else the
+    /// machine does decided it.
     is_final: bool,
-    /// Its time was over.
+    /// True if the time was over before the document was read.
     is_late: bool,
 }
 

@@ -20,15 +20,16 @@ use hayro_interpret::{
 /// Units of a font's own, of which its size is a thousand.
 const EM: f64 = 1000.0;
 
-/// What is further apart than this part of the font's size has a space between, and what is as far apart as this many
-/// sizes a tab: another column of a table.
+/// Distances between glyphs, in sizes of the font, beyond which there is a space, or a tab: another
+/// column of a table.
 const SPACE: f64 = 0.18;
 const TAB: f64 = 1.5;
 
-/// Most letters that a glyph stands for. Fonts have some for a few words.
+/// Maximum number of letters that a glyph stands for. Fonts have some for a few words.
 const LETTERS_MAX: usize = 32;
 
-/// How far a glyph may stand above or below its line: indices, and letters of another size.
+/// Distance that a glyph may stand above or below its line, in sizes of the font: indices, and
+/// letters of another size.
 const OFF_LINE: f64 = 0.5;
 
 /// Lines that are further apart than this many sizes have an empty one between.
@@ -38,28 +39,28 @@ const PARAGRAPH: f64 = 1.9;
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) text: String,
-    /// It shows an image, such as what a scanner made of it.
+    /// True if the page shows an image, such as what a scanner made of it.
     pub(super) has_image: bool,
     /// Letters that are known, and those that only have a shape: their font does not say what they are.
     pub(super) known: usize,
     pub(super) unknown: usize,
-    /// No more text than this is kept.
+    /// Maximum size of the text that is kept.
     bytes_max: usize,
     last: Option<Last>,
     is_full: bool,
 }
 
-/// Where the last glyph ended.
+/// Place and size of the last glyph.
 #[derive(Clone, Copy, Debug)]
 struct Last {
     begin: Point,
     end: Point,
     size: f64,
-    /// Where its line begins.
+    /// Point at which the glyph's line begins.
     line: Point,
 }
 
-/// What stands between two glyphs.
+/// Separator that is written between two glyphs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Gap {
     None,
@@ -74,7 +75,7 @@ impl Page {
         Self { bytes_max, ..Self::default() }
     }
 
-    /// Whether there was more text than is kept.
+    /// Returns true if there was more text than is kept.
     pub(super) fn is_full(&self) -> bool {
         self.is_full
     }
@@ -118,7 +119,8 @@ impl Page {
 }
 
 impl Last {
-    /// What is between this glyph and one that begins at `begin`, in whose line `along` shows the way.
+    /// Returns the gap between this glyph and one that begins at `begin`, in whose line `along`
+    /// shows the way.
     fn gap(&self, begin: Point, size: f64, along: Vec2) -> Gap {
         let size = size.max(self.size);
         let (on, off) = ((begin - self.end).dot(along), (begin - self.end).cross(along));
@@ -154,7 +156,7 @@ fn advance(glyph: &Glyph<'_>) -> f64 {
     advance.map_or(0.0, f64::from)
 }
 
-/// What a glyph stands for, where its font says it.
+/// Returns the letters that a glyph stands for, where its font says it.
 fn letters(glyph: &Glyph<'_>) -> Option<String> {
     let text = match glyph.as_unicode()? {
         BfString::Char(letter) => letter.to_string(),

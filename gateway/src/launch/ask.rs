@@ -13,26 +13,26 @@ use crate::Failed;
 use crate::check::{self, Problem};
 use crate::reach::{self, Client};
 
-/// Longer answers are no lists of models.
+/// Maximum size of an answer: longer ones are no lists of models.
 const BYTES_MAX: usize = 16 << 20;
 
 /// A model that a server lists.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) name: String,
-    /// How many tokens its context window has, where the server says so.
+    /// Size of the context window in tokens, where the server says so.
     pub(crate) window: Option<u64>,
-    /// How many tokens an answer may have, where the server says so.
+    /// Maximum number of tokens of an answer, where the server says so.
     pub(crate) output: Option<u64>,
-    /// Whether it is in memory, where the server says so.
+    /// True if the server says that the model is in memory.
     pub(crate) is_loaded: bool,
 }
 
-/// What a server lists.
+/// Models that a server lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct List {
     pub(crate) models: Vec<Model>,
-    /// Who serves them, in its own words: `vllm`, `llamacpp`.
+    /// Owner of the models, in the server's own words: `vllm`, `llamacpp`.
     pub(crate) owner: String,
 }
 
@@ -84,7 +84,8 @@ impl Asker {
         }
     }
 
-    /// Why a server gave no list, and what to do; nothing where it is right without one.
+    /// Explains why a server gave no list, and what to do; `None` where the server is right without
+    /// one.
     pub(crate) async fn what_is_wrong(&self, upstream: &Upstream) -> Option<Problem> {
         check::what_is_wrong(&self.0, upstream).await
     }

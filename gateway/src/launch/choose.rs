@@ -1,9 +1,9 @@
-//! Which model a client gets.
+//! Choice of the model that a client gets.
 
 use super::ask::Model;
 use crate::nearest::{is_same, nearest};
 
-/// How many names an error lists.
+/// Maximum number of names that an error lists.
 const SHOWN_MAX: usize = 20;
 
 /// The names that the demo model lists: `creole demo` answers to both alike.
@@ -24,7 +24,7 @@ pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
     }
 }
 
-/// That a server does not list a model, and which names may be meant.
+/// Says that a server does not list a model, and which names may be meant.
 pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
     let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
     let near = match nearest(wanted, &names) {
@@ -45,7 +45,8 @@ pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
     whole.or_else(|| models.iter().find(|model| is_same(&model.name, wanted))).cloned()
 }
 
-/// They are listed beside the others, and no client can talk to them.
+/// Returns true for models of embeddings: they are listed beside the others, and no client can talk
+/// to them.
 fn is_embedding(model: &Model) -> bool {
     model.name.to_ascii_lowercase().contains("embed")
 }

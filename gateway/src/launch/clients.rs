@@ -7,37 +7,37 @@ use super::ask::Model;
 /// Below this window, Claude Code needs shorter answers to have room for a conversation.
 const SMALL_WINDOW: u64 = 64_000;
 
-/// Below this one, it compacts its first request already.
+/// Window below which Claude Code compacts its first request already.
 const WINDOW_MIN: u64 = 40_000;
 
-/// Enough for work, and a size that servers take: what people are told to set.
+/// Context window that people are told to set: enough for work, and a size that servers take.
 const WINDOW_ADVISED: &str = "65536";
 
 /// A client that can be launched.
 #[derive(Debug)]
 pub(crate) struct Client {
-    /// Its name on the command line.
+    /// Name of the client on the command line.
     pub(crate) name: &'static str,
-    /// Its program.
+    /// Program of the client.
     pub(crate) program: &'static str,
-    /// How it is installed.
+    /// Command that installs the client.
     pub(crate) install: &'static str,
     pub(crate) variables: fn(&Session<'_>) -> Variables,
     /// The flag for a file of settings, where the user's own settings have variables that win over the environment.
     pub(crate) settings: Option<&'static str>,
 }
 
-/// What a client is told.
+/// Facts about the gateway and its models, from which a client's variables are made.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Session<'a> {
     /// The gateway's address.
     pub(crate) gateway: &'a str,
     /// The key that the gateway takes.
     pub(crate) key: &'a str,
-    /// Nothing where the gateway chooses.
+    /// Model that the client names; `None` where the gateway chooses.
     pub(crate) model: Option<&'a Model>,
     pub(crate) small: Option<&'a Model>,
-    /// How many tokens the context window has, where that is known.
+    /// Size of the context window in tokens, where that is known.
     pub(crate) window: Option<u64>,
     /// The kind of server, where that is known.
     pub(crate) preset: Option<&'a str>,
@@ -46,13 +46,13 @@ pub(crate) struct Session<'a> {
 /// The environment of a client.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
-    /// Always set: where everything goes.
+    /// Variables that are always set: where everything goes.
     pub(crate) set: Vec<(&'static str, String)>,
-    /// Set unless the user has set them.
+    /// Variables that are set unless the user has set them.
     pub(crate) usual: Vec<(&'static str, String)>,
-    /// Taken away: they would lead elsewhere, or show a key.
+    /// Variables that are taken away: they would lead elsewhere, or show a key.
     pub(crate) unset: &'static [&'static str],
-    /// What the user has to know.
+    /// Notes for the user about this launch.
     pub(crate) notes: Vec<String>,
 }
 

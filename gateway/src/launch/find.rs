@@ -1,5 +1,5 @@
-//! Where the model is: the upstream that was named, else a gateway that runs, else a server of this machine, else a
-//! vendor whose key is in the environment.
+//! Search for the model: at the upstream that was named, else a gateway that runs, else a server of
+//! this machine, else a vendor whose key is in the environment.
 
 use std::iter;
 use std::time::Duration;
@@ -27,19 +27,19 @@ const LOCAL_TIMEOUT: Duration = Duration::from_millis(800);
 
 const VENDOR_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// What is said of the demo model, which lists two names.
+/// Description of the demo model, which lists two names.
 const DEMO: &str = "the demo model, where words in a prompt say what it answers";
 
-/// What was found, and what people are told of it.
+/// Upstream and models that were found, and what people are told of them.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) place: Place,
-    /// Nothing where a gateway chooses by itself.
+    /// Model that was chosen; `None` where a gateway chooses by itself.
     pub(crate) model: Option<Model>,
     pub(crate) small: Option<Model>,
-    /// All that the server lists.
+    /// Models that the server lists.
     pub(crate) models: Vec<Model>,
-    /// What was taken, and why.
+    /// Lines that say what was taken, and why.
     pub(crate) said: Vec<String>,
 }
 
@@ -122,8 +122,8 @@ impl Upstream {
         Ok(config)
     }
 
-    /// What the owner of the models says of the kind of server. Another one can be at a port that only by custom is
-    /// vLLM's or llama.cpp's.
+    /// Sets the kind of server by the owner of the models. Another server can be at a port that
+    /// only by custom is vLLM's or llama.cpp's.
     fn learn(&mut self, owner: &str) {
         let listed = guess::preset_of_list(owner, "");
         let guess = guess::by_list_or_port(&self.address, listed);

@@ -39,7 +39,7 @@ use clients::{Client, Session, Variables};
 use find::{Found, Place, Upstream};
 use settings::Settings;
 
-/// From so many models on, a list of other names for them is no help to anybody.
+/// Maximum number of models that get other names: a longer list is no help to anybody.
 const ALIASED_MAX: usize = 50;
 
 /// Runs a client, and gives its exit code.
@@ -174,8 +174,8 @@ fn sizes(found: &Found, window: Option<u64>, name: &str) -> (u64, u64) {
     (window.unwrap_or_default(), model.and_then(|model| model.output).unwrap_or_default())
 }
 
-/// The other models that the server lists, and names for them that Claude Code shows: it leaves out names without
-/// `claude`.
+/// Returns the models that the server lists, by their own names and by names that Claude Code
+/// shows: it leaves out names without `claude`.
 fn aliases(models: &[Model]) -> Vec<(String, String)> {
     let own = models.iter().map(|model| (model.name.clone(), model.name.clone()));
     let is_shown = |name: &str| name.contains("claude") || name.contains("anthropic");

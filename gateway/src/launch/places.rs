@@ -16,7 +16,7 @@ impl Places {
         self.others.push(format!("{place}: {reason}"));
     }
 
-    /// It lists `models`, and not the one that was asked for.
+    /// Notes a server that lists `models`, and not the model that was asked for.
     pub(super) fn note_lacking(&mut self, place: &str, wanted: &str, models: &[Model]) {
         self.lacking.push(choose::lacks(place, wanted, models));
     }

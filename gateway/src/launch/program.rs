@@ -1,4 +1,4 @@
-//! Where a client's program is.
+//! Search for a client's program.
 
 use std::path::PathBuf;
 

@@ -27,12 +27,12 @@ const BAD: Style = AnsiColor::Red.on_default();
 /// Stop reasons of answers as they should be.
 const USUAL: [&str; 3] = ["end_turn", "tool_use", "reply"];
 
-/// How a line begins: by the clock of the place, as the person looks at it.
+/// Writes the beginning of a line: the time by the clock of the place, as the person looks at it.
 pub(super) fn write_time(out: &mut impl Write) -> fmt::Result {
     write!(out, "{FAINT}{}{FAINT:#} ", Zoned::now().strftime("%H:%M:%S"))
 }
 
-/// The rest of a line about the gateway itself.
+/// Writes the rest of a line about the gateway itself, behind the time.
 pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str) -> fmt::Result {
     let style = match level {
         tracing::Level::ERROR => BAD,
@@ -43,7 +43,7 @@ pub(super) fn write_own(out: &mut impl Write, level: tracing::Level, said: &str)
     writeln!(out, "{style}{level}{style:#} {}", harmless::line(said))
 }
 
-/// The rest of the line about an exchange.
+/// Returns the rest of the line about an exchange, behind the time.
 pub(crate) fn line(request: &Request, report: &Report, now: Millis) -> String {
     let mut out = String::with_capacity(256);
     // Writing to a String cannot fail.
@@ -123,7 +123,7 @@ fn write_warnings(out: &mut String, report: &Report) -> fmt::Result {
     Ok(())
 }
 
-/// What went wrong, and the id that the client was told.
+/// Writes what went wrong, and the id that the client was told.
 fn write_failure(out: &mut String, report: &Report) -> fmt::Result {
     if !matches!(report.outcome, Outcome::Failed(..)) {
         return Ok(());

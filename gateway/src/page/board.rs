@@ -1,4 +1,5 @@
-//! What the page shows: the last exchanges, those that run, and which upstreams answer. All of it is bounded.
+//! Board of what the page shows: the last exchanges, those that run, and which upstreams answer.
+//! All of it is bounded.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -16,14 +17,14 @@ pub(crate) const ROWS_MAX: usize = 100;
 /// Pages that are open and live at one time.
 const WATCHERS_MAX: usize = 16;
 
-/// How old what is known of an upstream may be, while somebody looks.
+/// Age from which what is known of an upstream is asked again, while somebody looks.
 const HEALTH_MS: Millis = 15_000;
 
-/// One for the process.
+/// State that the page shows; there is one for the process.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
     state: Mutex<State>,
-    /// Numbers the changes.
+    /// Number of changes of the board.
     version: AtomicU64,
     numbers: AtomicU64,
     watchers: Arc<AtomicUsize>,
@@ -32,15 +33,15 @@ pub(crate) struct Board {
 
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    /// The newest is the last.
+    /// Exchanges that ended; the newest is the last.
     pub(crate) rows: VecDeque<Row>,
-    /// By the numbers that they got at their beginning.
+    /// Exchanges that run, by the numbers that they got at their beginning.
     pub(crate) running: BTreeMap<u64, Running>,
     pub(crate) totals: Totals,
     pub(crate) health: BTreeMap<String, Health>,
 }
 
-/// Since the start.
+/// Totals since the start of the process.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) exchanges: u64,
@@ -50,21 +51,21 @@ pub(crate) struct Totals {
     pub(crate) output_tokens: u64,
 }
 
-/// What is known of an upstream.
+/// Last news of an upstream, with its time.
 #[derive(Clone, Debug)]
 pub(crate) struct Health {
     pub(crate) at: Millis,
     pub(crate) answer: Answer,
 }
 
-/// What an upstream last did.
+/// Outcome of the last question to an upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// With this status.
+    /// The upstream answered with this status.
     Status(u16),
-    /// Why there was none.
+    /// No answer came, for this reason.
     Missing(String),
-    /// It is being asked.
+    /// The upstream is being asked.
     Asked,
 }
 
@@ -96,7 +97,7 @@ impl Board {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// How far an exchange is.
+    /// Shows the progress of an exchange that runs.
     pub(crate) fn show(&self, number: u64, request: &Request, report: &Report) {
         let running = Running::of(request, report);
         self.locked().running.insert(number, running);
@@ -137,14 +138,14 @@ impl Board {
         true
     }
 
-    /// What an upstream that was asked did.
+    /// Notes what an upstream that was asked did.
     pub(crate) fn note(&self, upstream: &str, answer: Answer, now: Millis) {
         let health = Health { at: now, answer };
         self.locked().health.insert(upstream.to_owned(), health);
         self.changed();
     }
 
-    /// One more page, unless there are too many.
+    /// Counts one more open page; `None` if there are too many, or the board is closed.
     pub(crate) fn watch(&self) -> Option<Watching> {
         let watching = Watching(Arc::clone(&self.watchers));
         let before = self.watchers.fetch_add(1, Ordering::Relaxed);

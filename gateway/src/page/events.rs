@@ -19,14 +19,14 @@ use crate::clock::Clock;
 use crate::reach::Client;
 use crate::records::Records;
 
-/// How often it looks.
+/// Interval at which a page looks at the board.
 const TICK: Duration = Duration::from_millis(400);
 
-/// After so many looks at which nothing changed it still sends something: a connection whose browser has gone shows
-/// only then.
+/// Number of looks without a change after which something is sent all the same: a connection whose
+/// browser has gone shows only then.
 const QUIET_TICKS: u32 = 30;
 
-/// What an event is made of.
+/// Sources from which an event is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
     pub(crate) records: Arc<Records>,

@@ -24,7 +24,7 @@ const SCRIPT: &str = include_str!("script.js");
 /// A circle in two halves.
 const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E%3Ccircle cx='8' cy='8' r='7' fill='%230f766e'/%3E%3Cpath d='M8 1a7 7 0 0 1 0 14z' fill='%235eead4'/%3E%3C/svg%3E";
 
-/// Where the documents are, if the package says where its repository is.
+/// Address of the repository with the documents; empty if the package does not name it.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// Running exchanges that are shown one by one.
@@ -96,7 +96,7 @@ pub(super) fn update(config: &Config, state: &State, is_changed: bool) -> String
     format!("data: {}\n\n", String::from_utf8_lossy(&data))
 }
 
-/// What the page consists of: ids, titles and contents.
+/// Returns the sections of the page: ids, titles and contents.
 fn sections(config: &Config, state: &State) -> [(&'static str, &'static str, String); 7] {
     [
         ("figures", "", figures(state)),
@@ -194,7 +194,7 @@ fn running_row(running: &Running, now: Millis) -> String {
     out
 }
 
-/// Nothing for zero: a table of zeros hides what there is.
+/// Returns a count as text, empty for zero: a table of zeros hides what there is.
 fn number(count: u64) -> String {
     if count == 0 { String::new() } else { shown::count(count) }
 }

@@ -1,6 +1,7 @@
-//! What warnings and guards mean, in a line each. `docs/troubleshooting.md` says more of each of them.
+//! Meanings of warnings and guards, in a line each. `docs/troubleshooting.md` says more of each of
+//! them.
 
-/// By their codes.
+/// Meanings by their codes.
 const MEANINGS: &[(&str, &str)] = &[
     ("answer_empty", "the model stopped without text, a call or reasoning"),
     ("answer_only_reasoning", "the model thought and stopped without text or a call"),
@@ -101,7 +102,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("guard tool_turns", "the limit of turns with tool calls was reached"),
 ];
 
-/// What a code means; nothing where it is not known.
+/// Returns the meaning of a code; empty where it is not known.
 pub(super) fn of(code: &str) -> &'static str {
     let known = MEANINGS.iter().find(|(known, _)| *known == code);
     known.map_or("", |(_, meaning)| meaning)

@@ -31,10 +31,11 @@ use crate::answer::Body;
 use crate::connections::{Busy, Stage};
 use crate::service::Gateway;
 
-/// What a browser's person sees in place of the page.
+/// Text that a browser's person sees in place of the page.
 const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";
 
-/// Set by proxies in front: then the request is not of this machine, whatever its address says.
+/// Headers that proxies in front set: then the request is not of this machine, whatever its address
+/// says.
 const FORWARDED: [&str; 7] = [
     "forwarded",
     "x-forwarded-for",
@@ -107,7 +108,8 @@ pub(crate) fn respond(
     Some(response)
 }
 
-/// Clients that probe a base URL ask for anything, or for JSON.
+/// Returns what a browser wants of the page. Clients that probe a base URL ask for anything, or for
+/// JSON.
 fn wanted(head: &Parts) -> Option<Wanted> {
     if head.uri.path() != "/" || ![Method::GET, Method::HEAD].contains(&head.method) {
         return None;
@@ -137,7 +139,7 @@ fn reader(config: &Config, is_local: bool, headers: &HeaderMap, list: &[Header])
     if has_key { Reader::Let } else { Reader::WithoutKey }
 }
 
-/// What a person wrote into the browser's own form.
+/// Returns the password that a person wrote into the browser's own form.
 fn password(headers: &HeaderMap) -> Option<String> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, encoded) = value.split_once(' ')?;

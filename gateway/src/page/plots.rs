@@ -20,7 +20,7 @@ struct Bar {
     title: String,
 }
 
-/// All plots.
+/// Draws all plots of the newest exchanges that went to an upstream.
 pub(super) fn plots<'r>(rows: impl DoubleEndedIterator<Item = &'r Row>) -> String {
     let mut rows: Vec<&Row> =
         rows.rev().filter(|row| !row.upstream.is_empty()).take(BARS_MAX).collect();

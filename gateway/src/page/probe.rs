@@ -13,7 +13,7 @@ use crate::headers;
 use crate::reach::{self, Client};
 use crate::shown;
 
-/// How long it is waited for.
+/// Maximum time to wait for an upstream's answer.
 const PROBE_TIME: Duration = Duration::from_secs(5);
 
 /// Asks once.

@@ -1,4 +1,4 @@
-//! What is kept of an exchange for the page: names and numbers.
+//! Rows of the page's exchanges: the names and numbers that are kept of each.
 
 use creole::Millis;
 use creole::observe::log::{Level, Request, level};
@@ -13,7 +13,7 @@ const WARNINGS_MAX: usize = 12;
 #[derive(Clone, Debug)]
 pub(crate) struct Row {
     pub(crate) ended_at: Millis,
-    /// As the client named it; for requests without one, method and path.
+    /// Name of the model, as the client wrote it; for requests without one, method and path.
     pub(crate) model: String,
     /// The model that answered, where it is called otherwise.
     pub(crate) served: String,
@@ -22,10 +22,10 @@ pub(crate) struct Row {
     pub(crate) stream: bool,
     pub(crate) level: Level,
     pub(crate) cause: &'static str,
-    /// Of a failure: why, in Creole's own words and the upstream's codes. The upstream's message may quote a prompt,
-    /// and is left out.
+    /// Reason of a failure, in Creole's own words and the upstream's codes. The upstream's message
+    /// may quote a prompt, and is left out.
     pub(crate) reason: String,
-    /// Of a failure: as the client and the log were told.
+    /// Id of a failed request, as the client and the log were told.
     pub(crate) request_id: String,
     pub(crate) figures: Figures,
     pub(crate) cached_tokens: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// None for a probe, of which nobody wants to see a thousand.
+    /// Makes the row of an exchange; `None` for a probe, of which nobody wants to see a thousand.
     pub(crate) fn of(request: &Request, report: &Report, now: Millis) -> Option<Self> {
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
         if matches!(path, "/" | "/api/hello") && report.outcome == Outcome::Answered {
@@ -76,7 +76,8 @@ impl Row {
         })
     }
 
-    /// Whether it is a failure for whoever asked.
+    /// Returns true if the exchange failed for whoever asked; a client that went away (499) is no
+    /// failure.
     pub(crate) fn is_failed(&self) -> bool {
         self.figures.status >= 400 && self.figures.status != 499
     }
@@ -89,7 +90,7 @@ pub(crate) struct Running {
     pub(crate) model: String,
     pub(crate) upstream: String,
     pub(crate) stream: bool,
-    /// From its beginning to the upstream's first content.
+    /// Time from the exchange's beginning to the upstream's first content.
     pub(crate) first_ms: Option<Millis>,
     pub(crate) chunks: u64,
     pub(crate) tool_calls: u32,

@@ -5,7 +5,7 @@ use crate::scan::{Specials, code_point_escape, is_short_escape, short_string};
 use crate::{Error, Str};
 
 impl<'a> Reader<'a> {
-    /// The string that begins here. Names and most values are short and have no escapes.
+    /// Reads the string that begins here. Names and most values are short and have no escapes.
     #[inline]
     pub(super) fn string_token(&mut self) -> Result<Str<'a>, Error> {
         let start = self.at.saturating_add(1);

@@ -4,7 +4,7 @@
 use crate::json::{self, Number};
 use crate::json_schema::input::mend::Shape;
 
-/// A value that is left out.
+/// Kind of value that is left out of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// Zero, where lines are counted from one.
@@ -17,11 +17,11 @@ pub(super) enum Rule {
     UnknownWord,
 }
 
-/// The members of a tool that have a rule, if it is one of Claude Code's.
+/// Rules for the members of a tool, if it is one of Claude Code's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ByName(Option<&'static [(&'static str, Rule)]>);
 
-/// Its name, members by which it is known, and the rules.
+/// Name of a tool, the members by which it is recognized, and the rules for its members.
 type Row = (&'static str, &'static [&'static str], &'static [(&'static str, Rule)]);
 
 const AGENT: &[(&str, Rule)] = &[("subagent_type", Rule::Blank), ("model", Rule::UnknownWord)];
@@ -44,7 +44,8 @@ impl ByName {
         Self(ROWS.iter().find(is_it).map(|(_, _, rules)| *rules))
     }
 
-    /// Whether the tool is one of Claude Code's, none of which does more where a number lacks than with a wrong one.
+    /// Returns true if the tool is one of Claude Code's, none of which does more where a number
+    /// lacks than with a wrong one.
     pub(super) fn is_known(self) -> bool {
         self.0.is_some()
     }
@@ -55,12 +56,12 @@ impl ByName {
 }
 
 impl Rule {
-    /// Whether a text is judged when all of it is here.
+    /// Returns true if a text must be complete before it is judged.
     pub(super) fn needs_all(self) -> bool {
         self == Self::UnknownWord
     }
 
-    /// Whether a value is left out. `refuses`: what the schema says of it.
+    /// Returns true if a value is left out. `refuses`: tells if the schema refuses a value.
     pub(super) fn drops(self, value: &str, refuses: &mut dyn FnMut(&str) -> bool) -> bool {
         let text = json::string(value);
         let number = Number::read(text.map_or(value, |text| text.raw()));

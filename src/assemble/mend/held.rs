@@ -1,4 +1,4 @@
-//! Values of members that may be left out, until it is known whether they are.
+//! Holds the values of members that may be left out, until it is known if they are.
 
 use super::by_name::Rule;
 use super::{At, Current, Mender, number_end};
@@ -9,7 +9,7 @@ use crate::text::json_scan::Scanner;
 use crate::text::words;
 
 impl Mender {
-    /// A value of a member begins. Says whether its first byte was taken.
+    /// Begins the value of a member. Returns 1 if its first byte was taken, or else 0.
     pub(super) fn begin_value(&mut self, byte: u8, budget: &mut Budget) -> usize {
         let Current { may_lack, bounded, is_extra, schema, .. } = self.member;
         self.value = self.held.len();
@@ -54,7 +54,7 @@ impl Mender {
         taken
     }
 
-    /// More of an array or an object that is empty so far.
+    /// Takes the next byte of an array or an object that is empty so far.
     pub(super) fn take_held_empty(&mut self, open: u8, byte: u8) -> usize {
         if byte == open.saturating_add(2) {
             self.leave_out();
@@ -64,7 +64,7 @@ impl Mender {
         0
     }
 
-    /// An array or an object passes, of which no more than its first bracket has come.
+    /// Lets an array or an object pass, of which no more than its first bracket has come.
     fn pass_unread(&mut self, open: u8) {
         self.release();
         self.scan = Scanner::default();
@@ -95,7 +95,8 @@ impl Mender {
         self.hold(text)
     }
 
-    /// Whether a text that begins so and goes on with `more` may be one that does not stay.
+    /// Returns true if a text that begins as held and goes on with `more` may be left out or
+    /// unquoted.
     fn may_be_mended(&self, more: &str, budget: &mut Budget) -> bool {
         let inside = self.held.get(self.value.saturating_add(1)..).unwrap_or_default();
         let Current { is_extra, schema, by_name, .. } = self.member;
@@ -115,7 +116,7 @@ impl Mender {
         is_scalar && !(inside.is_empty() && schema::takes_texts(&self.root, part, budget))
     }
 
-    /// The value of the member has come, and is held.
+    /// Decides on the value of the member, which is held completely.
     fn decide(&mut self, budget: &mut Budget) {
         match self.verdict(budget) {
             Verdict::Drop => self.leave_out(),
@@ -163,7 +164,7 @@ impl Mender {
         schema::judge(&self.root, part, value, bounded, budget)
     }
 
-    /// So much is held that none of it is left out.
+    /// Lets the held bytes pass, because they are too many to be left out.
     pub(super) fn give_way(&mut self) {
         let at = self.at;
         if let At::HeldEmpty { open } = at {

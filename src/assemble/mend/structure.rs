@@ -6,7 +6,7 @@ use crate::json_schema::input::Budget;
 use crate::text::words;
 
 impl Mender {
-    /// White space between tokens.
+    /// Takes white space between tokens.
     pub(super) fn take_blanks(&mut self, rest: &str) -> usize {
         let end = rest.bytes().position(|byte| !is_blank(byte)).unwrap_or(rest.len());
         let blanks = words::split_at(rest, end).0;
@@ -17,7 +17,7 @@ impl Mender {
         }
     }
 
-    /// A byte that is no white space, between tokens.
+    /// Takes a byte between tokens that is no white space.
     pub(super) fn take_structure(&mut self, byte: u8, budget: &mut Budget) -> usize {
         match (self.at, byte) {
             (At::Start, b'{') => self.enter(Inner::Object(0), byte),
@@ -76,7 +76,7 @@ impl Mender {
         taken
     }
 
-    /// What is known of the member whose key has come.
+    /// Returns the facts about the member whose key has come.
     fn current(&mut self) -> Current {
         let depth = self.frames.len();
         let (Some(frame), Some(key)) = (self.frames.last_mut(), self.key) else {
@@ -105,7 +105,7 @@ impl Mender {
         }
     }
 
-    /// An object or an array is over.
+    /// Closes an object or an array.
     fn close(&mut self, byte: u8) -> usize {
         self.out.push_str(&self.held);
         self.held.clear();
@@ -114,7 +114,7 @@ impl Mender {
         self.pass_byte(byte)
     }
 
-    /// Holds a text. Says how long it is.
+    /// Holds a text. Returns its length.
     pub(super) fn hold(&mut self, text: &str) -> usize {
         self.held.push_str(text);
         if self.held.len() > HELD_BYTES_MAX {
@@ -123,12 +123,12 @@ impl Mender {
         text.len()
     }
 
-    /// Whether the key of the member whose value comes was sent.
+    /// Returns true if the key of the member whose value comes was sent.
     fn is_released(&self) -> bool {
         self.key.is_none()
     }
 
-    /// What is held stays.
+    /// Sends the held bytes.
     pub(super) fn release(&mut self) {
         let has_begun = self.comma.is_some() || self.key.is_some();
         let mut text = self.held.as_str();
@@ -143,7 +143,7 @@ impl Mender {
         self.forget();
     }
 
-    /// What is held is gone.
+    /// Drops the held bytes.
     pub(super) fn forget(&mut self) {
         self.held.clear();
         (self.comma, self.key) = (None, None);

@@ -1,35 +1,36 @@
-//! What a text is to the input that has come: more of it, the same once more, or another one.
+//! Compares a text with the input so far: more of it, the same once more, or another input.
 
 use super::ToolInput;
 use super::reading::Reading;
 use crate::text::{hash, words};
 
-/// So much of an input is looked at for its first key.
+/// Maximum number of bytes of an input that are searched for its first key.
 const KEY_BYTES_MAX: usize = 256;
 
-/// What a text is to an input that is complete.
+/// Relation of a text to an input that is complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Compared {
-    /// None, or white space.
+    /// The text is empty or white space.
     Nothing,
-    /// This input once more.
+    /// The text is this input once more.
     Same,
-    /// Another whole one.
+    /// The text is another whole input.
     Other,
-    /// Anything else.
+    /// The text is anything else.
     More,
 }
 
 impl ToolInput {
-    /// Whether `text` goes on with this input: its next fragment, or all of it once more and longer.
+    /// Returns true if `text` goes on with this input: it is the next fragment, or the whole input
+    /// again and longer.
     pub(crate) fn goes_on_with(&self, text: &str) -> bool {
         self.has_text()
             && (!text.trim_start().starts_with('{')
                 || text.strip_prefix(&self.reading().text).is_some_and(|more| !more.is_empty()))
     }
 
-    /// Whether `text`, which begins with a `{`, can stand within this input and does not begin like it, as another
-    /// input for the same tool would.
+    /// Returns true if `text`, which begins with `{`, can stand inside this input and does not
+    /// begin like it. Another input for the same tool would begin like it.
     pub(crate) fn can_hold(&self, text: &str) -> bool {
         let before = words::beginning(&self.reading().text, KEY_BYTES_MAX);
         let key = words::before(before, b":");
@@ -38,7 +39,8 @@ impl ToolInput {
         self.is_half() && !is_alike && !self.excludes(text)
     }
 
-    /// Whether this and `text` together cannot be JSON, nor is `text` all of this and more.
+    /// Returns true if `text` cannot follow this input: both together cannot be JSON, and `text`
+    /// does not repeat this input and go on.
     pub(crate) fn excludes(&self, text: &str) -> bool {
         let Reading { text: before, scan, .. } = self.reading();
         let is_cumulative =
@@ -48,7 +50,7 @@ impl ToolInput {
         self.has_text() && scan.is_broken() && !is_cumulative
     }
 
-    /// What `text` is to this input, which is complete.
+    /// Compares `text` with this input, which is complete.
     pub(crate) fn compare(&self, text: &str) -> Compared {
         let text = text.trim();
         if text.is_empty() {
@@ -63,7 +65,7 @@ impl ToolInput {
     }
 }
 
-/// Whether a text is the first part of an object.
+/// Returns true if `text` is the first part of an object.
 pub(crate) fn is_half(text: &str) -> bool {
     Reading::of(text.trim_start()).is_half()
 }

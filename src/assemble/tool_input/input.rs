@@ -1,29 +1,29 @@
-//! What a call's input is in the end.
+//! Final form of a call's input.
 
 use super::reading::{Beginning, Reading};
 use crate::json;
 use crate::text::json_scan::Scanner;
 
-/// What a call's input is in the end.
+/// Final form of a call's input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// This object.
+    /// Valid input: a JSON object.
     Object(String),
-    /// It broke off, and the answer's length is why.
+    /// Input that broke off because of the answer's length limit.
     CutOff,
-    /// Not one JSON object.
+    /// Input that is not one JSON object.
     Invalid,
 }
 
 impl Input {
-    /// The input of a custom tool, which is a text.
+    /// Wraps the text of a custom tool into an object.
     pub(super) fn of_custom(text: &str) -> Self {
         Self::Object(json::written(|json| {
             json.begin_object().key("input").text(text).end_object();
         }))
     }
 
-    /// `cut_off`: the answer reached its length limit.
+    /// Judges the input that has come. `cut_off`: the answer reached its length limit.
     pub(super) fn of(reading: &Reading, cut_off: bool) -> Self {
         let text = reading.text.trim();
         if reading.scan.is_object() {
@@ -45,7 +45,7 @@ impl Input {
     }
 }
 
-/// The object inside of a JSON string. Some models quote their input once too often.
+/// Returns the object inside of a JSON string. Some models quote their input once too often.
 fn unwrapped(text: &str) -> Option<String> {
     let inside = json::string(text)?.decode();
     let inside = inside.trim();
@@ -55,7 +55,7 @@ fn unwrapped(text: &str) -> Option<String> {
     Reading::of(inside).scan.is_object().then(|| inside.to_owned())
 }
 
-/// Whether something stands behind a whole value, so that more of it would not help.
+/// Returns true if something stands behind a whole value, so that more of the text would not help.
 fn has_more_behind(text: &str) -> bool {
     Scanner::default().feed_value(text) < text.len()
 }

@@ -23,28 +23,28 @@ use crate::json::{self, Reader};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// A text of so many bytes is not repeated by chance.
+/// Maximum number of bytes that a text may repeat by chance. A longer one is cumulative.
 const CHANCE_BYTES_MAX: usize = 32;
 
-/// The members so far.
+/// Members of the objects that came so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Objects {
-    /// The place of each name in `members`.
+    /// Index in `members` of each name.
     places: Names<'static, usize>,
-    /// Names and values, in the order in which they came.
+    /// Names and values of the members, in the order in which they came.
     members: Vec<(String, Value)>,
-    /// The first object that contradicts those before it.
+    /// First object that contradicts the objects before it.
     contradiction: Option<String>,
     bytes: usize,
 }
 
-/// The value of a member, as JSON.
+/// Value of a member, as JSON.
 #[derive(Clone, Debug, Default)]
 struct Value {
     json: String,
-    /// The input so far, if fragments that look cumulative are deltas.
+    /// Value so far, if the fragments that look cumulative are deltas.
     joined: Option<String>,
-    /// There were deltas, so what begins with all of them is all of them again.
+    /// True if there were deltas: a fragment that begins with all of them is cumulative.
     has_deltas: bool,
 }
 
@@ -55,7 +55,8 @@ impl Objects {
         objects
     }
 
-    /// Takes one more object; `named`: the tool's name came with it. Says whether it contradicts those before it.
+    /// Takes one more object; `named`: the tool's name came with it. Returns true if it contradicts
+    /// the objects before it.
     pub(super) fn add(&mut self, object: &str, named: bool) -> bool {
         if self.contradiction.is_some() {
             return false;
@@ -90,7 +91,8 @@ impl Objects {
         Some(())
     }
 
-    /// All of them as one object; with a contradiction behind it, which makes it no JSON.
+    /// Returns all members as one object. A contradiction is appended, which makes the text no
+    /// JSON.
     pub(super) fn text(&self) -> String {
         let mut text = json::written(|json| {
             json.begin_object();
@@ -103,7 +105,7 @@ impl Objects {
         text
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes that the members hold in memory.
     pub(super) fn held_bytes(&self) -> usize {
         self.bytes
     }
@@ -114,7 +116,7 @@ impl Value {
         self.json.len().saturating_add(self.joined.as_ref().map_or(0, String::len))
     }
 
-    /// `None`: it contradicts what was there.
+    /// Adds the next fragment of the value. Returns `None` if it contradicts the value so far.
     fn add(&mut self, json: &str, named: bool) -> Option<()> {
         if json == "null" {
             return Some(());
@@ -143,13 +145,14 @@ impl Value {
     }
 }
 
-/// A value without what closes it, so that the same value with more in it begins with it.
+/// Returns a value without its closing characters, so that the same value with more in it begins
+/// with the result.
 fn open(json: &str) -> &str {
     let inside = words::trim_end(json, b"}]");
     inside.strip_suffix('"').unwrap_or(inside)
 }
 
-/// What a string brings where it goes on with another: all but its first quote.
+/// Returns the text that a string adds to another one: everything but its first quote.
 fn delta(json: &str) -> Option<&str> {
     json.strip_prefix('"')
 }

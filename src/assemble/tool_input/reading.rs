@@ -1,8 +1,8 @@
-//! One reading of an input: its text, and how far that is one JSON value.
+//! Text of an input under one interpretation of its fragments, and how far it is one JSON value.
 
 use crate::text::json_scan::Scanner;
 
-/// A text that comes in fragments.
+/// Text that comes in fragments, with the state of its JSON.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reading {
     pub(super) text: String,
@@ -10,7 +10,7 @@ pub(super) struct Reading {
     pub(super) head: Beginning,
 }
 
-/// The first bytes of a text that are no white space, of which a model can write any amount between them.
+/// First bytes of a text without its white space, of which a model can write any amount.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Beginning {
     bytes: [u8; Self::BYTES_MAX],
@@ -18,7 +18,7 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// One more than what stands for no input has.
+    /// Number of bytes kept: one more than the longest text that stands for no input (`null`).
     const BYTES_MAX: usize = 5;
 
     pub(super) fn of(text: &str) -> Self {
@@ -39,7 +39,8 @@ impl Beginning {
         self.bytes.get(..self.len).unwrap_or_default()
     }
 
-    /// Whether it stands for no input: some servers write an empty object as an empty list.
+    /// Returns true if the text stands for no input: some servers write an empty object as an empty
+    /// list.
     pub(super) fn is_nothing(&self) -> bool {
         matches!(self.bytes(), b"null" | b"[]")
     }
@@ -63,7 +64,7 @@ impl Reading {
         self.text.push_str(text);
     }
 
-    /// Takes of `text` what belongs to the value, and gives back what stands behind it.
+    /// Takes the part of `text` that belongs to the value, and returns the text behind it.
     pub(super) fn push_value<'t>(&mut self, text: &'t str) -> &'t str {
         let (value, behind) =
             text.split_at_checked(self.scan.feed_value(text)).unwrap_or((text, ""));
@@ -71,12 +72,12 @@ impl Reading {
         behind
     }
 
-    /// Whether it is the first part of an object.
+    /// Returns true if the text is the first part of an object.
     pub(super) fn is_half(&self) -> bool {
         self.scan.starts_object() && !self.scan.is_broken() && !self.scan.is_object()
     }
 
-    /// Whether it is `{}`, or only its first half yet.
+    /// Returns true if the text is `{}`, or its first half.
     pub(super) fn may_be_placeholder(&self) -> bool {
         matches!(self.head.bytes(), b"{" | b"{}")
     }

@@ -1,4 +1,4 @@
-//! What is different in the presets where an upstream speaks Responses.
+//! Settings of the presets that differ where an upstream speaks Responses.
 
 use super::super::profile::{
     LengthStatus, MidSystem, Prefill, Profile, ReasoningHistory, ReasoningSummary, StoreField,

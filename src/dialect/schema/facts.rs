@@ -1,4 +1,4 @@
-//! What is known of one schema before it is written.
+//! Facts about one schema that are collected before it is written.
 
 use std::borrow::Cow;
 
@@ -6,15 +6,15 @@ use crate::json::{self, Str, ValueKind};
 use crate::json_schema::kind_of;
 use crate::text::names::NameSet;
 
-/// What an `enum` or a `const` says.
+/// Values that an `enum` or a `const` allows.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Values<'a> {
-    /// There is none.
+    /// No values but `null`: no `enum` and no `const` gives another.
     #[default]
     Unsaid,
-    /// Strings.
+    /// Only strings, `null` aside.
     Strings,
-    /// Others, as they came.
+    /// Values that are not all strings, as they came.
     Others(&'a str),
 }
 
@@ -32,7 +32,7 @@ impl Member<'_> {
     }
 }
 
-/// What the members of one schema depend on in each other.
+/// Facts about one schema on which the writing of its members depends.
 #[derive(Default)]
 pub(super) struct Facts<'a> {
     /// The schema, as it came.
@@ -40,34 +40,35 @@ pub(super) struct Facts<'a> {
     pub(super) typed: bool,
     /// The list of types, as it came; empty where there is none.
     pub(super) types: &'a str,
-    /// There are several types, `null` aside.
+    /// True if there are several types, `null` aside.
     pub(super) several: bool,
-    /// The type, `null` aside, if it is one.
+    /// Type of the schema, `null` aside, if there is exactly one.
     pub(super) sole_type: Option<Str<'a>>,
-    /// The type is a kind of number.
+    /// True if the type is a kind of number.
     pub(super) numeric: bool,
     pub(super) properties: bool,
     /// `properties`, as they came.
     pub(super) named: &'a str,
-    /// The type is an array, or can be one.
+    /// True if the type is an array, or can be one.
     pub(super) array: bool,
-    /// There is `items`, and it is no list.
+    /// True if there is `items`, and it is no list.
     pub(super) items: bool,
-    /// There is `items`, and it is a list: `prefixItems` in older drafts.
+    /// True if there is `items`, and it is a list: `prefixItems` in older drafts.
     pub(super) listed_items: bool,
-    /// `items` is a boolean.
+    /// True if `items` is a boolean.
     boolean_items: bool,
     pub(super) prefix_items: bool,
     pub(super) additional_properties: bool,
     /// `additionalProperties` is `true`, which says nothing.
     open: bool,
-    /// There is an `enum`.
+    /// True if there is an `enum`.
     pub(super) enumerated: bool,
     /// `$ref`
     pub(super) reference: Option<Str<'a>>,
-    /// It is written as a reference: decided where the dialect is known.
+    /// True if the schema is written as a reference: decided where the dialect is known.
     pub(super) refers: bool,
-    /// Its lists of schemas, as they came; empty where there is none.
+    /// List of schemas in `anyOf`, as it came; empty where there is none. `one_of` and `all_of`
+    /// likewise.
     pub(super) any_of: &'a str,
     pub(super) one_of: &'a str,
     pub(super) all_of: &'a str,
@@ -77,12 +78,13 @@ pub(super) struct Facts<'a> {
     pub(super) object: bool,
     /// `null` is among the types or the values, or it is said that it may be.
     pub(super) nullable: bool,
-    /// Its lists of schemas are written as one schema: decided where the dialect is known.
+    /// True if the lists of schemas are written as one schema: decided where the dialect is known.
     pub(super) merges: bool,
     pub(super) constant: bool,
     pub(super) values: Values<'a>,
     pub(super) description: Option<Str<'a>>,
-    /// What is said in front of it: the descriptions of the choices it is a branch of.
+    /// Descriptions that are written in front of the schema's own: those of the choices it is a
+    /// branch of.
     pub(super) around: Vec<Str<'a>>,
     pub(super) format: Option<Str<'a>>,
 }
@@ -105,7 +107,7 @@ impl<'a> Facts<'a> {
         json::members(self.schema).map(|(key, value)| Member { key, keyword: key.decode(), value })
     }
 
-    /// Takes what a member says.
+    /// Notes the facts that a member states.
     fn take(&mut self, member: &Member<'a>) {
         let (value, kind) = (member.value, member.kind());
         let given = kind != ValueKind::Null;
@@ -175,7 +177,7 @@ impl<'a> Facts<'a> {
         names.filter(move |name| known.contains(&name.decode()))
     }
 
-    /// It has this type.
+    /// Notes that the schema has this type.
     pub(super) fn take_type(&mut self, name: Str<'a>) {
         self.typed = true;
         self.numeric = name == "integer" || name == "number";
@@ -184,7 +186,7 @@ impl<'a> Facts<'a> {
         self.sole_type = Some(name);
     }
 
-    /// It has one of these types.
+    /// Notes that values have one of these types.
     fn take_types(&mut self, types: &'a str) {
         (self.typed, self.types) = (true, types);
         self.array = types.contains("\"array\"");
@@ -197,7 +199,7 @@ impl<'a> Facts<'a> {
         self.sole_type = first.filter(|_| !self.several);
     }
 
-    /// It has these values.
+    /// Notes the values that the schema allows.
     fn take_values(&mut self, values: &'a str) {
         let (mut has_strings, mut has_others) = (false, false);
         for value in json::elements(values) {
@@ -214,22 +216,24 @@ impl<'a> Facts<'a> {
         };
     }
 
-    /// Whether the values are told in words, because they are no strings.
+    /// Returns true if the values are written into the description, because they are not all
+    /// strings.
     pub(super) fn has_others(&self) -> bool {
         matches!(self.values, Values::Others(_))
     }
 
-    /// Its lists of schemas.
+    /// Returns the lists of schemas: `anyOf`, `oneOf` and `allOf`.
     pub(super) fn lists(&self) -> [&'a str; 3] {
         [self.any_of, self.one_of, self.all_of]
     }
 
-    /// Whether each of these branches says by itself of what kind its values are, if this does.
+    /// Returns true if each of these branches states the kind of its values, or this schema states
+    /// no type.
     pub(super) fn are_whole(&self, branches: &[&str]) -> bool {
         !self.typed || branches.iter().all(|schema| says_what(schema))
     }
 
-    /// Whether a grammar can be made of it: it says of what kind its values are.
+    /// Returns true if a grammar can be made of the schema: it states the kind of its values.
     pub(super) fn has_kind(&self) -> bool {
         let is_list = self.items && !self.boolean_items || self.listed_items || self.prefix_items;
         let is_object = self.properties || self.additional_properties && !self.open;
@@ -238,22 +242,23 @@ impl<'a> Facts<'a> {
         self.typed || is_list || is_object || is_value || refers || self.has_branches()
     }
 
-    /// Whether it is made of other schemas.
+    /// Returns true if the schema is made of other schemas.
     pub(super) fn has_branches(&self) -> bool {
         self.lists().iter().any(|list| !list.is_empty())
     }
 
-    /// Whether there is a description.
+    /// Returns true if the schema has a description of its own or from a choice around it.
     pub(super) fn is_described(&self) -> bool {
         self.description.is_some() || !self.around.is_empty()
     }
 
-    /// Whether a description has something to say in place of keywords.
+    /// Returns true if values or a format are written into the description in place of keywords.
     pub(super) fn has_note(&self) -> bool {
         self.has_others() || self.format.is_some() && !self.numeric
     }
 
-    /// Appends that, as the inside of a JSON string, behind a description if there is one.
+    /// Appends values or the format, as the inside of a JSON string, behind a description if there
+    /// is one.
     pub(super) fn push_note(&self, out: &mut Vec<u8>) {
         let [one_of, format_of, end] = match self.is_described() {
             true => [" (one of: ", " (format: ", ")"],
@@ -283,7 +288,7 @@ pub(super) fn is_path(reference: Str<'_>) -> bool {
     reference.raw().starts_with("#/")
 }
 
-/// Whether a schema says by itself of what kind its values are.
+/// Returns true if a schema states the kind of its values.
 fn says_what(schema: &str) -> bool {
     let is_kind = |key: &str| {
         matches!(

@@ -55,7 +55,7 @@ impl Dialect for Mistral {
     }
 }
 
-/// How a dialect writes a member.
+/// Function with which a dialect writes one member of a schema.
 pub(super) type WriteMember<'w, D> =
     &'w mut dyn FnMut(&mut D, &Member<'_>, &Facts<'_>, &mut Writer<'_>);
 

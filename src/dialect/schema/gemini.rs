@@ -22,18 +22,18 @@ use super::merged::{self, Branches, Which, branches};
 use super::walk::Dialect;
 use crate::json::{self, Str, ValueKind, Writer};
 
-/// What is said of a schema by the one around it.
+/// Statements about a schema that the one around it makes.
 #[derive(Default)]
 struct Around<'a> {
     /// The outermost first.
     descriptions: Vec<Str<'a>>,
     nullable: bool,
-    /// Its type, if it is one.
+    /// Type that the outer schema gives, if it is one.
     kind: Option<Str<'a>>,
 }
 
 impl<'a> Around<'a> {
-    /// With what a schema that is only a choice says of each of its branches.
+    /// Adds what a schema that is only a choice says of each of its branches.
     fn with(mut self, facts: &Facts<'a>, has_null: bool) -> Self {
         self.descriptions.extend(facts.description);
         self.nullable |= facts.nullable || has_null;
@@ -109,7 +109,7 @@ impl Gemini {
         json.end_object();
     }
 
-    /// One of several schemas.
+    /// Writes a choice between several schemas.
     fn choice<'a>(&mut self, choices: &[&'a str], json: &mut Writer<'_>, mut around: Around<'a>) {
         let several = choices.len() > 1;
         let is_free = |schema: &&str| json::members(schema).all(|(key, _)| key != "description");
@@ -191,7 +191,7 @@ fn texts<'a>(key: &'static str, texts: impl IntoIterator<Item = Str<'a>>, json: 
     }
 }
 
-/// What is said in another keyword than the client's.
+/// Writes the facts for which Gemini has another keyword than the client.
 fn finish(json: &mut Writer<'_>, facts: &Facts<'_>) {
     if !facts.refers {
         if facts.values == Values::Strings {

@@ -36,17 +36,17 @@ use crate::json_schema::{
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 
-/// So many branches a choice may have.
+/// Maximum number of branches of a choice.
 const BRANCHES_MAX: usize = 500;
 
-/// Where a schema stands.
+/// Position of a schema within the whole that is sent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SchemaPosition {
-    /// It is that of a function.
+    /// Root of the schema of a function's parameters.
     Function,
-    /// It is that of an output.
+    /// Root of the schema of an output.
     Output,
-    /// It is a definition.
+    /// Schema of a definition.
     Definition,
     Inner,
 }
@@ -62,14 +62,14 @@ struct Flavour<'s> {
     root: &'s str,
     /// The client's definitions, each with the name that Kimi takes.
     definitions: Names<'static, (String, &'s str)>,
-    /// So deep properties are written.
+    /// Maximum depth at which properties are written.
     depth_max: u32,
     /// Whether definitions may refer to others than themselves.
     follows: bool,
     /// The definitions that must require less, or allow more.
     loosened: NameSet<'static>,
     depth: u32,
-    /// So deep properties were found.
+    /// Greatest depth at which properties were found.
     deepest: u32,
     /// The definition that is being written.
     within: Option<String>,
@@ -103,7 +103,7 @@ pub(super) fn write(root: &str, json: &mut Writer<'_>, function: bool) {
     json.raw(&text);
 }
 
-/// What a schema defines, each under the name that Kimi takes.
+/// Returns the definitions of a schema by the client's names, each with the name that Kimi takes.
 fn definitions(root: &str) -> Names<'static, (String, &str)> {
     let mut all = Names::default();
     let mut sent = NameSet::default();
@@ -398,7 +398,7 @@ impl Flavour<'_> {
     }
 }
 
-/// Whether it is written as a choice.
+/// Returns true if the schema is written as a choice.
 fn chooses(facts: &Facts<'_>) -> bool {
     let branches: Vec<&str> = json::elements(facts.any_of).take(BRANCHES_MAX + 1).collect();
     !(branches.is_empty() || branches.len() > BRANCHES_MAX || facts.properties)

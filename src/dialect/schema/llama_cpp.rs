@@ -6,12 +6,13 @@ use super::merged::{self, Which};
 use super::walk::Dialect;
 use crate::json::{self, ValueKind, Writer};
 
-/// What llama.cpp is told where any value will do. It takes `{}` for any object (`schema.empty()` in its
-/// `json-schema-to-grammar.cpp`), and refused a schema with a description alone until 2026 (llama.cpp#19716).
-/// No list of types: the templates of Hermes, Command R+ and GigaChat raise an error at one.
+/// Schema that llama.cpp gets where any value will do. It takes `{}` for any object
+/// (`schema.empty()` in its `json-schema-to-grammar.cpp`), and refused a schema with a description
+/// alone until 2026 (llama.cpp#19716). There is no list of types, because the templates of Hermes,
+/// Command R+ and GigaChat raise an error at one.
 const ANY: &str = "{\"anyOf\":[{\"type\":\"string\"},{\"type\":\"number\"},{\"type\":\"boolean\"},{\"type\":\"object\"},{\"type\":\"array\"},{\"type\":\"null\"}]}";
 
-/// How often llama.cpp lets a rule repeat, by its own bound.
+/// Maximum number of repetitions of a rule in a grammar, by llama.cpp's own bound.
 const REPETITIONS_MAX: u64 = 2000;
 
 pub(super) struct LlamaCpp {
@@ -57,9 +58,10 @@ impl Dialect for LlamaCpp {
     }
 }
 
-/// Of patterns llama.cpp takes few: they must have `^` and `$`, and neither `\d` nor groups that look around. Claude
-/// Code's `Workflow` has a text of at most 524,288 letters. A reference must be a path. Of a list's `items`, a boolean
-/// hides `prefixItems`.
+/// Returns true if a member is left out for llama.cpp. Of patterns it takes few: they must have `^`
+/// and `$`, and neither `\d` nor groups that look around. Lengths are bounded: Claude Code's
+/// `Workflow` has a text of at most 524,288 letters. A reference must be a path. A boolean in
+/// `items` hides `prefixItems`.
 fn refuses(member: &Member<'_>) -> bool {
     match (member.keyword.as_ref(), member.kind()) {
         ("pattern", ValueKind::String) | ("items", ValueKind::Bool) => true,

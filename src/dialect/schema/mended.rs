@@ -1,5 +1,6 @@
-//! What no draft of JSON Schema allows, and what converters and hands write nevertheless. Servers refuse the whole
-//! request for it, so it is mended before a dialect sees the schema.
+//! Repair of schemas with faults that no draft of JSON Schema allows, and that converters and hands
+//! write nevertheless. Servers refuse the whole request for a fault, so it is mended before a
+//! dialect sees the schema.
 //!
 //! | the client's | what is written |
 //! |---|---|
@@ -29,7 +30,7 @@ pub(crate) fn plain(schema: &str) -> (Cow<'_, str>, Found) {
     plain_of(schema, Found::of(schema))
 }
 
-/// As [`plain`], of a schema in which this was found.
+/// Mends a schema as [`plain`] does, where its faults are known already.
 pub(crate) fn plain_of(schema: &str, found: Found) -> (Cow<'_, str>, Found) {
     match references::plain(schema) {
         Cow::Borrowed(schema) => mended(schema.into(), found),
@@ -68,8 +69,8 @@ fn meant(name: &str) -> Option<&'static str> {
     })
 }
 
-/// So many levels of choices are looked through for one that allows nothing. Each level looks at those below it, and
-/// to look to the bottom would take the square of the depth.
+/// Maximum number of levels of choices that are searched for one that allows nothing. Each level
+/// looks at those below it, and a search to the bottom would take the square of the depth.
 const LEVELS: u32 = 4;
 
 /// Whether no value fits a schema, and it was written to say so.
@@ -82,7 +83,8 @@ fn is_no_branch(schema: &str) -> bool {
     is_no_branch_in(schema, LEVELS)
 }
 
-/// As [`allows_nothing`], within so many levels.
+/// Returns true if no value fits a schema, like [`allows_nothing`], within `left` levels of
+/// choices.
 fn allows_nothing_in(schema: &str, left: u32) -> bool {
     let Some(left) = left.checked_sub(1) else { return false };
     let is_none = |branch: &str| is_no_branch_in(branch, left);
@@ -97,7 +99,7 @@ fn allows_nothing_in(schema: &str, left: u32) -> bool {
     })
 }
 
-/// As [`is_no_branch`], within so many levels.
+/// Returns true if no value fits a branch, like [`is_no_branch`], within `left` levels of choices.
 fn is_no_branch_in(schema: &str, left: u32) -> bool {
     let is_empty = |list: &str| list.starts_with('[') && json::elements(list).next().is_none();
     let has_no_values = || {
@@ -109,7 +111,7 @@ fn is_no_branch_in(schema: &str, left: u32) -> bool {
 
 /// Writes a schema without faults.
 struct Mender {
-    /// What allows nothing may be left out, if there is such.
+    /// True if schemas that allow nothing may be left out, and the text may have some.
     drops: bool,
 }
 

@@ -1,5 +1,5 @@
-//! What several schemas say together, for upstreams that take no choice of schemas in some places: the properties of
-//! all of them. The client looks at inputs itself.
+//! Merging of several schemas into one with the properties of all, for upstreams that take no
+//! choice of schemas in some places. The client looks at inputs itself.
 
 use super::facts::{Facts, is_merged};
 use super::references::Definitions;
@@ -10,9 +10,9 @@ use crate::text::names::{NameSet, Names};
 /// The schemas in a list.
 #[derive(Default)]
 pub(super) struct Branches<'a> {
-    /// Without those that are only `null`.
+    /// Schemas of the list, without those that are only `null`.
     pub(super) schemas: Vec<&'a str>,
-    /// Whether there are such.
+    /// True if a schema of the list is only `null`.
     pub(super) has_null: bool,
 }
 
@@ -38,32 +38,34 @@ fn is_null(schema: &str) -> bool {
     })
 }
 
-/// So many schemas of one property are kept apart; of more, any value is taken.
+/// Maximum number of schemas of one property that are kept apart; of more, any value is taken.
 const SCHEMAS_MAX: usize = 16;
 
-/// So deep branches and references are followed.
+/// Maximum depth to which branches and references are followed.
 const DEPTH_MAX: u32 = 32;
 
-/// Which branches of a schema are written with it as one.
+/// Selection of the branches that are merged into their schema.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Which {
-    /// All, and only if all that they say stands in properties.
+    /// Every branch, or none of them if one says more than properties can.
     AllPlain,
-    /// Those of which that is so, where the others can stand nowhere.
+    /// Every branch that may be an object, where the others can stand nowhere.
     AsFarAsPossible,
 }
 
-/// What a schema and its branches say together. A property that several of them describe may be what any of them says.
+/// Properties and required names of a schema and its branches together. A property that several
+/// branches describe may be what any of them says.
 pub(super) struct Merged<'a> {
-    /// Of the schema itself: what stands beside the branches holds in each of them.
+    /// Properties of the schema itself, which hold in each of the branches.
     own: Schemas<'a>,
-    /// Of the branches.
+    /// Properties of the branches that the schema itself does not have.
     others: Schemas<'a>,
-    /// What the schema requires, or each of its choices.
+    /// Names that the schema requires, or each branch of one of its choices.
     required: NameSet<'a>,
 }
 
-/// What a schema is written with as one, if some of all that is properties. A root may also refer to what it is.
+/// Merges a schema with its branches; `None` if that is not possible, or gives no properties. For a
+/// root, the definition that it refers to counts as a branch.
 pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<Merged<'a>> {
     let refers = root && facts.reference.is_some();
     if !(facts.object || root) || !(facts.has_branches() || refers) {
@@ -90,7 +92,7 @@ pub(super) fn parts<'a>(facts: &Facts<'a>, which: Which, root: bool) -> Option<M
 }
 
 impl Merged<'_> {
-    /// The schema with all of it, as the client could have written it.
+    /// Writes the merged schema as the client could have written it.
     pub(super) fn beside(self, schema: &str, root: bool) -> String {
         written(|json| {
             json.begin_object();
@@ -104,7 +106,7 @@ impl Merged<'_> {
         })
     }
 
-    /// Writes `properties` and `required`; of these, none that is no property.
+    /// Writes `properties` and `required`, without required names that are no property.
     pub(super) fn write(
         self,
         json: &mut Writer<'_>,
@@ -139,19 +141,21 @@ impl Merged<'_> {
 
 /// The branches of a schema, and theirs, while they are read.
 struct Branched<'a> {
-    /// What the root defines and no branch has referred to: each counts once, or it would take time without bounds.
+    /// Definitions of the root that no branch has referred to: each counts once, or the merge would
+    /// take time without bounds.
     definitions: Definitions<'a>,
     own: Schemas<'a>,
     others: Schemas<'a>,
     all_plain: bool,
-    /// There is a branch that is written.
+    /// True if a branch was merged.
     found: bool,
-    /// There is one that is not, although all must be.
+    /// True if a branch was not merged although all must be.
     refused: bool,
 }
 
 impl<'a> Branched<'a> {
-    /// Takes what an object and its branches say, and gives what they require.
+    /// Adds the properties of an object's branches, and returns the names that the object and its
+    /// branches require.
     fn object(&mut self, facts: &Facts<'a>, depth: u32) -> NameSet<'a> {
         let mut required = NameSet::default();
         add_names(facts.required, &mut required);
@@ -223,7 +227,7 @@ fn is_reference_alone(schema: &str) -> bool {
     json::members(schema).all(|(key, _)| matches!(key.raw(), "$ref" | "title" | "description"))
 }
 
-/// Whether a schema says no more than a merged one does.
+/// Returns true if a schema says no more than a merged schema does.
 fn is_plain(schema: &str) -> bool {
     const KNOWN: [&str; 6] =
         ["type", "properties", "required", "title", "description", "additionalProperties"];

@@ -18,12 +18,12 @@ use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::json_schema::written;
 use crate::text::words;
 
-/// So deep references are followed.
+/// Maximum number of references that are followed within each other.
 const REFERENCES_MAX: usize = 6;
-/// So deep what they refer to may be.
+/// Maximum depth of a schema that is written in place of a reference.
 const DEPTH_MAX: u32 = 16;
-/// So many times the bytes of the whole schema may stand in place of references, or as many bytes as this: where many
-/// refer to one definition, the whole is short.
+/// Maximum bytes in place of references, as a multiple of the whole schema, but at least
+/// `BYTES_MIN`: where many refer to one definition, the whole is short.
 const TIMES_MAX: usize = 4;
 const BYTES_MIN: usize = 16 << 10;
 
@@ -39,7 +39,7 @@ pub(super) struct Ollama<'s> {
     has_paths: bool,
     /// The definitions in which the walk is.
     within: Vec<&'s str>,
-    /// How many bytes may still stand in place of references.
+    /// Number of bytes that may still stand in place of references.
     bytes_left: usize,
 }
 

@@ -16,8 +16,8 @@ use crate::json_schema::{Holds, holds, kind_of, written};
 use crate::text::names::Names;
 use crate::text::words;
 
-/// So many times the bytes of the whole schema are read to follow paths that lead through more than definitions; what
-/// they lead to then is not asked.
+/// Maximum bytes that are read to follow paths through more than definitions, as a multiple of the
+/// whole schema. Later paths are taken to lead somewhere.
 const TIMES_MAX: usize = 64;
 
 /// The places of definitions.
@@ -50,7 +50,7 @@ pub(super) fn definition(reference: Str<'_>) -> Option<&str> {
     PLACES.iter().find_map(|place| path.strip_prefix(place)?.strip_prefix('/'))
 }
 
-/// What a schema defines in its root, each by its name.
+/// Definitions in the root of a schema, by name.
 #[derive(Default)]
 pub(super) struct Definitions<'s>(Names<'s, &'s str>);
 
@@ -65,12 +65,12 @@ impl<'s> Definitions<'s> {
         Self(all)
     }
 
-    /// What a reference leads to, if that is a definition.
+    /// Returns the definition to which a reference leads, if it is one.
     pub(super) fn get(&self, reference: Str<'_>) -> Option<&'s str> {
         self.0.get(&name_of(reference)?).copied()
     }
 
-    /// As [`Self::get`], once: what was taken is empty.
+    /// Takes the definition to which a reference leads. If it was taken before, it is empty.
     pub(super) fn take(&mut self, reference: Str<'_>) -> Option<&'s str> {
         self.0.get_mut(&name_of(reference)?).map(std::mem::take)
     }
@@ -90,20 +90,21 @@ pub(super) fn name_of(reference: Str<'_>) -> Option<String> {
 /// A schema that is written twice: first to see what it defines and refers to.
 struct References<'s> {
     root: &'s str,
-    /// What stands in the root, by its path: its members, and the definitions, as `$defs/User`.
+    /// Schemas in the root by path: its members, and its definitions, as `$defs/User`.
     known: Names<'s, &'s str>,
-    /// What the schemas further down define, by such a path; [`SEVERAL`] where they differ.
+    /// Definitions in schemas further down, by such a path; [`SEVERAL`] where they differ.
     nested: Names<'s, &'s str>,
-    /// What of that is referred to, and stands in the root, too.
+    /// Definitions from further down that are referred to, and are put into the root.
     lifted: Names<'s, &'s str>,
     /// Paths as they came, and what becomes of them once that is known: nothing where they lead nowhere.
     found: Names<'s, String>,
     followed: bool,
-    /// Something is written otherwise.
+    /// True if a reference or a definition is written otherwise than it came.
     changes: bool,
-    /// How many were left out.
+    /// Number of references that were left out.
     left_out: usize,
-    /// How much may still be read to follow paths, and be put into the root.
+    /// Number of bytes that may still be read to follow paths; `room_in_root`: that may still be
+    /// put into the root.
     room: usize,
     room_in_root: usize,
 }
@@ -151,7 +152,7 @@ impl<'s> References<'s> {
         self.changes
     }
 
-    /// Where a path leads, in plain letters.
+    /// Returns the plain path to which a reference leads; `None` if it leads nowhere.
     fn lead(&mut self, reference: &str) -> Option<String> {
         let mut steps = reference.split('/');
         let name = decoded(steps.next_back()?);
@@ -168,7 +169,7 @@ impl<'s> References<'s> {
         found
     }
 
-    /// Follows a path to a schema that is no definition, and makes it one.
+    /// Follows a path through members and lists to a schema, and returns the path in plain form.
     fn walk(&mut self, reference: &str) -> Option<String> {
         let (mut at, mut path) = ("", "#".to_owned());
         for (depth, step) in reference.split('/').skip(1).enumerate() {
@@ -303,7 +304,7 @@ impl<'s> References<'s> {
         json.end_object();
     }
 
-    /// What is written in place of a reference.
+    /// Returns the text of a reference as it is written; `None` if it is left out.
     fn reference(&mut self, reference: Str<'s>) -> Option<Cow<'s, str>> {
         let text = reference.decode();
         let is_path = words::begins(&text, "#/");

@@ -18,9 +18,10 @@ pub(crate) fn takes_strictly(taken: StrictSchemas, schema: &str) -> bool {
     }
 }
 
-/// Whether OpenAI takes a schema with `strict: true`: every object has `additionalProperties: false`
-/// and requires all its properties, every array has `items`, nothing stands beside a `$ref`, and no keyword or
-/// value of `format` is used that OpenAI's strict mode refuses.
+/// Returns true if OpenAI takes a schema with `strict: true`: every object has
+/// `additionalProperties: false` and requires all its properties, every array has `items`, nothing
+/// stands beside a `$ref`, and no keyword or value of `format` is used that OpenAI's strict mode
+/// refuses.
 #[must_use]
 pub(super) fn meets_strict_subset(schema: &str) -> bool {
     strict(schema, true)

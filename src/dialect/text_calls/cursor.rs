@@ -13,12 +13,12 @@ use super::Piece;
 /// The tool that a model means by a name.
 pub(super) type Tools<'t> = &'t dyn Fn(&str) -> Option<&'t Tool>;
 
-/// Which part of the answer a text is.
+/// Extent of a text that is read: how much of the answer it is.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extent {
-    /// Nothing came before it.
+    /// True if the text begins the answer.
     pub(super) is_all: bool,
-    /// The model did not end it.
+    /// True if the model did not end the answer.
     pub(super) is_cut_off: bool,
 }
 
@@ -28,11 +28,11 @@ pub(super) type Around = &'static [(&'static str, &'static str)];
 /// Reads a call from behind its start, to its end.
 pub(super) type Call = fn(&mut Cursor<'_>, Tools<'_>) -> Option<Piece>;
 
-/// What is left to read. White space between tokens means nothing.
+/// Text that is not read yet. White space between tokens means nothing.
 pub(super) struct Cursor<'a> {
     pub(super) rest: &'a str,
     pub(super) extent: Extent,
-    /// Each tag has DeepSeek's mark.
+    /// True if each tag has DeepSeek's mark, `｜DSML｜`.
     pub(super) is_marked: bool,
 }
 
@@ -61,8 +61,9 @@ impl<'a> Cursor<'a> {
         self.eat(token).then_some(())
     }
 
-    /// What follows a token. In a tag of DeepSeek, `<｜DSML｜name`, the model doubles the bars, writes others that look
-    /// like them, and a space behind them, in each as it likes.
+    /// Returns the text behind a token. In a tag of DeepSeek, `<｜DSML｜name`, the model doubles the
+    /// bars, writes others that look like them, and adds a space behind them, differently in each
+    /// tag.
     pub(super) fn behind<'t>(&self, text: &'t str, token: &str) -> Option<&'t str> {
         if !self.is_marked || !token.starts_with('<') {
             return text.strip_prefix(token);

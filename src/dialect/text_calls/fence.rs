@@ -13,12 +13,12 @@ const LENGTH_MIN: usize = 3;
 /// Marks that are looked at each time a line grows.
 const MARKS_MAX: usize = 64;
 
-/// So deep a fence can stand in lists and quotes, and so far behind their marks.
+/// Maximum number of list and quote marks before a fence, and of blanks behind each of them.
 const LISTS_MAX: usize = 8;
 const GAP_MAX: usize = 4;
 
 impl Fence {
-    /// What stands behind the marks that end it, if `line` begins with these.
+    /// Returns the text behind the marks that end this fence, if `line` begins with them.
     pub(super) fn behind_end(self, line: &str) -> Option<&str> {
         let length = line.bytes().take(MARKS_MAX).take_while(|byte| *byte == self.mark).count();
         let rest = line.get(length..).filter(|_| length >= self.length)?;
@@ -27,7 +27,8 @@ impl Fence {
     }
 }
 
-/// The fence that is open after this line, without its indent, came where `open` was.
+/// Returns the fence that is open behind a line, which comes without its indent, if `open` was open
+/// before it.
 pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
     let (rest, _) = behind_lists(line);
     let Some(mark) = rest.bytes().next().filter(|byte| matches!(byte, b'`' | b'~')) else {
@@ -45,14 +46,15 @@ pub(super) fn after(line: &str, open: Option<Fence>) -> Option<Fence> {
     }
 }
 
-/// Whether a line that begins like this can still be one that opens or closes a fence.
+/// Returns true if a line that begins like this can still open or close a fence.
 pub(super) fn may_begin(start: &str) -> bool {
     let (rest, is_whole) = behind_lists(start);
     let marks = |mark: u8| rest.bytes().take(LENGTH_MIN).all(|byte| byte == mark);
     !is_whole || marks(b'`') || marks(b'~')
 }
 
-/// What stands behind the marks of lists and quotes, and whether there can be no more of these.
+/// Returns the text behind the marks of lists and quotes, and true if no more of these marks can
+/// follow.
 fn behind_lists(line: &str) -> (&str, bool) {
     let mut rest = line;
     for _ in 0..LISTS_MAX {

@@ -7,13 +7,14 @@ use crate::text::words;
 
 const MESSAGE: &str = "<|message|>";
 
-/// How a head begins.
+/// Tokens that begin the head of a message.
 const STARTS: [&str; 2] = ["<|start|>", "<|channel|>"];
 
-/// How a message ends.
+/// Tokens that end a message.
 const ENDS: [&str; 3] = ["<|end|>", "<|call|>", "<|return|>"];
 
-/// So many inputs that are none are looked at: each is looked for up to the end of the answer.
+/// Maximum number of failed attempts to read the input of a tool. Each attempt may read to the end
+/// of the answer.
 const TRIES_MAX: u8 = 8;
 
 /// `<|start|>assistant<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, and the other channels.
@@ -102,7 +103,8 @@ fn example<'a>(cursor: &mut Cursor<'a>, answer: &'a str, pieces: &mut Vec<Piece>
     read(cursor, &|_| None, pieces)
 }
 
-/// What stands behind the last message, without the tokens that servers leave around it; nothing if that is blank.
+/// Returns the text behind the last message without the tokens that servers leave around it, or
+/// nothing if it is blank.
 fn without_tokens(text: &str) -> &str {
     let mut text = if text.trim().is_empty() { "" } else { text };
     let ends = || ENDS.iter().chain(&["<|endoftext|>"]);
@@ -128,7 +130,7 @@ fn say(pieces: &mut Vec<Piece>, piece: Piece) {
     }
 }
 
-/// Where the first of `tokens` stands, and how long it is.
+/// Returns the position and the length of the first of `tokens` in a text.
 fn first(text: &str, tokens: &[&str]) -> Option<(usize, usize)> {
     tokens.iter().filter_map(|token| Some((words::find(text, token)?, token.len()))).min()
 }

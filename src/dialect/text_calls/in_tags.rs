@@ -27,11 +27,11 @@ struct Tags {
     head: fn(&mut Cursor<'_>) -> Option<Declared>,
     /// The value without what is layout, if all values of a call have that.
     layout: fn(&str) -> &str,
-    /// Each tag begins a line, so the next one ends a value whose own end is missing.
+    /// True if each tag begins a line, so that the next tag ends a value whose own end is missing.
     own_lines: bool,
 }
 
-/// What a parameter says of its value.
+/// Type that a parameter declares for its value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Declared {
     Nothing,
@@ -374,7 +374,8 @@ impl Object {
         String::from_utf8(self.out).unwrap_or_default()
     }
 
-    /// Some models put the whole input into one parameter, which the tool does not have.
+    /// Returns the input. Where a model put the whole input into one parameter that the tool does
+    /// not have, this is the value of that parameter.
     fn unwrapped(self, schema: &str) -> String {
         let words = ["arguments", "parameters", "input"];
         let is_one = self.keys.len() == 1;

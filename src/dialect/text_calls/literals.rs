@@ -9,7 +9,7 @@ use crate::text::json_scan::DEPTH_MAX;
 use crate::text::names::NameSet;
 use crate::text::words;
 
-/// How texts and keys are written.
+/// Notation of the texts and keys in a syntax.
 struct Literals {
     /// Reads the text that stands here, if one does: as JSON, with its quotes.
     text: fn(&mut Cursor<'_>) -> Option<String>,
@@ -116,7 +116,7 @@ impl<'a> Cursor<'a> {
 const AROUND: Around =
     &[("<|tool_call_start|>", "<|tool_call_end|>"), ("<|python_start|>", "<|python_end|>")];
 
-/// Its place in [`AROUND`].
+/// Index of LFM2's tokens in [`AROUND`].
 const LFM2: usize = 0;
 
 /// `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or a call on each line of `<function_calls>`.
@@ -182,7 +182,7 @@ fn one(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     Some(Piece::call(None, tool, String::from_utf8(input).ok()?))
 }
 
-/// Whether it may stand in a name.
+/// Returns true if a byte may stand in a name.
 fn is_letter(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
 }

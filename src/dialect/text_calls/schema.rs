@@ -1,4 +1,4 @@
-//! What the schema of a tool says about a value that was written as plain text.
+//! Questions to the schema of a tool about a value that was written as plain text.
 
 use std::cell::Cell;
 
@@ -7,10 +7,11 @@ use crate::json;
 /// Schemas within schemas are followed so far; a `$ref` can lead back to where it stands.
 const DEPTH_MAX: u8 = 8;
 
-/// So many schemas are looked at for one value: each can lead back to several.
+/// Maximum number of schemas that are looked at for one value: each can lead back to several.
 const SCHEMAS_MAX: u16 = 256;
 
-/// Whether `schema`, which is a part of `root`, allows values of a type, and says so.
+/// Returns true if `schema`, which is a part of `root`, says that values of the type `kind` are
+/// allowed.
 pub(super) fn allows(root: &str, schema: &str, kind: &str) -> bool {
     allows_within(root, schema, kind, DEPTH_MAX, &Cell::new(SCHEMAS_MAX))
 }
@@ -48,14 +49,14 @@ fn allows_within(root: &str, schema: &str, kind: &str, depth: u8, left: &Cell<u1
     target.is_some_and(within)
 }
 
-/// What `"#/$defs/NAME"` stands for.
+/// Returns the schema to which a path such as `"#/$defs/NAME"` leads.
 fn referred<'s>(root: &'s str, path: &str) -> Option<&'s str> {
     let path = json::string(path)?.decode();
     let mut names = path.strip_prefix("#/")?.split('/');
     names.try_fold(root, |schema, name| json::member(schema, name))
 }
 
-/// Whether it holds for the value, or for one of the values of a list.
+/// Returns true if `holds` is true of the value or, for a list, of one of its elements.
 fn any(value: &str, holds: impl Fn(&str) -> bool) -> bool {
     if value.starts_with('[') { json::elements(value).any(holds) } else { holds(value) }
 }

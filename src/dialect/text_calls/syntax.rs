@@ -9,32 +9,33 @@ use crate::dialect::profile::TextToolCalls;
 use crate::model::request_context::NAME_BYTES_MAX;
 use crate::text::words;
 
-/// How calls are written as text.
+/// Syntax in which models write calls as text.
 #[derive(Debug)]
 pub(super) struct Syntax {
     name: TextToolCalls,
-    /// How calls begin anywhere: control tokens, which follow text directly.
+    /// Tokens that begin a call anywhere: control tokens, which follow text directly.
     pub(super) tokens: &'static [&'static str],
-    /// How calls begin at the start of a line.
+    /// Texts that begin a call at the start of a line.
     pub(super) line_starts: &'static [&'static str],
-    /// How calls begin at the start of the answer.
+    /// Texts that begin a call at the start of the answer.
     pub(super) answer_starts: &'static [&'static str],
     /// Starts that follow text directly where nothing but the end of the line follows them, and what must stand behind
     /// them then. An example within a sentence goes on in its line.
     pub(super) openers: (&'static [&'static str], &'static str),
-    /// The starts are ordinary characters, which a model writes in examples too.
+    /// True if the starts are ordinary characters, which a model writes in examples too.
     pub(super) is_in_letters: bool,
-    /// An answer that is a call says nothing before it.
+    /// True if an answer that is a call says nothing before it.
     pub(super) begins_answer: bool,
-    /// Whether a bare list that begins like this is one of calls, once that is certain.
+    /// Function that returns true if a bare list that begins like this is one of calls, false if it
+    /// is none, and `None` while both can be.
     pub(super) list_is_call: fn(&str) -> Option<bool>,
-    /// What is no call is read, too.
+    /// True if the parts of the answer that are no call are read, too (Harmony).
     reads_answer: bool,
     /// The forms of a text, each with how it begins; the first that begins so is read.
     forms: &'static [(&'static str, Form)],
 }
 
-/// How a text is read.
+/// Reader for one form of markup.
 #[derive(Debug)]
 enum Form {
     /// Calls that each begin with `start`, in sections.

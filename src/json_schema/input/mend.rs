@@ -1,4 +1,5 @@
-//! Which values of an input a client refuses for certain, though nothing is lost without them.
+//! Judgement of values in an input that a client refuses for certain, though nothing is lost
+//! without them.
 //!
 //! Models fill members that they may leave out with `null`, `""` or a number beyond all bounds. What is found here is
 //! refused by every validator, or by every one that minds `format`. Where a schema says something in a way that is
@@ -11,7 +12,7 @@ use crate::text::names::{NameSet, Names};
 /// Members of an object that are looked at; those behind them stay as they are.
 pub(crate) const MEMBERS_MAX: usize = 128;
 
-/// What a member takes beside its name.
+/// Number of bytes that a member takes beside its name.
 const MEMBER_BYTES: usize = 128;
 
 /// The largest integer that JavaScript holds exactly: a larger one keeps its quotes.
@@ -34,14 +35,14 @@ const FORMATS: [&str; 13] = [
     "uuid",
 ];
 
-/// What becomes of a value.
+/// Verdict on a value of an input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// It stays.
+    /// Value that stays.
     Keep,
-    /// Its member is left out.
+    /// Value whose member is left out.
     Drop,
-    /// It is a text, and its inside is the number or the boolean that is wanted.
+    /// Value that is a text, and whose inside is the number or the boolean that is wanted.
     Unquote,
 }
 
@@ -59,7 +60,7 @@ pub(crate) struct Part {
 }
 
 impl Part {
-    /// All of it.
+    /// Returns the part that is all of `root`.
     pub(crate) fn whole(root: &str) -> Self {
         Self { start: 0, end: root.len() }
     }
@@ -74,32 +75,33 @@ impl Part {
     }
 }
 
-/// What a schema says of the members of an object.
+/// Statements of a schema about the members of an object.
 #[derive(Debug, Default)]
 pub(crate) struct Shape {
     members: Names<'static, Member>,
-    /// It allows no other members.
+    /// True if the schema allows no members but those that it names.
     is_closed: bool,
-    /// Something in an object of this shape may be mended.
+    /// True if something in an object of this shape may be mended.
     mends: bool,
     bytes: usize,
 }
 
-/// What it says of one member.
+/// Statements of a schema about one member.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub(crate) schema: Part,
-    /// Its position, below [`MEMBERS_MAX`].
+    /// Position of the member among `properties`, below [`MEMBERS_MAX`].
     pub(crate) place: usize,
-    /// It is not required, or has a default.
+    /// True if the member is not required, or has a default.
     pub(crate) may_lack: bool,
-    /// Something is put in its place where it lacks.
+    /// True if the member has a default that is not `null`, which takes its place where it is
+    /// absent.
     pub(crate) has_value: bool,
 }
 
 impl Shape {
-    /// What the schema at `part` of `root` says of the members of an object. Nothing where it says that in several
-    /// places at once.
+    /// Reads what the schema at `part` of `root` says of the members of an object. Nothing where it
+    /// says that in several places at once.
     pub(crate) fn of(root: &str, part: Part, budget: &mut Budget) -> Option<Self> {
         let keywords = Check::new(root, budget).narrowed(part.text(root), "{}", 0)?;
         let required: NameSet<'_> = json::elements(keywords.required)
@@ -131,7 +133,7 @@ impl Shape {
         Some(shape)
     }
 
-    /// How much memory it takes, roughly.
+    /// Returns the bytes of memory that the shape takes, roughly.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -141,7 +143,7 @@ impl Shape {
         self.mends
     }
 
-    /// Whether it allows no members but those that it names.
+    /// Returns true if the schema allows no members but those that it names.
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed && self.members.len() < MEMBERS_MAX
     }
@@ -167,7 +169,8 @@ pub(crate) fn refuses(root: &str, part: Part, value: &str, budget: &mut Budget) 
     !Check::new(root, budget).apply(part.text(root), value, 0)
 }
 
-/// What becomes of a member with this value that may lack. `bounded`: a number beyond its bounds is left out.
+/// Returns the verdict on the value of a member that may be absent. `bounded`: a number beyond its
+/// bounds is left out.
 pub(crate) fn judge(
     root: &str,
     part: Part,
@@ -301,7 +304,7 @@ fn needs_a_letter(pattern: &str) -> bool {
     false
 }
 
-/// Where the class at the beginning of a pattern ends.
+/// Returns the position behind the class at the beginning of a pattern.
 fn end_of_class(pattern: &str) -> Option<usize> {
     let mut escaped = false;
     for (at, byte) in pattern.bytes().enumerate().skip(1) {
@@ -315,7 +318,7 @@ fn end_of_class(pattern: &str) -> Option<usize> {
     None
 }
 
-/// How often the part before must be there at least, and what stands behind that.
+/// Returns how often the part before must be there at least, and the text behind the quantifier.
 fn quantifier(text: &str) -> Option<(usize, &str)> {
     let lazy = |text: &'_ str| -> usize { usize::from(text.starts_with('?')) };
     match text.bytes().next() {

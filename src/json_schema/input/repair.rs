@@ -20,7 +20,7 @@ pub(crate) fn without_id(
     })
 }
 
-/// What becomes of a member.
+/// Change of one member of an object.
 enum Change {
     Nothing,
     LeftOut,

@@ -1,5 +1,6 @@
-//! Whether a request can be served: what no upstream can do, and in strict mode the real API's rules for a
-//! conversation, beside those for tool calls (`history::pairs`). Otherwise a request is made to fit.
+//! Checks if a request can be served: what no upstream can do, and in strict mode the real API's
+//! rules for a conversation, beside those for tool calls (`history::pairs`). Otherwise a request is
+//! made to fit.
 
 use crate::config::Upstream;
 use crate::dialect::profile::{InferenceGeo, Mcp, ResponseFormat};
@@ -76,7 +77,7 @@ pub(crate) fn request<'c>(
     Ok((upstream, outgoing))
 }
 
-/// What the newest version of the API has no longer.
+/// Refuses what the newest version of the API no longer takes.
 fn newest(request: &Request<'_>) -> Result<(), Error> {
     let gone = |path: &str| Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
     for (present, name) in [
@@ -114,7 +115,7 @@ fn newest(request: &Request<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Of the edits of the context, what cannot be done.
+/// Refuses edits of the context that cannot be done.
 fn edits(management: &ContextManagement<'_>, strict: bool) -> Result<(), Error> {
     if let Some(at) = management.compaction_at {
         let path = format!("context_management.edits[{at}]");
@@ -129,7 +130,7 @@ fn edits(management: &ContextManagement<'_>, strict: bool) -> Result<(), Error> 
     Ok(())
 }
 
-/// What no upstream can answer, strict or not.
+/// Refuses requests that no upstream can answer, in strict mode or not.
 ///
 /// # Errors
 /// In the real API's words.
@@ -148,7 +149,7 @@ fn always(request: &Request<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the real API refuses.
+/// Refuses a conversation that the real API would refuse.
 ///
 /// # Errors
 /// In the real API's words.
@@ -250,8 +251,8 @@ fn check_thinking(request: &Request<'_>) -> Result<(), Error> {
     check_tool_loop(&request.messages)
 }
 
-/// While tools run, the thinking that led to their calls must still be there: that of any message
-/// since a person wrote, because one that goes on after a result need not think again.
+/// Requires, while tools run, the thinking that led to their calls: that of any message since a
+/// person wrote, because one that goes on after a result need not think again.
 fn check_tool_loop(messages: &[Message<'_>]) -> Result<(), Error> {
     let has_results = |message: &Message<'_>| {
         message.content.iter().any(|block| matches!(block, Block::ToolResult(_)))

@@ -17,33 +17,35 @@ use crate::text::words;
 /// Most models of an upstream that are listed: a list of short names grows thirtyfold.
 const MODELS_MAX: usize = 1000;
 
-/// Longest name of one.
+/// Longest name of a listed model, in bytes.
 const ID_BYTES_MAX: usize = 256;
 
 /// Names of the context window's size: vLLM, `OpenRouter`, Groq, LM Studio and Mistral.
 const WINDOW: [&str; 4] =
     ["max_model_len", "context_length", "context_window", "max_context_length"];
 
-/// In `meta` of llama.cpp: what is served, else what the model was made for.
+/// Names of the context window in `meta` of llama.cpp: the window that is served, else the one that
+/// the model was made for.
 const WINDOW_OF_META: [&str; 2] = ["n_ctx", "n_ctx_train"];
 
-/// The limit of an answer: Groq; `OpenRouter` has it in `top_provider`.
+/// Name of the limit of an answer: Groq; `OpenRouter` has it in `top_provider`.
 const OUTPUT: &str = "max_completion_tokens";
 
-/// How `user-agent` begins where Claude Code asks for the list. It asks for messages under another name.
+/// Start of the `user-agent` with which Claude Code asks for the list of models. For messages it
+/// uses another one.
 const CLAUDE_CODE: &str = "claude-code/";
 
-/// Who gets a list.
+/// Client that a list of models is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListFor {
-    /// Names as they are.
+    /// Any other client, which gets the names as they are.
     Anyone,
-    /// Ids that it shows.
+    /// Claude Code, which gets ids that it shows.
     ClaudeCode,
 }
 
 impl ListFor {
-    /// By the client's `user-agent`.
+    /// Returns the kind of client by its `user-agent`.
     #[must_use]
     pub(crate) fn of(user_agent: Option<&str>) -> Self {
         match user_agent {
@@ -64,12 +66,12 @@ impl ListFor {
 /// A model of a list.
 struct Listed<'n> {
     name: Cow<'n, str>,
-    /// The tokens of its window and of its answers; 0 where they are not known.
+    /// Numbers of tokens of the model's window and of its answers; 0 where they are not known.
     sizes: (u64, u64),
 }
 
-/// An upstream's list, `{"data": [{"id": …}]}` or, at Together, the bare array; nothing where it is none. Names that
-/// stand twice are listed once.
+/// Rewrites an upstream's list, `{"data": [{"id": …}]}` or, at Together, the bare array; `None` if
+/// it is no list. Names that stand twice are listed once.
 #[must_use]
 pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
     let body = std::str::from_utf8(body).ok()?;
@@ -93,7 +95,7 @@ pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
     Some(page(&models, list_for))
 }
 
-/// The tokens of the window and of an answer, as an upstream tells them of a model.
+/// Returns the tokens of the window and of an answer, as an upstream tells them of a model.
 fn told_sizes(model: &str) -> (u64, u64) {
     let number = |object: &str, name: &str| json::member(object, name)?.parse::<u64>().ok();
     let inside = |within: &str, name: &str| number(json::member(model, within)?, name);
@@ -103,8 +105,8 @@ fn told_sizes(model: &str) -> (u64, u64) {
     (window.unwrap_or_default(), output.unwrap_or_default())
 }
 
-/// The names of the model map, on one page: those that stand there in full, and for each entry with a `*` the model
-/// that it leads to, by a name that this entry takes.
+/// Lists the names of the model map, on one page: those that stand there in full, and for each
+/// entry with a `*` the model that it leads to, by a name that this entry takes.
 #[must_use]
 pub(crate) fn list(config: &Config, list_for: ListFor) -> Vec<u8> {
     let mut names: Vec<Cow<'_, str>> = config.models.names().map(Cow::from).collect();
@@ -147,8 +149,8 @@ fn page(models: &[Listed<'_>], list_for: ListFor) -> Vec<u8> {
     body
 }
 
-/// One model: any name that a request could use, so also what only a prefix or `*` covers. `id` is
-/// as it stands in the path.
+/// Writes the description of one model: any name that a request could use, so also one that only a
+/// prefix or `*` covers. `id` is as it stands in the path.
 ///
 /// # Errors
 /// No request for that model would have a route.
@@ -163,13 +165,15 @@ pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
     Ok(body)
 }
 
-/// A name that nothing in the model map covers. The first half is the real API's message.
+/// Returns the error for a name that nothing in the model map covers. Its first half is the real
+/// API's message.
 pub(crate) fn not_found(id: &str) -> Error {
     let message = format!("model: {id} (this gateway's \"models\" have no entry for it)");
     Error::new(Fault::Client, ErrorKind::NotFound, message)
 }
 
-/// The tokens of a prompt and of an answer.
+/// Returns the most tokens of a prompt and of an answer, by the configuration; 0 where they are not
+/// known.
 fn sizes(config: &Config, id: &str) -> (u64, u64) {
     let target = config.models.target(id);
     let limit = config.route(id).map_or(0, |(upstream, _)| upstream.profile.max_tokens_max);

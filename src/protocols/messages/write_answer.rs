@@ -27,12 +27,12 @@ pub(crate) struct MessagesWriter {
     citations: Vec<u8>,
 }
 
-/// What the client gets.
+/// Form of the answer that the client gets.
 #[derive(Debug)]
 enum Form {
     /// Events. `index` is that of the open block, or of the next.
     Events { index: u64 },
-    /// One message; `content` is what stands between the brackets.
+    /// A whole message; `content` is what stands between the brackets of its `content`.
     Message { content: Vec<u8> },
 }
 
@@ -47,7 +47,7 @@ enum Block {
 }
 
 impl MessagesWriter {
-    /// `stream`: the client gets events.
+    /// Makes a writer for one answer. `stream`: the client gets events.
     pub(crate) fn new(stream: bool, ids: Ids) -> Self {
         let form = match stream {
             true => Form::Events { index: 0 },
@@ -56,8 +56,8 @@ impl MessagesWriter {
         Self { ids, phase: Phase::Start, form, block: Block::Text, citations: Vec::new() }
     }
 
-    /// The ping lets a client know early that the connection works. Minting the id of the message takes time, so it is
-    /// done where the client gets it.
+    /// Begins the answer. The ping lets a client know early that the connection works. Minting the
+    /// id of the message takes time, so it is done where the client gets it.
     fn start(&mut self, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
         self.phase = Phase::Open;
         if let Form::Events { .. } = self.form {
@@ -277,7 +277,8 @@ fn end_block(index: &mut u64, out: &mut Vec<u8>) {
     *index = index.saturating_add(1);
 }
 
-/// The event up to what is new. `start` is the name of the member and as much of it as is known.
+/// Writes the start of a delta's event. `start` is the name of the member and as much of it as is
+/// known.
 fn delta(index: u64, start: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(
         b"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":",

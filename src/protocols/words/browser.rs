@@ -1,8 +1,8 @@
-//! What a browser's state says in words.
+//! The state of a browser, put into words.
 
 use crate::json::{self, Reader, escape};
 
-/// One line for each tab and for each change.
+/// Appends one line for each tab and for each change.
 pub(super) fn push_browser_state(out: &mut Vec<u8>, tabs: &str, changes: &str) {
     let start = out.len();
     for (array, is_tab) in [(tabs, true), (changes, false)] {
@@ -15,7 +15,7 @@ pub(super) fn push_browser_state(out: &mut Vec<u8>, tabs: &str, changes: &str) {
     }
 }
 
-/// `* id title url (active)` for a tab; `tab_opened: id` for a change.
+/// Appends `* id title url (active)` for a tab, or `tab_opened: id` for a change.
 fn push_state_line(out: &mut Vec<u8>, raw: &str, is_tab: bool) {
     let mut reader = Reader::of(raw);
     let (mut active, mut kind, mut words) = (false, None, Vec::new());

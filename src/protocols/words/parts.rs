@@ -8,11 +8,11 @@ use crate::model::turn::UserPart;
 use crate::model::{Block, CacheMark, Document, DocumentSource, Image, ImageSource, ToolResult};
 use crate::protocols::breakpoints::Breakpoint;
 
-/// How a protocol writes parts.
+/// Form in which a protocol writes parts of messages.
 pub(crate) struct Parts {
     /// The `type` of a text.
     pub(crate) text: &'static str,
-    /// Whether there is a place for the address of a file.
+    /// True if the protocol has a place for the address of a file.
     pub(crate) file_urls: bool,
     /// Whether a text has a place for `cache_control`.
     pub(crate) cache_control: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Parts {
 }
 
 impl Words<'_, '_> {
-    /// Which cache breakpoints are written.
+    /// Returns the kind of cache breakpoints that are written.
     fn breakpoints(&self) -> CacheBreakpoints {
         match self.profile.cache_breakpoints {
             CacheBreakpoints::CacheControl if !self.parts.cache_control => CacheBreakpoints::None,
@@ -30,7 +30,7 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Whether `cache_control` is written.
+    /// Returns true if `cache_control` is written.
     pub(crate) fn takes_cache_control(&self) -> bool {
         self.breakpoints() == CacheBreakpoints::CacheControl
     }
@@ -40,7 +40,7 @@ impl Words<'_, '_> {
         self.breakpoints() != CacheBreakpoints::None
     }
 
-    /// A mark of the client's as the upstream takes it.
+    /// Returns a mark of the client's in the form that the upstream takes.
     pub(crate) fn breakpoint(&self, mark: CacheMark) -> Option<Breakpoint> {
         match self.breakpoints() {
             CacheBreakpoints::None => None,
@@ -49,7 +49,8 @@ impl Words<'_, '_> {
         }
     }
 
-    /// The client's mark on an item, if it is written there. Only texts have a place for `cache_control`.
+    /// Returns the client's mark on an item, if it is written there. Only texts have a place for
+    /// `cache_control`.
     pub(crate) fn mark_on(&self, item: &UserPart<'_>) -> Option<CacheMark> {
         let UserPart::Block(block) = item else { return None };
         let mark = match block {
@@ -61,7 +62,7 @@ impl Words<'_, '_> {
         mark.filter(|_| self.has_place(block))
     }
 
-    /// The mark of an item that has a place for one and something to cache.
+    /// Returns the mark of an item that has a place for one and something to cache.
     pub(crate) fn place_on<'i>(
         &self,
         item: &'i mut UserPart<'_>,

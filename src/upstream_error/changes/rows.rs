@@ -1,4 +1,4 @@
-//! The rows of changes.
+//! Rows of all changes, by what the client loses.
 
 mod ability;
 mod nothing;
@@ -19,7 +19,8 @@ const WITH_CALLS: Has = |_, context| context.counts.has_calls();
 const WITH_TOOLS: Has = |_, context| !context.tools.is_empty();
 const WITH_THINKING: Has = |_, context| context.refusable.thinking;
 
-/// A change without evidence that any request may need, and that changes nothing.
+/// Row without evidence, as a base of others: any request may need the change, and it changes
+/// nothing.
 pub(super) const ROW: Row = Row {
     change: Refused::JoinedTexts,
     loss: Loss::Nothing,

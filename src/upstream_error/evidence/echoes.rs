@@ -1,36 +1,36 @@
-//! Words of a server, and what it only repeats out of the request.
+//! Words of a server's own, apart from words that it only repeats out of the request.
 
 use std::collections::BTreeMap;
 
 use crate::text::words;
 use crate::upstream_error::wordings::{Part, Wordings};
 
-/// So many words in a row are a quotation where they stand in the request, too; at the end of the error one less, and
-/// around words for what is wrong one more.
+/// Number of words in a row that are a quotation if they stand in the request, too. At the end of
+/// the error it is one less, and around words for what is wrong one more.
 pub(super) const QUOTED_WORDS: usize = 4;
 
-/// Letters beside a name without spaces around it that are compared with the request.
+/// Number of letters beside a name without spaces around it that are compared with the request.
 const QUOTED_LETTERS: usize = 4;
 
-/// Most texts that are looked up in the request: what comes then is taken for a repetition.
+/// Maximum number of texts that are looked up in the request. Later ones are taken for repetitions.
 const LOOKUPS_MAX: usize = 64;
 
-/// Signs around a quotation.
+/// Signs that stand around a quotation.
 pub(super) const QUOTES: &str = "'\"`“”‘’「」";
 
-/// The server's own words, and the request that they may repeat.
+/// Words of a server, and the request that they may repeat.
 pub(super) struct Echoes<'s> {
-    /// The whole error, with spaces for signs.
+    /// Text of the whole error, with spaces for signs.
     all: String,
-    /// The words, with spaces for signs.
+    /// Server's own words, with spaces for signs.
     own: String,
     /// Texts that the error quotes, with spaces for signs.
     quoted: Vec<String>,
-    /// Nothing where it is gone.
+    /// Request that was sent, as JSON; `None` if it is gone.
     sent: Option<&'s str>,
-    /// The request in the form of the words: made once something is looked up.
+    /// Request in the form of the words: made once something is looked up.
     plain: Option<String>,
-    /// Words for what is wrong, of which it is known whether the server says them.
+    /// Words for what is wrong that were searched: true if the server says them.
     refused: BTreeMap<&'static str, bool>,
     lookups: usize,
 }
@@ -42,13 +42,13 @@ impl<'s> Echoes<'s> {
         Self { all, own, quoted, sent, plain: None, refused: BTreeMap::new(), lookups: 0 }
     }
 
-    /// Whether the server's words have a name, and not only out of the request.
+    /// Returns true if the server's words have a name, and not only out of the request.
     pub(super) fn names(&mut self, name: &str) -> bool {
         self.says(name, QUOTED_WORDS, is_word)
     }
 
-    /// Whether the server's words have this for what is wrong, as a part of longer words too. Many rows ask for the
-    /// same words.
+    /// Returns true if the server's words have this word for what is wrong, as a part of longer
+    /// words too. The answers are kept, because many rows ask for the same words.
     pub(super) fn refuses(&mut self, word: &'static str) -> bool {
         if let Some(known) = self.refused.get(word) {
             return *known;
@@ -58,12 +58,13 @@ impl<'s> Echoes<'s> {
         is_refused
     }
 
-    /// Whether the server's words have one of these phrases.
+    /// Returns true if the server's words have one of these phrases.
     pub(super) fn says_one_of(&mut self, wordings: &Wordings) -> bool {
         wordings.phrases(Part::Alone).any(|phrase| self.refuses(phrase))
     }
 
-    /// Whether these words stand in those of the server, and not only out of the request: so many in a row are.
+    /// Returns true if `word` stands in the server's own words. `length`: the number of words in a
+    /// row that count as a quotation; `stands` judges a place.
     fn says(&mut self, word: &str, length: usize, stands: fn(&str, usize, &str) -> bool) -> bool {
         let own = std::mem::take(&mut self.own);
         let found = words::places(&own, word)
@@ -73,7 +74,8 @@ impl<'s> Echoes<'s> {
         found
     }
 
-    /// Whether words at this place are only repeated: with all others, with their neighbours, or in a quotation.
+    /// Returns true if the words at this place are only repeated: with all others, with their
+    /// neighbours, or in a quotation.
     fn is_repeated(&mut self, own: &str, at: usize, name: &str, length: usize) -> bool {
         let Some(sent) = self.sent else {
             return self.quoted.iter().any(|text| text != name && words::has(text, name));
@@ -122,7 +124,7 @@ impl<'s> Echoes<'s> {
     }
 }
 
-/// The texts between quotes, of which those within a word are none.
+/// Returns the texts between quotes. Signs within a word are no quotes.
 pub(super) fn quoted(message: &str) -> Vec<&str> {
     let is_letter = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let marks = message.char_indices().filter(|(at, letter)| {
@@ -152,7 +154,7 @@ pub(super) fn quoted(message: &str) -> Vec<&str> {
     found
 }
 
-/// Whether a text stands as a value, and not only as a key or a type, in a request.
+/// Returns true if a text stands as a value in a request, and not only as a key or a type.
 pub(super) fn has_value(sent: &str, text: &str) -> bool {
     let text = format!("\"{text}\"");
     let is_key = |at: usize| is_before_colon(sent, at.saturating_add(text.len()));
@@ -163,7 +165,7 @@ pub(super) fn has_value(sent: &str, text: &str) -> bool {
     words::places(sent, &text).any(|at| !is_key(at) && !is_type(at))
 }
 
-/// Whether a text stands as a key in a request.
+/// Returns true if a text stands as a key in a request.
 pub(super) fn has_key(sent: &str, name: &str) -> bool {
     let name = format!("\"{name}\"");
     words::places(sent, &name).any(|at| is_before_colon(sent, at.saturating_add(name.len())))
@@ -173,7 +175,7 @@ fn is_before_colon(sent: &str, at: usize) -> bool {
     sent.get(at..).is_some_and(|behind| behind.trim_start().starts_with(':'))
 }
 
-/// Whether a name stands at its place as a word of its own, or as one in the plural.
+/// Returns true if a name stands at its place as a word of its own, in the singular or plural.
 fn is_word(text: &str, at: usize, name: &str) -> bool {
     let (before, behind) = text.split_at_checked(at).unwrap_or_default();
     let behind = behind.get(name.len()..).unwrap_or_default();
@@ -182,8 +184,8 @@ fn is_word(text: &str, at: usize, name: &str) -> bool {
     !name.is_ascii() || !is_name(before.as_bytes().last()) && !is_name(behind.as_bytes().first())
 }
 
-/// A text in lower case, without quotes and with single spaces for other signs but `_`. `is_json`: letters of it are
-/// written with a backslash before them.
+/// Returns a text in lower case, without quotes and with single spaces for other signs but `_`.
+/// `is_json`: the text has escapes with a backslash.
 pub(super) fn plain(text: &str, is_json: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars();

@@ -1,11 +1,11 @@
-//! A member of the request that a server does not know, and no row either: an extra of one vendor, or of a later
-//! version of the client.
+//! Members of the request that neither a server nor any row knows: an extra of one vendor, or of a
+//! later version of the client.
 
 use super::echoes::{has_key, has_value, quoted};
 use super::{PATHS_MAX, paths_in, resolved, steps};
 use crate::error::Rejection;
 
-/// Members without which a request, a message, a part or a tool is none.
+/// Names of members without which a request, a message, a part or a tool is none.
 const ESSENTIAL: [&str; 46] = [
     "arguments",
     "call_id",
@@ -55,11 +55,12 @@ const ESSENTIAL: [&str; 46] = [
     "url",
 ];
 
-/// Members whose inside is the client's own: schemas, and inputs of calls.
+/// Names of members whose inside is the client's own: schemas, and inputs of calls.
 const OF_CLIENTS: [&str; 5] = ["arguments", "input", "input_schema", "parameters", "schema"];
 
-/// The path of the member that a rejection names and the request can be without. `**` stands before a name that is
-/// told without its path. `is_unknown`: the server does not know the member, so that it needs none at that place.
+/// Returns the path of the member that a rejection names and the request can be without. `**`
+/// stands before a name that is told without its path. `is_unknown`: the server does not know the
+/// member, so that it needs none at that place.
 pub(super) fn of(rejection: &Rejection, sent: &str, is_unknown: bool) -> Option<String> {
     let message = &rejection.message;
     let before_colons = message.split_inclusive(char::is_whitespace).filter_map(|word| {
@@ -72,7 +73,7 @@ pub(super) fn of(rejection: &Rejection, sent: &str, is_unknown: bool) -> Option<
     all.find_map(|path| optional(path, sent, is_unknown))
 }
 
-/// The path of a member that is there and that the request can be without.
+/// Returns the path of a member that is there and that the request can be without.
 fn optional(path: &str, sent: &str, is_unknown: bool) -> Option<String> {
     let name = steps(path).last().filter(|name| is_name(name))?;
     if ESSENTIAL.contains(&name) && !(is_unknown && steps(path).nth(2).is_some()) {
@@ -93,7 +94,7 @@ fn optional(path: &str, sent: &str, is_unknown: bool) -> Option<String> {
     }
 }
 
-/// Whether a text can be the name of a member, and is no number.
+/// Returns true if a text can be the name of a member, and is no number.
 fn is_name(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     text.bytes().all(is_letter) && text.bytes().any(|byte| byte.is_ascii_alphabetic())

@@ -1,9 +1,10 @@
-//! What no second request mends: empty accounts, filters, models and paths that are not there.
+//! Wordings of errors that no second request mends: empty accounts, filters, missing models and
+//! paths.
 
 use super::wordings;
 
 wordings! {
-    /// The account is empty.
+    /// Wordings of an empty account.
     UNPAID {
         Alone: "credit balance is too low" => "Claude";
         Alone: "used all available credits" => "xAI";
@@ -17,17 +18,17 @@ wordings! {
         Alone: "令牌额度已用尽" | "令牌额度不足" | "用户额度不足" => "One API and its copies";
     }
 
-    /// A plan is used up, in the words that others have for a limit of hours.
+    /// Wordings of a plan that is used up, which others have for a limit of hours.
     USED_UP {
         Alone: "reached your usage limit" | "reached your weekly (7-day) usage limit" => "Kimi";
     }
 
-    /// A limit of a minute, with the code of an empty account.
+    /// Wordings of a limit of a minute, with the code of an empty account.
     LIMITED {
         Alone: "#token-limit" | "allocated quota exceeded" => "DashScope";
     }
 
-    /// A provider's filter refused the prompt, in the words of those that have no code for it.
+    /// Wordings of a provider's filter that refused the prompt, and has no code for it.
     FILTERED {
         Alone: "content exists risk" => "DeepSeek";
         Alone: "input was flagged" => "OpenRouter";
@@ -38,12 +39,13 @@ wordings! {
         Alone: "contentpolicyviolationerror" | "content management policy" => "LiteLLM, and Azure behind it";
     }
 
-    /// OpenAI's filter, whose code says less.
+    /// Wordings of OpenAI's filter, whose code says less.
     INVALID_PROMPT {
         Alone: "flagged" | "usage policy" => "OpenAI";
     }
 
-    /// A body has too many bytes. Fewer tokens, or fewer bytes of one image, would be another matter.
+    /// Wordings of a body with too many bytes. Fewer tokens, or fewer bytes of one image, would be
+    /// another matter.
     TOO_LARGE {
         Subject: "payload size" => "Gemini";
         Subject: "request body" => "Ollama and Go";
@@ -53,7 +55,7 @@ wordings! {
         Other: "token" | "image" | "per message" | "max_";
     }
 
-    /// Nobody knows the model.
+    /// Wordings of an unknown model.
     UNKNOWN_MODEL {
         Alone: "model not exist" => "DeepSeek";
         Alone: "unknown model" | "模型不存在" => "Zhipu";
@@ -64,23 +66,23 @@ wordings! {
         Alone: "model not found";
     }
 
-    /// Something is not there, beside the word for a model.
+    /// Words for a thing that is not there, beside the word for a model.
     NOT_THERE {
         Alone: "not exist" | "not found" | "no such model" | "unknown";
     }
 
-    /// The key is wrong, at the beginning of words that Google and xAI call a bad request.
+    /// Beginnings of errors about a wrong key that Google and xAI call a bad request.
     BAD_KEY {
         Alone: "api key not valid." => "Google";
         Alone: "incorrect api key provided:" => "xAI";
     }
 
-    /// A model, and not a path, is not there.
+    /// Words which show that a model, and not a path, is not there.
     OF_MODEL {
         Alone: "model" | "deployment" | "endpoints found";
     }
 
-    /// Routers say of a path that it is not there with no other words than these and numbers.
+    /// Words in which routers say that a path is not there. They use no others, apart from numbers.
     NO_PATH_WORDS {
         Alone: "" | "a" | "allowed" | "apache" | "api" | "caddy" | "chat" | "completions" | "could" | "detail" | "does";
         Alone: "endpoint" | "envoy" | "error" | "exist" | "file" | "find" | "for" | "found" | "here" | "http" | "is";
@@ -90,7 +92,7 @@ wordings! {
         Alone: "was";
     }
 
-    /// A path is not there, with more words around it.
+    /// Wordings of a path that is not there, with more words around it.
     NO_PATH {
         Alone: "cannot post /" => "Express";
         Alone: "invalid url (" | "unknown request url" => "OpenAI";
@@ -101,7 +103,7 @@ wordings! {
         Alone: "invalid route" => "Cohere, Vertex";
     }
 
-    /// A port of TLS got HTTP without it, at the beginning of what the server says of that.
+    /// Words with which the port of a server that wants TLS answers HTTP without it.
     WANTS_TLS {
         Alone: "client sent an http request to an https server" => "Go";
         Alone: "the plain http request was sent to https port" => "nginx";

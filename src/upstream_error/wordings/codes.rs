@@ -3,7 +3,7 @@
 use super::wordings;
 
 wordings! {
-    /// A bad request.
+    /// Codes of a bad request.
     CODES_400 {
         Alone: "invalid_request_error" | "invalid_request" | "badrequesterror" | "bad_request" | "invalid_argument";
         Alone: "context_length_exceeded" | "exceed_context_size_error" | "content_filter" | "tool_use_failed";
@@ -18,75 +18,75 @@ wordings! {
         Alone: "cyber_policy" | "bio_policy" | "misalignment_policy_violation" => "OpenAI";
     }
 
-    /// A wrong key.
+    /// Codes of a wrong key.
     CODES_401 {
         Alone: "authentication_error" | "invalid_api_key" | "unauthorized" | "unauthenticated";
     }
 
-    /// An empty account.
+    /// Codes of an empty account that stand for status 402.
     CODES_402 {
         Alone: "billing_error" | "payment_required";
         Alone: "insufficient_quota" | "usage_not_included" | "usage_limit_reached" => "OpenAI";
         Alone: "payment_required_error" => "Cerebras";
     }
 
-    /// A key that may not do this.
+    /// Codes of a key that may not do this.
     CODES_403 {
         Alone: "permission_error" | "permission_denied" | "forbidden";
     }
 
-    /// A model that is not there.
+    /// Codes of a model that is not there.
     CODES_404 {
         Alone: "not_found_error" | "model_not_found" | "notfounderror" | "not_found";
     }
 
-    /// A body that is too large.
+    /// Codes of a body that is too large.
     CODES_413 {
         Alone: "request_too_large";
     }
 
-    /// A limit of time.
+    /// Codes of a limit of time.
     CODES_429 {
         Alone: "rate_limit_error" | "rate_limit_exceeded" | "resource_exhausted" | "too_many_requests" | "ratelimiterror";
         // The last say that a model is too busy.
         Alone: "1302" | "1303" | "1304" | "1305" | "1308" => "Zhipu";
     }
 
-    /// A server that has too much to do.
+    /// Codes of a server that has too much to do.
     CODES_503 {
         Alone: "overloaded_error" | "overloaded" | "engine_overloaded_error" | "provider_overloaded" | "unavailable";
         Alone: "service_unavailable" | "insufficient_system_resource";
         Alone: "slow_down" | "server_is_overloaded" => "OpenAI";
     }
 
-    /// A server that took too long.
+    /// Codes of a server that took too long.
     CODES_504 {
         Alone: "timeout_error" | "timeout" | "deadline_exceeded" | "gateway_timeout";
     }
 
-    /// Reasoning that the upstream cannot decrypt.
+    /// Codes of reasoning that the upstream cannot decrypt.
     UNREAD_CODES {
         Alone: "invalid_encrypted_content" => "OpenAI";
     }
 
-    /// A wrong key, with status 400.
+    /// Codes of a wrong key, with status 400.
     KEY_CODES {
         Alone: "invalid_api_key" | "api_key_invalid";
     }
 
-    /// A model that is not there, with status 400.
+    /// Codes of a model that is not there, with status 400.
     MODEL_CODES {
         Alone: "model_not_found" | "model_not_supported";
         Alone: "1211" => "Zhipu";
         Alone: "20012" => "SiliconFlow";
     }
 
-    /// A model that is not there, with status 401.
+    /// Codes of a model that is not there, with status 401.
     MODEL_ERROR_CODES {
         Alone: "modelerror" => "OpenCode Zen";
     }
 
-    /// A conversation that is too long.
+    /// Codes of a conversation that is too long.
     WINDOW_CODES {
         Alone: "context_length_exceeded" | "model_max_prompt_tokens_exceeded" | "exceed_context_size_error";
         Alone: "model_context_window_exceeded";
@@ -95,7 +95,7 @@ wordings! {
         Alone: "prompt_too_long" => "vMLX";
     }
 
-    /// A provider's filter.
+    /// Codes of a provider's filter.
     FILTER_CODES {
         Alone: "content_filter" | "contentfilter" | "content_policy_violation" | "responsibleaipolicyviolation";
         Alone: "refusal" => "OpenRouter";
@@ -105,12 +105,12 @@ wordings! {
         Alone: "censorship_blocked" => "StepFun";
     }
 
-    /// A prompt that OpenAI refuses, for its filter or not.
+    /// Codes of a prompt that OpenAI refuses, for its filter or not.
     INVALID_PROMPT_CODES {
         Alone: "invalid_prompt" => "OpenAI";
     }
 
-    /// An empty account.
+    /// Codes of an empty account that come with the status of a rate limit or of a wrong request.
     UNPAID_CODES {
         Alone: "exceeded_current_quota_error" => "Moonshot";
         Alone: "1113" => "Zhipu";

@@ -1,10 +1,11 @@
-//! What servers refuse of a conversation: how calls are paired, who speaks when, empty contents, reasoning.
+//! Wordings of refused conversations: pairing of calls, order of roles, empty contents, reasoning.
 
 use super::wordings;
 
 wordings! {
-    /// Calls and results do not fit together. Each vendor has words of its own and changes them, so a sentence is known
-    /// by a call or result, and by how messages must stand to each other.
+    /// Wordings of calls and results that do not fit together. Each vendor has words of its own and
+    /// changes them, so a sentence is known by a call or result, and by how messages must stand to
+    /// each other.
     PAIRING {
         Alone: "tool_call_id & not found" | "tool_use_id & not found" | "tool id & not found";
         Subject: "tool_call" | "tool call" | "tool_use" | "tool use" | "tooluse" | "tool_result" | "tool result";
@@ -30,7 +31,7 @@ wordings! {
         Refusal: "without a corresponding" | "no matching tool";
     }
 
-    /// Roles must alternate, or a user must ask.
+    /// Wordings of roles that must alternate, or of a user who must ask.
     TURNS {
         Alone: "no user query found" => "Qwen3.5", "https://github.com/vllm-project/vllm/issues/36432";
         Alone: "no user message" | "without a user message" | "without any user message" | "missing user message";
@@ -45,7 +46,8 @@ wordings! {
         Refusal: "should be alternating" | "must be alternating" => "Perplexity";
     }
 
-    /// A user must begin, or be there at all, where the text speaks of the role `user`.
+    /// Wordings of a user who must begin, or be there at all, where the text speaks of the role
+    /// `user`.
     BEGINNINGS {
         Refusal: "start with" | "starts with" | "begin with" | "begins with" | "first message" | "first content";
         Refusal: "first non-system message" | "first turn" | "first role" | "at least one" | "must contain";
@@ -56,7 +58,7 @@ wordings! {
         Other: "user_id" | "user_message";
     }
 
-    /// `null`, or no content at all, in a message of the assistant without words.
+    /// Refusals of `null`, or of no content at all, in a message of the assistant without words.
     NULL_CONTENT {
         Alone: "none is not an allowed value" => "older pydantic", "https://docs.pydantic.dev/1.10";
         Alone: "content: none is not" => "older pydantic", "https://docs.pydantic.dev/1.10";
@@ -77,7 +79,7 @@ wordings! {
         Alone: "content field is required" | "content: field required" | "missing field content";
     }
 
-    /// An empty text in a message of the assistant without words.
+    /// Refusals of an empty text in a message of the assistant without words.
     EMPTY_CONTENT {
         Alone: "text content blocks must be non-empty" => "Claude", "https://docs.anthropic.com/en/api/messages";
         Alone: "role assistant must not be empty" => "Kimi", "https://platform.moonshot.ai/docs";
@@ -88,13 +90,14 @@ wordings! {
         Alone: "content blocks must contain non-whitespace";
     }
 
-    /// Not the content of such a message.
+    /// Words which show that the error is not about the content of a message without words.
     NO_CONTENT_OF_CALLS {
         Alone: "tool_call_id" | "function.arguments" | "tools[" | "tools." | "image" | "role:user" | "reasoning_content";
     }
 
-    /// Reasoning is not taken back: the server knows no such member, or Claude's thoughts are no longer where it had
-    /// them (a gateway with several accounts in front of it, a message before it that has changed).
+    /// Refusals of reasoning that is sent back: the server knows no such member, or Claude's
+    /// thoughts are no longer where it had them (a gateway with several accounts in front of it, a
+    /// message before it that has changed).
     REASONING {
         // `reasoning` alone is a parameter, too.
         Subject: "reasoning_content" | "reasoning_details" | "thinking_blocks" | "property reasoning " | "].reasoning";
@@ -106,8 +109,8 @@ wordings! {
         Other: "passed back" | "is missing" | "missing reasoning";
     }
 
-    /// Reasoning items of this conversation cannot be read again, or do not stand where they must. Another conversation
-    /// may have some that can.
+    /// Refusals of reasoning items of this conversation that cannot be read again, or do not stand
+    /// where they must. Another conversation may have some that can.
     REASONING_UNREAD {
         Alone: "encrypted content & could not be verified" => "OpenAI", "https://github.com/openai/codex/issues/8119";
         Alone: "encrypted content could not be" | "encrypted_content & could not be" => "OpenAI";

@@ -1,9 +1,9 @@
-//! What servers refuse of images and documents.
+//! Wordings of refused images and documents.
 
 use super::wordings;
 
 wordings! {
-    /// The model takes no images.
+    /// Wordings of a model that takes no images.
     NO_IMAGES {
         Subject: "<image" | "input_image" | "multimodal" | "multi-modal" | "for vision" | "support vision" | "vision input";
         Subject: "content.type" | "supports text input";
@@ -29,7 +29,7 @@ wordings! {
         Other: "image is valid";
     }
 
-    /// One image, or so many, in words that do not name it.
+    /// Refusals of one image, or of too many, in words that do not name it.
     SPOILT_IMAGE {
         Alone: "process input image" => "Gemini", "https://github.com/google-gemini/gemini-cli/issues";
         Alone: "identify image file" => "Python's library";
@@ -39,8 +39,8 @@ wordings! {
         Alone: "incorrect padding" => "Python's base64";
     }
 
-    /// One image, or so many: how it is called beside its own name, and what is wrong with it: its size, its type, its
-    /// bytes, its address, or how many there are.
+    /// Refusals of one image, or of too many: other names of an image, and what is wrong with it
+    /// (its size, its type, its bytes, its address, or the number of images).
     ONE_IMAGE {
         Subject: "input_image" | "inline_data" | "inlinedata" | "data url" | "data uri" | "base64" | " picture " | "pixel";
         Subject: "multimodal data" | "media from url" | "media type" | "图片" | "图像";
@@ -85,7 +85,7 @@ wordings! {
         Alone: "more info" | "more details" | "learn more" | "read more" | "issue at" | "issues at";
     }
 
-    /// The model takes no documents.
+    /// Wordings of a model that takes no documents.
     NO_DOCUMENTS {
         // It knows no such block or part.
         Alone: "unknown variant document" | "unknown variant file" | "input: document" | "input: file";

@@ -1,4 +1,4 @@
-//! How servers word their errors: one row for each wording, one file for each kind of error.
+//! Wordings of servers' errors: one row for each wording, one file for each kind of error.
 //!
 //! A new wording is one row: the phrase in lower case and without quotes, who writes it, and a link that shows it.
 //!
@@ -32,35 +32,35 @@ pub(super) use windows::*;
 use super::number_beside::{number_after, number_before};
 use crate::text::words;
 
-/// What a phrase says about an error.
+/// Role of a phrase in recognizing an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
-    /// It is of this kind.
+    /// Phrase that is enough: the error is of this kind.
     Alone,
-    /// It speaks of this subject.
+    /// Phrase that names the subject.
     Subject,
-    /// It refuses its subject.
+    /// Phrase that refuses the subject.
     Refusal,
-    /// It is of another kind, whatever else it says.
+    /// Phrase of another kind of error, whatever else the error says.
     Other,
-    /// A number follows.
+    /// Phrase that a number follows.
     After,
-    /// A number precedes.
+    /// Phrase that a number precedes.
     Before,
 }
 
-/// One wording.
+/// Phrases of one wording.
 #[derive(Debug)]
 pub(super) struct Row {
     part: Part,
     phrases: &'static [&'static str],
-    /// The server or service that writes it; empty where several do.
+    /// Server or service that writes it; empty where several do.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for readers, and for the test of the tables")
     )]
     who: &'static str,
-    /// A page that shows it; empty where no page is known.
+    /// Page that shows it; empty where no page is known.
     #[cfg_attr(
         not(test),
         expect(dead_code, reason = "for readers, and for the test of the tables")
@@ -68,44 +68,45 @@ pub(super) struct Row {
     link: &'static str,
 }
 
-/// The wordings of one kind.
+/// Wordings of one kind of error.
 #[derive(Debug)]
 pub(super) struct Wordings(&'static [Row]);
 
 impl Wordings {
-    /// The phrases of one part, in their order.
+    /// Returns the phrases of one part, in their order.
     pub(super) fn phrases(&self, part: Part) -> impl Iterator<Item = &'static str> {
         let rows = self.0.iter().filter(move |row| row.part == part);
         rows.flat_map(|row| row.phrases.iter().copied())
     }
 
-    /// Whether a phrase of this part stands in `text`.
+    /// Returns true if a phrase of this part stands in `text`.
     pub(super) fn has(&self, part: Part, text: &str) -> bool {
         self.phrases(part).any(|phrase| stands(text, phrase))
     }
 
-    /// Whether `text` says enough by one phrase.
+    /// Returns true if `text` has one phrase that is enough.
     pub(super) fn any(&self, text: &str) -> bool {
         self.has(Part::Alone, text)
     }
 
-    /// Whether `text` is of this kind: by one phrase, or by its subject and what it says of that, and of no other.
+    /// Returns true if `text` is of this kind: by one phrase that is enough, or by its subject and
+    /// a refusal, and of no other kind.
     pub(super) fn says(&self, text: &str) -> bool {
         (self.any(text) || self.has(Part::Subject, text) && self.has(Part::Refusal, text))
             && !self.has(Part::Other, text)
     }
 
-    /// Whether `word` is one of the phrases.
+    /// Returns true if `word` is one of the phrases that are enough.
     pub(super) fn lists(&self, word: &str) -> bool {
         self.phrases(Part::Alone).any(|phrase| phrase == word)
     }
 
-    /// Where the first of the phrases begins in `text`.
+    /// Returns the place at which the first of the phrases begins in `text`.
     pub(super) fn first_place(&self, text: &str) -> Option<usize> {
         self.phrases(Part::Alone).filter_map(|phrase| words::find(text, phrase)).min()
     }
 
-    /// The number of the first phrase beside which there is one.
+    /// Returns the number beside the first phrase that has one.
     pub(super) fn number(&self, text: &str) -> Option<u64> {
         let phrases = self.0.iter().flat_map(|row| row.phrases.iter().map(|it| (row.part, *it)));
         phrases.into_iter().find_map(|(part, phrase)| match part {

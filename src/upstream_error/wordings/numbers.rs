@@ -1,9 +1,9 @@
-//! Beside which words the numbers of prompts, answers and windows stand.
+//! Words beside which the numbers of prompts, answers and windows stand.
 
 use super::wordings;
 
 wordings! {
-    /// The size of the window.
+    /// Words beside the size of the window.
     WINDOW_SIZE {
         After: "not exceed max_" | "max_seq_len" | "context length" | "context window" | "available context size";
         After: "context size" | "context limit" | "maximum number of tokens allowed" | "maximum model length";
@@ -16,7 +16,7 @@ wordings! {
         Before: "maximum context length" | "maximum" | ". however, answering";
     }
 
-    /// The tokens of the prompt.
+    /// Words beside the tokens of the prompt.
     PROMPT_TOKENS {
         Before: "in the messages" | "in your prompt" | "input tokens" | "tokens from the input" | "of text input";
         Before: "`inputs` tokens" | "tokens in the prompt";
@@ -26,69 +26,71 @@ wordings! {
         After: "prompt length" | "prompt_tokens" | "input tokens (" | "number of input tokens" | "total tokens";
     }
 
-    /// The tokens that the answer may have.
+    /// Words beside the tokens that the answer may have.
     ANSWER_TOKENS {
         Before: "in the completion" | "for the completion" | "in the output" | "output tokens";
         Before: "tokens for the completion" | "completion tokens" | "`max_new_tokens`";
         After: "is too large" | "max_tokens (" | "max tokens (" | "so generating";
     }
 
-    /// Prompt and answer together.
+    /// Words beside the tokens of prompt and answer together.
     TOTAL_TOKENS {
         After: "total of" | "contains at least" | "you requested" | "requested";
     }
 
-    /// Prompt and answer together, where no part is named: the answer's part is `max_tokens`.
+    /// Words beside the tokens of prompt and answer together, where no part is named: the answer's
+    /// part is `max_tokens`.
     SUM_TOKENS {
         After: "input and maximum output tokens (" => "Cloudflare";
         After: "answering your request will take" => "SambaNova";
         After: "max_total_tokens (" => "SiliconFlow";
     }
 
-    /// The most tokens that an answer may have.
+    /// Words before the maximum number of tokens of an answer.
     ANSWER_MOST {
         After: "`max_new_tokens` must be <=" | "less than or equal to `" | "less than or equal to" | "max_model_len=";
         After: "a value <=" | "model limit of";
     }
 
-    /// The most tokens of an answer, if the error names that limit: other numbers have bounds too.
+    /// Words before the maximum number of tokens of an answer, if the error names that limit: other
+    /// numbers have bounds too.
     ANSWER_MOST_BESIDE {
         After: "at most" | "[1," | "cannot exceed";
     }
 
-    /// The most tokens of an answer, if the error speaks of nothing else.
+    /// Words before the maximum number of tokens of an answer, if the error speaks of nothing else.
     ANSWER_MOST_ELSE {
         After: "exceeds the maximum" | "maximum is" | "context window (" | "context window of" | "context length of";
         After: "context length (";
     }
 
-    /// A bound that is itself too much.
+    /// Words behind a bound of the answer that is itself too much.
     ANSWER_BOUND {
         Before: "(exclusive)" => "Google";
     }
 
-    /// Words behind the most tokens of an answer.
+    /// Words behind the maximum number of tokens of an answer.
     ANSWER_UNITS {
         Alone: "completion tokens" | "output tokens" | "tokens in the completion";
     }
 
-    /// The fewest tokens that an answer may have.
+    /// Words before the minimum number of tokens of an answer.
     ANSWER_LEAST {
         After: "a value >=" | "must be at least" | "must be greater than or equal to";
         After: "should be greater than or equal to";
     }
 
-    /// The number below the fewest tokens that an answer may have.
+    /// Words before the number below the minimum number of tokens of an answer.
     ANSWER_ABOVE {
         After: "must be greater than";
     }
 
-    /// The tokens that an account has credit for.
+    /// Words before the number of tokens that an account has credit for.
     AFFORDABLE {
         After: "can only afford" => "OpenRouter";
     }
 
-    /// The most stop sequences.
+    /// Words before the maximum number of stop sequences.
     STOP_SEQUENCES_MOST {
         After: "at most" | "maximum length" | "maximum number of items is" | "maximum number of stop sequences is";
         After: "maximum of" | "maximum is" | "max of" | "(max" | "up to" | "more than" | "less than or equal to";

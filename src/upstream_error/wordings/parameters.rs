@@ -1,4 +1,4 @@
-//! How servers refuse a parameter.
+//! Wordings of refused parameters.
 
 use super::wordings;
 
@@ -8,7 +8,7 @@ wordings! {
         Alone: "body." | "parameter " | "parameters " | "argument " | "field ";
     }
 
-    /// A parameter, or its value, is refused.
+    /// Refusals of a parameter, or of its value.
     PARAMETER {
         Refusal: "not support" | "doesnt support" | "not yet support" | "unsupported";
         Refusal: "unrecognized" | "unknown" | "not permitted" | "deprecated";
@@ -22,7 +22,8 @@ wordings! {
         Other: "tool_choice" | "schema for" | "tool call" | "in context=" | "messages[" | "tools[";
     }
 
-    /// An effort is refused in these words, too: it has a few values, so a value that is not among them is refused.
+    /// Further refusals of an effort: it has a few values, so a value that is not among them is
+    /// refused.
     EFFORT {
         Refusal: "must be one of" | "should be " | "validation error for";
     }
@@ -34,22 +35,22 @@ wordings! {
         Alone: "did you mean" | "(must be" | ". use ";
     }
 
-    /// Words behind these.
+    /// Words behind the names, or values, that would be taken.
     TAKEN_UNTIL {
         Alone: "'input'" | "received" | "got:" | "got ";
     }
 
-    /// Reasoning does not come encrypted.
+    /// Wordings of a server that does not encrypt reasoning.
     NO_ENCRYPTION {
         Alone: "encrypted content is not supported" => "OpenAI";
     }
 
-    /// The model thinks always, or never.
+    /// Wordings of a model that always thinks.
     ALWAYS_THINKS {
         Alone: "thinking & cannot be disabled" | "reasoning & cannot be disabled";
     }
 
-    /// The model never thinks.
+    /// Wordings of a model that never thinks.
     NEVER_THINKS {
         Alone: "not support thinking" | "doesnt support thinking";
         Other: "thinking budget";

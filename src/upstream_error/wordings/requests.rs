@@ -1,9 +1,9 @@
-//! What servers refuse of a request's members that clients mend, or that hold an answer to a schema.
+//! Wordings of refused members that clients mend, or that hold an answer to a schema.
 
 use super::wordings;
 
 wordings! {
-    /// `response_format` is not taken.
+    /// Refusals of `response_format`.
     RESPONSE_FORMAT {
         Subject: "response_format" | "response format" | "json_schema" | "json mode" | "structured output" | "json_object";
         Subject: "response mime type" => "Gemini";
@@ -15,58 +15,59 @@ wordings! {
         Other: "json_schema, schema" | "moonshot flavored";
     }
 
-    /// The real API's words: an upstream that speaks Messages may have them.
+    /// Wordings of the real API: an upstream that speaks Messages may have them.
     CLIENTS_WORDS {
         Alone: "prompt is too long" | "exceed context limit" | "maximum allowed number of output tokens" => "Claude";
         Alone: "effort parameter" | "could not process image" | "does not support pdf input" => "Claude";
         Alone: ".custom.input_schema" => "Claude";
     }
 
-    /// The effort is named, whatever is wrong with it.
+    /// Names of the effort, whatever is wrong with it.
     EFFORT_NAMED {
         Alone: "reasoning_effort" | "reasoning.effort" | "output_config.effort" | "unknown field output_config";
         Other: "supported parameters";
     }
 
-    /// `thinking` may not be of the type `adaptive`.
+    /// Refusals of `thinking` of the type `adaptive`.
     ADAPTIVE_THINKING {
         Alone: "thinking & enabled or disabled" => "pydantic";
         Alone: "thinking & enabled | disabled" | "thinking & unknown variant adaptive" => "servers of Rust";
     }
 
-    /// A message of the system may not stand where it does.
+    /// Refusals of a message of the system at its place.
     SYSTEM_ROLE {
         Alone: "system message must be at the beginning" | "system message must be the first" => "templates";
         Subject: "role: system" | "role system" | "role=system";
         Refusal: "invalid" | "不支持";
     }
 
-    /// A tool's schema is refused.
+    /// Refusals of a tool's schema.
     TOOL_SCHEMA {
         Alone: "schema" | "function.parameters" | "].parameters";
         // A call or a message, and not a tool.
         Other: "tool call" | "tool_call" | "tool_use_failed" | "messages[";
     }
 
-    /// Where servers number the tools that they got.
+    /// Words before the number of a tool, among those that the server got.
     NUMBERED_TOOLS {
         After: "function_declarations[" => "Gemini";
         After: "tools[" | "tools.";
     }
 
-    /// `stream_options` is not known, or not taken in a stream.
+    /// Names of `stream_options`, which is not known, or not taken in a stream.
     STREAM_OPTIONS {
         Alone: "stream_options" | "include_usage";
     }
 
-    /// More stop sequences, or longer ones, than are taken. `stop` alone counts at the beginning only.
+    /// Refusals of stop sequences that are too many, or too long. `stop` alone counts at the
+    /// beginning only.
     STOP_SEQUENCES {
         Subject: "stop sequence" | "stop_sequence" | "stopsequence" | "stop string" | "stop word" | "stop token";
         Subject: "stop parameter" | "parameter stop" | "invalid stop" | "- stop" | "$.stop";
         Refusal: "too long";
     }
 
-    /// A page of a server, or of the proxy before it, that will answer later.
+    /// Words on a page of a server, or of the proxy before it, that will answer later.
     DOWN {
         Alone: "bad gateway" | "service unavailable" | "gateway timeout" | "gateway time-out" => "nginx, Apache";
         Alone: "internal server error" | "temporarily unavailable" | "temporarily down" => "nginx, Apache";
@@ -74,7 +75,8 @@ wordings! {
         Alone: "is starting" | "starting up" | "still starting" | "is loading" => "hosts that wake a server";
     }
 
-    /// Depends on more than the model and the parameter: another parameter, credit, one block.
+    /// Words of refusals that depend on more than the model and the parameter: another parameter,
+    /// credit, one block.
     PASSING {
         Alone: "both" | "when ";
         Alone: "afford" => "OpenRouter";

@@ -1,9 +1,9 @@
-//! How servers say that a request or an answer is too long, in lower case, with quotes.
+//! Wordings of requests or answers that are too long, in lower case, with quotes.
 
 use super::wordings;
 
 wordings! {
-    /// A conversation is too long.
+    /// Wordings of a conversation that is too long.
     TOO_LONG {
         Alone: "not exceed max_" | "than max_seq_len" | "greater than `max_seq_len`" => "TensorRT-LLM";
         Alone: "equal to max_seq_len" => "SiliconFlow";
@@ -27,7 +27,7 @@ wordings! {
         Alone: "context_window_exceeded";
     }
 
-    /// A window, of which something is too much.
+    /// Names of a window, and words for too much of it.
     WINDOW {
         Subject: "context length" | "context window" | "context size" | "context limit" | "上下文";
         // A stop sequence has a length, too.
@@ -38,20 +38,21 @@ wordings! {
         Refusal: "超过" | "超出" | "超长" | "过长";
     }
 
-    /// Too much, if the error names a window. Without a window they may be about images.
+    /// Words for too much, if the error names a window. Without a window they may be about images.
     TOO_MUCH_OF_A_WINDOW {
         Alone: "of only" | "length is only" | "window is only" | "size is only" | "only supports" | "but the configured";
         Alone: "tokens but the";
     }
 
-    /// What is wrong where a window is named and the conversation is not too long for it.
+    /// Words for other faults where a window is named and the conversation is not too long for it.
     OTHERS_OF_A_WINDOW {
         Alone: "thinking budget exceeds" | "length of the tool" | "tool name";
         // One text, id, name or description, which a shorter conversation does not mend.
         Alone: "string should have at most" | "expected a string with maximum length" | "must be at most & characters";
     }
 
-    /// A limit, if the error speaks of the conversation: names, ids and accounts have limits too.
+    /// Words for a limit, if the error speaks of the conversation: names, ids and accounts have
+    /// limits too.
     CONVERSATION {
         Subject: "token limit" | "maximum allowed length" | "max length" | "input length" | "input token";
         Subject: "tokens in the prompt" | "超长" | "长度超过限制";
@@ -59,23 +60,23 @@ wordings! {
         Other: "name" | "_id" | ".id" | " id " | "description" | "stop sequence" | "schema" | "budget" | "名";
     }
 
-    /// A limit is reached, and the error says no more than that.
+    /// Whole errors that say only that a limit is reached.
     LIMIT_REACHED {
         Alone: "token limit exceeded" | "token limit reached";
     }
 
-    /// A total is too much, at the beginning.
+    /// Wordings of a total that is too much, at the beginning of an error.
     TOTAL_TOO_MUCH {
         Alone: "total tokens & exceeds the maximum";
     }
 
-    /// Limits of time, which no shorter prompt mends.
+    /// Words for limits of time, which no shorter prompt mends.
     RATES {
         Alone: "per minute" | "rate limit" | "daily" | "monthly" | "quota" | "please wait" | "每分钟" | "每天" | "限流";
         Alone: "频率";
     }
 
-    /// A conversation is too long even where a server reports a fault of its own.
+    /// Wordings of a conversation that is too long even where a server reports a fault of its own.
     CERTAINLY_TOO_LONG {
         Alone: "prompt is too long" | "prompt too long; exceeded" | "input is too long for requested model";
         Alone: "context size has been exceeded" | "exceeds the available context size" | "exceeds the context window";
@@ -100,12 +101,13 @@ wordings! {
         Other: "prompt" | "input" | "message";
     }
 
-    /// No word fits into the limit of the answer.
+    /// Wordings of a limit of the answer that is too low for a word.
     NO_WORD {
         Alone: "could not finish the message because max_tokens" => "OpenAI";
     }
 
-    /// The answer is what vLLM's window leaves, which is less than nothing. No client asks for that.
+    /// Words of vLLM where its window leaves less than nothing for the answer. No client asks for
+    /// that.
     NEGATIVE {
         Alone: "at least 1, got -" => "vLLM";
     }

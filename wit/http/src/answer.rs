@@ -36,12 +36,12 @@ impl Answer {
         streams::write_all(&self.stream, bytes).map_err(|_| Gone)
     }
 
-    /// The stream, for bytes that pass untouched.
+    /// Returns the stream, for bytes that pass untouched.
     pub(crate) fn stream(&self) -> &OutputStream {
         &self.stream
     }
 
-    /// The answer is complete.
+    /// Ends the answer, which is complete.
     pub(crate) fn finish(self) {
         let Self { stream, body } = self;
         let _ = stream.flush();

@@ -28,8 +28,8 @@ impl Clock {
         self.unix.saturating_add(since / NANOS)
     }
 
-    /// Ready at `at`. One millisecond later than that, because `now` is rounded down and a timer that
-    /// comes too early would be set again at once.
+    /// Returns a pollable that is ready a millisecond after `at`: `now` is rounded down, and a
+    /// timer that comes too early would be set again at once.
     pub(crate) fn timer(&self, at: Millis) -> Pollable {
         let after = at.saturating_sub(self.unix).saturating_add(1);
         let nanos = self.nanos.saturating_add(after.saturating_mul(NANOS));

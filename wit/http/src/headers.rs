@@ -3,7 +3,8 @@
 use creole::{Header, PassedHead};
 use wasip2::http::types::Fields;
 
-/// As the exchange wants them. A value that is not UTF-8 is of no use to it.
+/// Reads fields of `wasi:http` as the exchange wants them. A value that is not UTF-8 is of no use
+/// to it.
 pub(crate) fn list(fields: &Fields) -> Vec<Header> {
     let text = |(name, value): (String, Vec<u8>)| {
         Some((name.to_ascii_lowercase(), String::from_utf8(value).ok()?))
@@ -11,8 +12,8 @@ pub(crate) fn list(fields: &Fields) -> Vec<Header> {
     fields.entries().into_iter().filter_map(text).collect()
 }
 
-/// As `wasi:http` wants them. What the host does not take (it owns `host` and `transfer-encoding`) is
-/// left out, because a message without that header is worth more than none.
+/// Makes fields as `wasi:http` wants them. What the host does not take (it owns `host` and
+/// `transfer-encoding`) is left out, because a message without that header is worth more than none.
 pub(crate) fn fields(list: &[Header]) -> Fields {
     let fields = Fields::new();
     for (name, value) in list {
@@ -21,12 +22,12 @@ pub(crate) fn fields(list: &[Header]) -> Fields {
     fields
 }
 
-/// Names and values.
+/// Returns the names and values of headers.
 pub(crate) fn pairs(list: &[Header]) -> impl Iterator<Item = (&str, &str)> {
     list.iter().map(|(name, value)| (name.as_str(), value.as_str()))
 }
 
-/// The values of `connection`.
+/// Returns the values of `connection`.
 pub(crate) fn connection(list: &[Header]) -> impl Iterator<Item = &str> {
     list.iter().filter(|(name, _)| name == "connection").map(|(_, value)| value.as_str())
 }

@@ -19,21 +19,21 @@ pub(crate) struct Live {
     client: Client,
 }
 
-/// What the client has of its answer.
+/// The part of its answer that the client has.
 #[derive(Debug)]
 enum Client {
-    /// Nothing: the head is held until the exchange gives it.
+    /// The client has nothing: the head is held until the exchange gives it.
     Waiting(ResponseOutparam),
-    /// The head, and some of the body.
+    /// The client has the head, and some of the body.
     Reading(Answer),
-    /// All that it will get.
+    /// The client has all that it will get.
     Gone,
 }
 
-/// Why a wait is over.
+/// Reason why a wait is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Woken {
-    /// What was waited for is ready.
+    /// The pollable that was waited for is ready.
     Ready,
     /// The exchange wants [`Exchange::handle_timeout`].
     Timeout,
@@ -49,7 +49,7 @@ impl Live {
         Self { exchange, clock, request, client: Client::Waiting(out) }
     }
 
-    /// Whether the exchange has ended, or nobody wants its answer.
+    /// Returns true if the exchange has ended, or nobody wants its answer.
     pub(crate) fn is_over(&self) -> bool {
         self.exchange.is_ended() || matches!(self.client, Client::Gone)
     }
@@ -122,7 +122,8 @@ impl Live {
         }
     }
 
-    /// Where the answer goes, for one that is not the exchange's.
+    /// Takes the place for the response, for an answer that is not the exchange's; nothing if an
+    /// answer was begun.
     pub(crate) fn take_out(&mut self) -> Option<ResponseOutparam> {
         match mem::replace(&mut self.client, Client::Gone) {
             Client::Waiting(out) => Some(out),

@@ -1,5 +1,5 @@
-//! What is not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
-//! nothing else is served.
+//! Requests that are not Creole's: `/v1/*` goes to the first upstream as it is, with that
+//! upstream's key; nothing else is served.
 
 use creole::{Failure, Head, Header, PassedHead};
 use wasip2::http::types::{IncomingResponse, Method, ResponseOutparam};

@@ -1,4 +1,5 @@
-//! One request: collected, translated, sent on, and its answer translated on the way back.
+//! The service of a request: it is collected, translated and sent on, and its answer is translated
+//! on the way back.
 
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ use crate::live::{Live, Woken};
 use crate::upstream::{self, Asked, Body, Piece};
 use crate::{headers, pass};
 
-/// How long a refused body is still read.
+/// Time for which a refused body is still read, in milliseconds.
 const DISCARD_MS: u64 = 2000;
 
 pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
@@ -73,14 +74,15 @@ fn foreign(live: &Live, request: &IncomingRequest, head: &[Header]) -> Option<&'
     callers.refuse(request.authority().as_deref(), head)
 }
 
-/// What is left of the client's body.
+/// State of the rest of the client's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
     Unread,
 }
 
-/// The operator reads the reason in the log; a client only that there is one.
+/// Answers a request if the configuration cannot be read. The operator reads the reason in the log;
+/// a client only that there is one.
 fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     let mut line = Vec::new();
     let mut json = Writer::new(&mut line);
@@ -200,7 +202,7 @@ fn respond(live: &mut Live, response: &IncomingResponse) {
     }
 }
 
-/// One thing happens: a piece of the upstream, its end, or a timeout.
+/// Handles the next event: a piece of the upstream, its end, or a timeout.
 fn next(live: &mut Live, stream: &InputStream) {
     loop {
         let now = live.clock.now();

@@ -13,20 +13,21 @@ use crate::live::{Live, Woken};
 use crate::streams::PIECE_BYTES_MAX;
 use crate::{headers, streams};
 
-/// An address that does not answer at all. The exchange's own timeout also covers the time until the
-/// model starts to answer and is much longer.
+/// Time for an address to accept a connection. The exchange's own timeout also covers the time
+/// until the model starts to answer and is much longer.
 const CONNECT_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// The host has timeouts of its own; they must not come before those of the exchange.
+/// Time by which the host's own timeouts are longer than those of the exchange, so that they do not
+/// come first.
 const LONGER_MS: u64 = 60_000;
 
 const NANOS: u64 = 1_000_000;
 
-/// What came of a request.
+/// Result of a request to an upstream.
 #[derive(Debug)]
 pub(crate) enum Asked {
     Answered(IncomingResponse),
-    /// No answer: what the client gets.
+    /// There is no answer: this failure is what the client gets.
     Failed(Failure),
     /// The exchange gave up, and has what the client gets, or does without; or the client is gone.
     GivenUp,
@@ -36,7 +37,7 @@ pub(crate) enum Asked {
 pub(crate) enum Body<'a> {
     None,
     Bytes(&'a [u8]),
-    /// What was read of a stream, and the rest of it.
+    /// The bytes of a stream that were read, and the rest of the stream.
     Stream(&'a [u8], &'a InputStream),
 }
 
@@ -97,13 +98,13 @@ fn options(live: &Live) -> RequestOptions {
     options
 }
 
-/// Why a body was not sent to its end.
+/// Reason why a body was not sent to its end.
 enum Unsent {
-    /// The client broke off its own.
+    /// The client broke off its own body.
     Incomplete,
-    /// The client pauses in its own.
+    /// The client paused too long in its own body.
     TooSlow,
-    /// The upstream takes no more.
+    /// The upstream takes no more of the body.
     Broken,
     /// The exchange gave up.
     GivenUp,
@@ -175,7 +176,8 @@ pub(crate) fn read(stream: &InputStream) -> Piece {
     }
 }
 
-/// Why there is no answer, without addresses or names: clients read this.
+/// Returns the failure that stands for an error of the host, without addresses or names: clients
+/// read this.
 fn failure(error: &ErrorCode) -> Failure {
     let reason = match error {
         ErrorCode::DnsTimeout | ErrorCode::DnsError(_) => Unreachable::NoName,

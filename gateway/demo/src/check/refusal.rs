@@ -30,7 +30,7 @@ impl Refusal {
         self
     }
 
-    /// The error object.
+    /// Returns the error object.
     pub(crate) fn json(&self) -> String {
         let (message, kind) = (&self.message, self.kind);
         let error = serde_json::json!({

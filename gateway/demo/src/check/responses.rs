@@ -1,5 +1,5 @@
-//! What the original refuses in a request of Responses. Nothing is stored here, so `store: true` and everything that
-//! refers to what was stored are refused too.
+//! Checks of a request of Responses, with the original's refusals. Nothing is stored here, so
+//! `store: true` and everything that refers to what was stored are refused too.
 
 mod items;
 mod tools;
@@ -62,7 +62,7 @@ const COUNTED: [&str; 11] = [
     "truncation",
 ];
 
-/// What `include` may name.
+/// Values that `include` may have.
 const INCLUDED: [&str; 8] = [
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",

@@ -61,7 +61,7 @@ pub(super) fn needed<'a>(object: &'a Fields, path: &str, name: &str) -> Result<&
     text(object, path, name)?.ok_or_else(|| missing(&member(path, name)))
 }
 
-/// One of some words, which may be left out.
+/// Checks an optional member whose text must be one of `words`.
 pub(super) fn word(object: &Fields, path: &str, name: &str, words: &[&str]) -> Checked {
     match text(object, path, name)? {
         None => Ok(()),

@@ -97,7 +97,7 @@ fn choice(choice: &Value) -> Value {
     }
 }
 
-/// Who asks for a summary without an effort gets the usual effort of the model.
+/// Returns the effort of a request. A summary without an effort gets the model's usual effort.
 fn effort(reasoning: &Value) -> Option<Value> {
     let set = |name: &str| reasoning.get(name).filter(|value| !value.is_null());
     set("effort").cloned().or_else(|| set("summary").map(|_| "medium".into()))

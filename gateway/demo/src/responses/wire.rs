@@ -7,7 +7,7 @@ use crate::plan::{self, CREATED, Call, Plan};
 use crate::sealed::Sealed;
 use crate::wire::{counts, tokens};
 
-/// What every form of one answer shares.
+/// Values that all forms of one answer share.
 pub(super) struct Form<'a> {
     pub(super) request: &'a Map<String, Value>,
     pub(super) seed: u64,
@@ -16,11 +16,11 @@ pub(super) struct Form<'a> {
 
 /// An item of the output, and how a stream tells it.
 struct Item {
-    /// As it is when it begins.
+    /// Item as it is when it begins.
     added: Value,
     /// The events of its content.
     content: Vec<Value>,
-    /// As it is in the end.
+    /// Item as it is in the end.
     done: Value,
     is_call: bool,
 }
@@ -240,7 +240,7 @@ impl Form<'_> {
     }
 }
 
-/// Why an answer is not complete.
+/// Returns the reason for which an answer is not complete.
 fn reason(plan: &Plan) -> Option<&'static str> {
     match plan.finish {
         "length" => Some("max_output_tokens"),

@@ -1,4 +1,5 @@
-//! How deep and how long a schema may be for Kimi, and which of its definitions end.
+//! Limits of Kimi on the depth and length of a schema, and definitions that refer to themselves
+//! without end.
 //!
 //! Properties stand at most 30 deep, those of what is referred to included. A schema has at most 3,000 of them and
 //! 120,000 bytes. One that has more is written again with properties less deep, and with definitions that refer to none
@@ -16,14 +17,15 @@ const DEPTH_MAX: u32 = 30;
 const PROPERTIES_MAX: usize = 3000;
 const BYTES_MAX: usize = 120_000;
 
-/// How deep properties are written, and whether definitions refer to others: the first of these that fits.
+/// Attempts to write a schema: maximum depth of properties, and true if definitions may refer to
+/// others. The first that fits is sent.
 pub(super) const ATTEMPTS: [(u32, bool); 7] =
     [(DEPTH_MAX, true), (10, false), (5, false), (3, false), (2, false), (1, false), (0, false)];
 
 /// A schema that is shorter has neither too many bytes nor too many properties.
 const BYTES_FEW: usize = BYTES_MAX / 6;
 
-/// So many steps along references are taken to see how deep they lead.
+/// Maximum number of steps along references that are taken to see how deep they lead.
 const STEPS_MAX: usize = 20_000;
 
 /// Whether a schema in Kimi's flavour is neither too long nor too deep.
@@ -38,13 +40,13 @@ pub(super) fn fits(schema: &str) -> bool {
         && (!refers || Graph::of(&tree).is_shallow())
 }
 
-/// Its length as Kimi counts: `<`, `>` and `&` as six bytes.
+/// Returns the length of a schema as Kimi counts it: `<`, `>` and `&` as six bytes.
 fn bytes(schema: &str) -> usize {
     let long = schema.bytes().filter(|byte| matches!(byte, b'<' | b'>' | b'&')).count();
     schema.len().saturating_add(long.saturating_mul(5))
 }
 
-/// How many properties there are. `named`: the members are properties.
+/// Returns the number of properties in a schema. `named`: its members are properties.
 fn properties(schema: &Tree<'_>, named: bool) -> usize {
     let own = if named { schema.members().len() } else { 0 };
     let members = schema.members().iter().map(|(key, it)| properties(it, *key == "properties"));
@@ -82,15 +84,17 @@ pub(super) fn endless(schema: &str, all: bool) -> Vec<String> {
 struct Node {
     name: String,
     is_object: bool,
-    /// To what it refers, and how deep among its properties.
+    /// References of the node: index of the node that each leads to, and its depth among the
+    /// properties.
     refers: Vec<(usize, u32)>,
-    /// How deep its properties are.
+    /// Greatest depth of the node's properties.
     depth: u32,
-    /// One of these must end, if it does not by itself.
+    /// Indices of the nodes of which at least one must end for this node to end. `None` if this
+    /// node ends by itself.
     needs: Option<Vec<usize>>,
 }
 
-/// Which definitions refer to which. The root is the first.
+/// Graph of the references between definitions. The root is the first node.
 struct Graph<'s> {
     places: Names<'s, usize>,
     nodes: Vec<Node>,
@@ -121,7 +125,7 @@ impl<'s> Graph<'s> {
         graph
     }
 
-    /// To what a reference is.
+    /// Returns the index of the node to which a reference leads.
     fn place(&self, reference: Str<'_>) -> Option<usize> {
         let reference = reference.decode();
         self.places.get(reference.strip_prefix("#/$defs/").unwrap_or(&reference)).copied()
@@ -179,7 +183,7 @@ impl<'s> Graph<'s> {
         false
     }
 
-    /// As [`Self::ends_by_itself`], of an object.
+    /// Returns true if an object ends by itself, as in [`Self::ends_by_itself`].
     fn object_ends(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
         let properties = schema.member("properties").map(Tree::members).unwrap_or_default();
         let required = schema.member("required").map(Tree::elements).unwrap_or_default();
@@ -193,7 +197,7 @@ impl<'s> Graph<'s> {
             || needed.any(|(_, schema)| self.ends_by_itself(schema, needs))
     }
 
-    /// Which of all end.
+    /// Returns one flag for each node: true if the node ends.
     fn ends(&self) -> Vec<bool> {
         let mut needed_by = vec![Vec::new(); self.nodes.len()];
         for (at, node) in self.nodes.iter().enumerate() {
@@ -209,7 +213,7 @@ impl<'s> Graph<'s> {
         self.reached(open, next)
     }
 
-    /// Which are referred to, from the root on.
+    /// Returns one flag for each node: true if references lead to the node from the root.
     fn used(&self) -> Vec<bool> {
         let refers = |at: usize| self.nodes.get(at).map(|node| node.refers.as_slice());
         let next =
@@ -217,7 +221,7 @@ impl<'s> Graph<'s> {
         self.reached(next(0), next)
     }
 
-    /// Which can be reached from those that are open.
+    /// Returns one flag for each node: true if the node can be reached from those in `open`.
     fn reached(&self, mut open: Vec<usize>, next: impl Fn(usize) -> Vec<usize>) -> Vec<bool> {
         let mut reached = vec![false; self.nodes.len()];
         while let Some(at) = open.pop() {
@@ -229,7 +233,8 @@ impl<'s> Graph<'s> {
         reached
     }
 
-    /// Which of some need each other in a circle, or stand between two circles.
+    /// Returns one flag for each node: true if it `is_meant`, and is in a circle of nodes that need
+    /// each other, or is needed by such a circle.
     fn circles(&self, is_meant: &dyn Fn(usize) -> bool) -> Vec<bool> {
         let mut stays: Vec<bool> = (0..self.nodes.len()).map(is_meant).collect();
         let mut times = vec![0usize; self.nodes.len()];
@@ -282,8 +287,8 @@ impl<'s> Graph<'s> {
         })
     }
 
-    /// How deep the properties of a node are, with those of what it refers to, each followed once. `None` if that is
-    /// too deep, or takes too many steps.
+    /// Returns the depth of a node's properties, with those of the nodes it refers to, each
+    /// followed once. `None` if they are too deep, or take too many steps.
     fn deepest(&self, at: usize, within: &mut [bool], left: u32, steps: &mut usize) -> Option<u32> {
         *steps = steps.checked_sub(1)?;
         let node = self.nodes.get(at)?;

@@ -5,7 +5,7 @@ use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str};
 use crate::json_schema::written;
 
-/// Those of any value.
+/// List of the types of any value.
 pub(super) const ALL: &str = "[\"string\",\"number\",\"boolean\",\"object\",\"array\",\"null\"]";
 
 /// Whether a keyword may stand beside anything.

@@ -5,7 +5,7 @@ use crate::json::{self, Str, Writer};
 use crate::json_schema::written;
 use crate::text::words;
 
-/// So many values an `enum` may have.
+/// Maximum number of values in an `enum`.
 const VALUES_MAX: usize = 1000;
 
 /// Writes an `enum` with the values that are of the type; without a type, with that of all values, if it is one.
@@ -110,8 +110,8 @@ pub(super) fn narrowed(schema: &str, facts: &Facts<'_>) -> Option<String> {
     }))
 }
 
-/// Whether Kimi takes a value that is no schema. It takes a member that is called `$ref` for a reference, and in
-/// definitions it refuses a `/` in any name.
+/// Returns true if Kimi takes a value that is no schema. Kimi takes a member that is called `$ref`
+/// for a reference, and in definitions it refuses a `/` in any name.
 pub(super) fn is_taken(value: &str, defined: bool) -> bool {
     let refers = value.starts_with('{') && words::has(value, "$ref");
     let may_be_large =

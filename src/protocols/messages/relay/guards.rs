@@ -34,17 +34,18 @@ const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
 const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
 
-/// Where a request goes.
+/// Model and profile of the upstream that a request goes to.
 #[derive(Clone, Copy)]
 pub(super) struct To<'t> {
-    /// As the upstream knows it.
+    /// Model name sent to the upstream.
     pub(super) model: &'t str,
     pub(super) profile: &'t Profile,
-    /// Its calls and results fit, or were made to.
+    /// True if the history was checked and repaired before, so that its calls and results form
+    /// pairs.
     pub(super) is_paired: bool,
 }
 
-/// As much of a request as guards need.
+/// Parts of a request that guards need.
 struct Conversation<'a> {
     turns: Vec<Turn<'a>>,
     tools: ToolSet<'a>,
@@ -108,17 +109,17 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// What the guards decided, which is then written into the body.
+/// Decisions of the guards, to be written into the body of a request.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
     /// Ids of calls, and what is added to their results, as JSON strings.
     notes: Vec<(String, String)>,
     /// The client's names of the tools that are withheld.
     names: Vec<String>,
-    /// One of them cannot leave `tools`, so that none does.
+    /// True if a withheld tool cannot leave `tools`, so that none leaves.
     stays: bool,
     pub(super) withheld: Withheld,
-    /// The answer, which needs no upstream.
+    /// Text of an answer that needs no upstream.
     pub(super) end: Option<String>,
 }
 
@@ -168,7 +169,7 @@ impl Edits {
         })
     }
 
-    /// Nothing is decided, because the request cannot be read.
+    /// Returns no decisions, because the request cannot be read; warns if a guard is switched on.
     fn skipped(settings: &Guards, warnings: &mut Warnings) -> Self {
         if settings.breaker.failures_max > 0 || settings.tool_turns_max > 0 {
             warnings.add("guards_skipped");
@@ -176,7 +177,7 @@ impl Edits {
         Self::default()
     }
 
-    /// The body as it goes up.
+    /// Returns the body with the guards' decisions written into it.
     pub(super) fn apply(&self, body: String, depth_max: u32) -> String {
         if self.notes.is_empty() && self.withheld == Withheld::Nothing {
             return body;
@@ -226,7 +227,7 @@ impl Edits {
         Ok(edits)
     }
 
-    /// The tools that are not withheld.
+    /// Returns the tools that are not withheld.
     fn kept<'b>(&self, tools: &'b str, depth_max: u32) -> Result<Vec<&'b str>, JsonError> {
         let mut kept = Vec::new();
         let mut reader = Reader::new(tools, depth_max);
@@ -240,7 +241,7 @@ impl Edits {
         Ok(kept)
     }
 
-    /// Whether a tool, or a choice, has the name of a tool that is withheld.
+    /// Returns true if a tool, or a choice, has the name of a tool that is withheld.
     fn names_withheld(&self, object: &str) -> bool {
         member(object, "name").is_some_and(|name| self.names.iter().any(|known| name == **known))
     }
@@ -294,7 +295,7 @@ pub(super) fn has_thinking(request: &Request<'_>) -> bool {
     request.messages.iter().any(|message| message.content.iter().any(is_thinking))
 }
 
-/// A result with one more text.
+/// Adds one more text to a result.
 fn with_text(body: &str, result: &str, text: &str) -> Edit {
     let text = format!("{{\"type\":\"text\",\"text\":{text}}}");
     let Some(content) = json::member(result, "content") else {
@@ -313,7 +314,7 @@ fn with_text(body: &str, result: &str, text: &str) -> Edit {
     Edit::replace(body, content, format!("[{first}{text}]"))
 }
 
-/// A member that is a string.
+/// Returns a member of an object, if it is a string.
 fn member<'b>(object: &'b str, name: &str) -> Option<Str<'b>> {
     Reader::new(json::member(object, name)?, 1).string().ok()
 }

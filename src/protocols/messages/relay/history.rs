@@ -21,7 +21,7 @@ use crate::model::turn::{Turn, UserPart};
 use crate::model::{Block, Message, Role, ToolResult, ToolUse, path_at};
 use crate::observe::warning::Warnings;
 
-/// Room for as many more blocks is not kept.
+/// Number of blocks in a message above which its unused capacity is given back.
 const MANY_BLOCKS: usize = 64;
 
 /// The messages of a request, each with its text.
@@ -32,17 +32,18 @@ pub(super) struct SentMessages<'a> {
     counted: Counted,
 }
 
-/// One message.
+/// Message of a request, with the blocks that stay.
 struct SentMessage<'a> {
     raw: &'a str,
     role: Role,
     blocks: Vec<Part<'a>>,
-    /// How many empty texts, and how many thinking blocks of ours, are left out.
+    /// Number of empty texts left out of the message.
     texts_left_out: u32,
+    /// Number of Creole's own thinking blocks left out of the message.
     thinking_left_out: u32,
 }
 
-/// One block, or a content that is a string.
+/// Block of a message, or its content where that is one string.
 #[derive(Clone, Copy)]
 struct Part<'a> {
     raw: &'a str,
@@ -58,11 +59,11 @@ enum BlockKind<'a> {
     EmptyText,
 }
 
-/// Why a history is not read.
+/// Reason why a history is not read.
 pub(super) enum NotRead {
-    /// It is none, and is left alone.
+    /// The messages are no history, and are left alone.
     NotAHistory,
-    /// There is too much in it.
+    /// The history has more messages, blocks, calls or results than are read.
     TooMany(Error),
 }
 
@@ -95,7 +96,8 @@ impl<'a> SentMessages<'a> {
         Ok(sent)
     }
 
-    /// Counts one more in a part of the body.
+    /// Counts one more message, block, call or result; too many are an error at the place of
+    /// `part`.
     fn count(&mut self, many: Many, part: &str) -> Result<(), NotRead> {
         if self.counted.is_exceeded_by(many) {
             let path = path_at(self.body, self.offset(part));
@@ -109,7 +111,7 @@ impl<'a> SentMessages<'a> {
         std::mem::take(&mut self.ids)
     }
 
-    /// The API takes an empty message of the assistant at the end.
+    /// Keeps an empty message of the assistant at the end, because the API takes one there.
     fn keep_last(&mut self) {
         if let Some(last) = self.messages.last_mut()
             && last.role == Role::Assistant
@@ -221,7 +223,7 @@ impl<'a> SentMessages<'a> {
         Ok(Part { raw, kind })
     }
 
-    /// The text of all messages, where it differs from what the client wrote.
+    /// Returns the text of all messages, where it differs from what the client wrote.
     pub(super) fn repair(
         &self,
         pairing: Pairing,
@@ -284,8 +286,8 @@ impl<'a> SentMessages<'a> {
         joined(turns, false)
     }
 
-    /// A block as `history::pairs` knows it. Only ids are looked at there, so what stands for the rest
-    /// is the block's own text.
+    /// Makes a block for `history::pairs`. Only ids are looked at there, so what stands for the
+    /// rest is the block's own text.
     fn block(&self, part: &Part<'a>) -> Block<'a> {
         let text = Block::Unknown(Str::plain(part.raw));
         match part.kind {
@@ -310,7 +312,7 @@ impl<'a> SentMessages<'a> {
         }
     }
 
-    /// Where a part of the body stands in it.
+    /// Returns the offset of a part in the body.
     fn offset(&self, part: &str) -> usize {
         super::offset(self.body, part)
     }

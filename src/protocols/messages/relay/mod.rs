@@ -83,7 +83,8 @@ pub(super) fn write_request(
     Ok(sent)
 }
 
-/// The body with images in place of texts of results that are images, if there are any and the model sees images.
+/// Returns the body with images in place of texts of results that are images, if there are any and
+/// the model sees images.
 fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Option<String> {
     // Each of them has the word. What was read of the request is not kept for this: it takes several times the body.
     if !client.config.settings.shows_hidden_images() || !words::has(body, "image") {
@@ -199,7 +200,7 @@ fn note_ids(ids: &[Str<'_>], context: &mut RequestContext) {
     tool_id::count_forms(&context.ids_used, &mut context.counts);
 }
 
-/// What becomes of calls and results that do not fit.
+/// Returns the rule for calls and results that do not fit each other.
 fn pairing(guards: &Guards, config: &Config, is_thread: bool) -> Pairing {
     match guards.pairing {
         // The calls of its results may be in the server's part.
@@ -232,12 +233,13 @@ fn repair<'a>(
     }
 }
 
-/// Whether a body is a request for an upstream, as far as its model shows that.
+/// Returns true if a body is a request for an upstream, as far as its model shows that.
 pub(super) fn takes(client: &ClientRequest<'_>) -> bool {
     client.route().is_some() && json::member(client.body, "messages").is_some()
 }
 
-/// What the answer must know beside; an upstream may still answer in the other protocol.
+/// Collects the facts of a request that reading its answer needs; an upstream may still answer in
+/// the other protocol.
 fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> RequestContext {
     let mut context = RequestContext::default();
     let thinking = request.and_then(|request| request.thinking);
@@ -269,7 +271,7 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
     context
 }
 
-/// A member's text, and where it stands in the body.
+/// Text of a member, and its place in the body.
 #[derive(Clone, Copy)]
 struct Member<T> {
     text: T,
@@ -283,7 +285,7 @@ struct Envelope<'a> {
     messages: Option<Member<&'a str>>,
     stream: bool,
     safeguards: Option<&'a str>,
-    /// The server keeps the conversation, and the request has only what is new in it.
+    /// True if the server keeps the conversation, and the request has only what is new in it.
     thread: bool,
     /// A member of the API that the body has more than once.
     twice: Option<&'static str>,
@@ -394,7 +396,7 @@ fn edited(body: &str, mut edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// Where a part of a text stands in it; behind all of it what is no part.
+/// Returns the offset of a part in its text; `usize::MAX` if it is no part of the text.
 fn offset(text: &str, part: &str) -> usize {
     json::offset_in(text, part).unwrap_or(usize::MAX)
 }

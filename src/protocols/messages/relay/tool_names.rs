@@ -9,7 +9,8 @@ use crate::json::{self, Writer, rewrite_array, rewrite_object};
 use crate::model::request_context::RequestContext;
 use crate::tools::plain_name;
 
-/// The body with names of tools that OpenAI's rules allow, which the context maps to those of the client.
+/// Gives the tools of a body names that OpenAI's rules allow, which the context maps to those of
+/// the client.
 pub(super) fn with_plain_names<'b>(
     body: &'b str,
     context: &mut RequestContext,
@@ -25,7 +26,7 @@ pub(super) fn with_plain_names<'b>(
     })
 }
 
-/// A message, or a result, with its blocks rewritten.
+/// Rewrites the blocks of a message or of a result.
 fn in_content<'b>(message: &'b str, block: fn(&'b str) -> Rewritten<'b>) -> Rewritten<'b> {
     let rewritten = rewrite_object(message, |key, value| match key {
         "content" if value.starts_with('[') => rewrite_array(value, block).map(Some),
@@ -43,7 +44,7 @@ fn renamed_block(block: &str) -> Rewritten<'_> {
     }
 }
 
-/// An object whose member `member` names a tool.
+/// Rewrites the name of a tool in the member `member` of an object.
 fn renamed<'b>(object: &'b str, member: &str) -> Rewritten<'b> {
     let rewritten = rewrite_object(object, |key, value| {
         let name = json::string(value).filter(|_| key == member).map(|name| name.decode());
@@ -55,7 +56,7 @@ fn renamed<'b>(object: &'b str, member: &str) -> Rewritten<'b> {
     rewritten.map(Some)
 }
 
-/// The body with the tools that its calls name, if it has calls and no tools.
+/// Adds the tools that the calls of a body name, if it has calls and no tools.
 pub(super) fn with_tools_of_calls(body: &str) -> Option<String> {
     if json::member(body, "tools").is_some_and(|tools| json::elements(tools).next().is_some()) {
         return None;

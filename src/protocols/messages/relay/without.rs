@@ -13,22 +13,23 @@ use crate::observe::warning::Warnings;
 use crate::text::words;
 use crate::upstream_error::refused::{Refused, Space};
 
-/// What becomes of a member: `None` leaves it out.
+/// Rewritten value of a member; `None` leaves the member out.
 pub(super) type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
 
-/// Writes a body, of which it is known that it is JSON.
+/// Rewrites a body without what was refused. The body is known to be JSON.
 pub(crate) struct Without<'r> {
     pub(crate) refused: &'r Refused,
     pub(crate) warnings: &'r mut Warnings,
 }
 
-/// The body without this member.
+/// Returns the body without the member `name`.
 pub(super) fn without_member<'b>(body: &'b str, name: &str) -> Result<Cow<'b, str>, Error> {
     rewrite_object(body, |key, value| Ok((key != name).then_some(value.into())))
 }
 
 impl Without<'_> {
-    /// The body without it, which is the same text where it is not there, or where what is left would be refused.
+    /// Returns the body without what was refused: unchanged where it has none of that, or where
+    /// what is left would be refused.
     ///
     /// # Errors
     /// The configuration allows nothing to be left out.
@@ -42,8 +43,8 @@ impl Without<'_> {
         rewrite_object(body, |key, value| self.member(key, value))
     }
 
-    /// The body in the form that the upstream takes. Guards and the answer go by the client's own form, so this comes
-    /// after them.
+    /// Returns the body in the form that the upstream takes. Guards and the answer go by the
+    /// client's own form, so this comes after them.
     ///
     /// # Errors
     /// The configuration allows nothing to be left out.
@@ -66,8 +67,8 @@ impl Without<'_> {
         }
     }
 
-    /// The body with a model that is free to call no tool. Of a tool that was forced, the others are left out, unless
-    /// the conversation is bound to them: it refers to some, or Claude has thought.
+    /// Makes the model free to call no tool. Of a tool that was forced, the others are left out,
+    /// unless the conversation is bound to them: it refers to some, or Claude has thought.
     fn unforced<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         let choice = json::member(body, "tool_choice").unwrap_or_default();
         let named = match text(choice, "type").as_deref() {
@@ -161,7 +162,7 @@ impl Without<'_> {
         })
     }
 
-    /// The content of a message or of a result.
+    /// Rewrites the content of a message or of a result.
     fn blocks<'b>(&mut self, content: &'b str, is_last: bool) -> Result<Cow<'b, str>, Error> {
         if !content.starts_with('[') {
             return Ok(content.into());
@@ -213,12 +214,12 @@ fn budget(thinking: &str) -> Option<u64> {
     json::member(thinking, "budget_tokens")?.parse().ok()
 }
 
-/// The decoded text of a member.
+/// Returns the decoded text of a member.
 pub(super) fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
 }
 
-/// The body that asks for a whole answer in place of a stream (`stream`), or the other way round.
+/// Makes a body ask for a whole answer in place of a stream (`stream`), or the other way round.
 fn other_kind(body: &str, stream: bool) -> Result<Cow<'_, str>, Error> {
     if (json::member(body, "stream") == Some("true")) != stream {
         return Ok(body.into());
@@ -231,7 +232,7 @@ fn other_kind(body: &str, stream: bool) -> Result<Cow<'_, str>, Error> {
     Ok(format!("{{\"stream\":true,{members}").into())
 }
 
-/// The messages with calls whose ids have nine letters and digits, and their results.
+/// Gives calls, and their results, ids of nine letters and digits.
 fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
     // All count as one message: this API wants no id twice.
     let mut ids = Outgoing::new(IdStyle::Mistral9, 0);
@@ -256,7 +257,7 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
     })
 }
 
-/// A message, with a blank thinking block where the assistant has none.
+/// Puts a blank thinking block into a message of the assistant that has none.
 fn with_thinking(message: &str) -> Rewritten<'_> {
     const BLANK: &str = r#"{"type":"thinking","thinking":" ","signature":""}"#;
     let content = json::member(message, "content").unwrap_or_default();
@@ -278,7 +279,7 @@ fn with_thinking(message: &str) -> Rewritten<'_> {
     rewritten.map(Some)
 }
 
-/// `thinking` with a budget of at most so many tokens.
+/// Lowers the budget of `thinking` to at most `most` tokens.
 fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
     let rewritten = rewrite_object(thinking, |key, value| match value.parse::<u64>() {
         Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
@@ -287,7 +288,7 @@ fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
     rewritten.map(Some)
 }
 
-/// `context_management` without the edits that clear thinking.
+/// Removes the edits that clear thinking from `context_management`.
 fn without_clearing(management: &str) -> Rewritten<'_> {
     let clears = |edit: &&str| {
         let kind = json::member(edit, "type").and_then(json::string);

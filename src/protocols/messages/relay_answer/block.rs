@@ -1,4 +1,4 @@
-//! One content block of an upstream that speaks Messages, from its start to its stop.
+//! Content blocks of an upstream that speaks Messages, each from its start to its stop.
 //!
 //! What is right goes on byte for byte. What a server says twice is said once:
 //!
@@ -24,27 +24,27 @@ use crate::error::Error;
 use crate::json::ValueKind;
 use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
 
-/// So many deltas of a block, or so many blocks, wait for the stop of a block before them that may be
-/// missing. A server that never sends one is late by as many; one that sends blocks at the same time brings
-/// their rest within them.
+/// Number of deltas of a block, or of blocks, that wait for the stop of an earlier block before it
+/// counts as missing. A server that never sends stops is late by as many; one that sends blocks at
+/// the same time completes the earlier block within them.
 pub(super) const WAITING_MAX: usize = 8;
 
 /// A block that the upstream has started.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// The upstream's index of it.
+    /// Index that the upstream gave the block.
     index: Option<u64>,
-    /// The event of its start, as it will be sent but for the index.
+    /// Event of the block's start, as it will be sent but for the index.
     start: String,
     content: Content,
-    /// It is a call that the client must answer.
+    /// True if the block is a call that the client must answer.
     is_call: bool,
     /// Deltas that wait until the blocks before it are over.
     waiting: Vec<String>,
     waiting_bytes: usize,
-    /// Its start was sent.
+    /// True if the block's start was sent.
     is_open: bool,
-    /// The event that stopped it.
+    /// Event that stopped the block.
     stop: Option<String>,
     has_delta: bool,
 }
@@ -54,14 +54,14 @@ enum Content {
     Text(StartText),
     Thinking {
         said: StartText,
-        /// The start's, escaped; it counts when no delta brings one.
+        /// Signature in the block's start, escaped; it counts when no delta brings one.
         signature: String,
         is_signed: bool,
     },
     Tool(Box<Tool>),
-    /// Of a type that comes whole with its start.
+    /// Block of a type that arrives whole with its start.
     Whole,
-    /// Of a type that is not known: nobody can say which deltas belong to it.
+    /// Block of an unknown type: nobody can say which deltas belong to it.
     Unknown,
 }
 
@@ -141,7 +141,7 @@ impl Block {
         }
     }
 
-    /// A block of which only a delta came.
+    /// Makes a block of which only a delta came.
     pub(super) fn of_delta(delta: &Delta<'_>) -> Self {
         let block = match delta.kind {
             DeltaKind::Thinking | DeltaKind::Signature => {
@@ -154,33 +154,33 @@ impl Block {
         Self { index: delta.index, ..Self::start(&start, &mut |_| None) }
     }
 
-    /// The upstream's index of it.
+    /// Returns the index that the upstream gave the block.
     pub(super) fn index(&self) -> Option<u64> {
         self.index
     }
 
-    /// Whether it is a call that the client must answer.
+    /// Returns true if the block is a call that the client must answer.
     pub(super) fn is_call(&self) -> bool {
         self.is_call
     }
 
-    /// Whether its start was sent.
+    /// Returns true if the block's start was sent.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Whether the upstream has stopped it.
+    /// Returns true if the upstream has stopped the block.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// The upstream stops it, with this event.
+    /// Notes the event with which the upstream stops the block.
     pub(super) fn stop(&mut self, data: &str) {
         self.stop = Some(data.to_owned());
     }
 
-    /// Whether a delta can extend it. The API may add types of blocks at any time; what has the index of one is its
-    /// own.
+    /// Returns true if a delta can extend the block. The API may add types of blocks at any time; a
+    /// delta with the index of a block of unknown type belongs to it.
     pub(super) fn fits(&self, delta: &Delta<'_>) -> bool {
         let kind = delta.kind;
         match self.content {
@@ -195,7 +195,8 @@ impl Block {
         }
     }
 
-    /// Whether its stop can be missing for long: it has what belongs into it.
+    /// Returns true if the block has all that belongs into it, so that its stop can be missing for
+    /// long.
     pub(super) fn is_complete(&self) -> bool {
         match &self.content {
             Content::Tool(tool) => tool.is_complete(),
@@ -205,18 +206,19 @@ impl Block {
         }
     }
 
-    /// Whether nothing is lost if it is closed without its stop: a text, or a thought, can go on in a
-    /// block of its own, and an input cannot.
+    /// Returns true if nothing is lost when the block is closed without its stop: a text, or a
+    /// thought, can go on in a block of its own, and an input cannot.
     pub(super) fn may_close(&self) -> bool {
         self.is_complete() || !matches!(self.content, Content::Tool(_))
     }
 
-    /// Whether so many deltas wait that the block before it must have been meant to end.
+    /// Returns true if so many deltas wait that the block before this one must have been meant to
+    /// end.
     pub(super) fn waits_long(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
     }
 
-    /// How many bytes it holds.
+    /// Returns the number of bytes that the block holds, without deltas that wait.
     pub(super) fn held_bytes(&self) -> usize {
         let content = match &self.content {
             Content::Text(said) => said.start().len(),
@@ -229,7 +231,7 @@ impl Block {
         content.saturating_add(self.start.len())
     }
 
-    /// Keeps a delta until the block can be sent; says how many bytes that takes.
+    /// Keeps a delta until the block can be sent; returns the number of bytes that it takes.
     pub(super) fn wait(&mut self, data: &str) -> usize {
         let bytes = data.len().saturating_add(DELTA_BYTES);
         self.waiting.push(data.to_owned());
@@ -237,19 +239,20 @@ impl Block {
         bytes
     }
 
-    /// How many bytes it holds while it waits for the blocks before it.
+    /// Returns the number of bytes that the block holds while it waits for the blocks before it.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.waiting_bytes.saturating_add(self.held_bytes())
     }
 
-    /// Its input, if it is a call, is mended while it is sent.
+    /// Sets the mender of a call's input, which works while the input is sent; other blocks ignore
+    /// it.
     pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
         if let Content::Tool(tool) = &mut self.content {
             tool.set_mender(mender);
         }
     }
 
-    /// How many members of its input were mended since the last call.
+    /// Returns the number of members of the block's input that were mended since it was last asked.
     pub(super) fn take_mended(&mut self) -> u32 {
         match &mut self.content {
             Content::Tool(tool) => tool.take_mended(),
@@ -257,13 +260,13 @@ impl Block {
         }
     }
 
-    /// The name of the tool that it calls.
+    /// Returns the name of the tool that the block calls.
     pub(super) fn tool(&self) -> String {
         let block = member(&self.start, "content_block").unwrap_or_default();
         text(block, "name").unwrap_or_default().decode().into_owned()
     }
 
-    /// The tool that it calls has another name for the client.
+    /// Gives the called tool the name that the client knows.
     pub(super) fn rename(&mut self, name: &str) {
         let block = member(&self.start, "content_block").unwrap_or("{}");
         let renamed = with(block, &[("name", &quoted(name))]);
@@ -354,8 +357,8 @@ impl Block {
     }
 }
 
-/// The blocks of a `content`; a string is one text. Each becomes events of a hundred bytes, so one that says nothing
-/// is none, and there are not too many.
+/// Returns the blocks of a `content`; a string is one text. Each becomes events of a hundred bytes,
+/// so one that says nothing is none, and there are not too many.
 pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     if let Some(text) = string(content) {
         let block = format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw());

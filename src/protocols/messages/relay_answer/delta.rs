@@ -8,15 +8,15 @@ use crate::json::Str;
 pub(super) struct Delta<'a> {
     pub(super) index: Option<u64>,
     pub(super) kind: DeltaKind,
-    /// Its text; empty for other deltas.
+    /// Text of the delta; empty if the delta has none.
     pub(super) text: Str<'a>,
-    /// An input that is not a text.
+    /// Piece of an input that is JSON in place of a text.
     pub(super) json: Option<&'a str>,
-    /// It has its `type`.
+    /// True if the delta has its `type`.
     pub(super) whole: bool,
 }
 
-/// What a delta extends.
+/// Part of a block that a delta extends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeltaKind {
     Text,
@@ -27,7 +27,7 @@ pub(super) enum DeltaKind {
 }
 
 impl DeltaKind {
-    /// `type`, and the member that holds the text.
+    /// Returns the delta's `type`, and the name of the member that holds its text.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Text => ("text_delta", "text"),
@@ -61,7 +61,8 @@ impl<'a> Delta<'a> {
         }
     }
 
-    /// It neither has a type nor anything by which one could be known.
+    /// Returns true if the delta has neither a `type` nor a member by which its kind could be
+    /// known.
     pub(super) fn says_nothing(&self) -> bool {
         self.kind == DeltaKind::Other && !self.whole
     }
@@ -70,7 +71,7 @@ impl<'a> Delta<'a> {
         self.text.is_blank() && self.json.is_none()
     }
 
-    /// For an estimate of tokens.
+    /// Returns the length of the delta's text or JSON in bytes, for an estimate of tokens.
     pub(super) fn bytes(&self) -> u64 {
         self.json.map_or_else(|| self.text.raw().len(), str::len) as u64
     }

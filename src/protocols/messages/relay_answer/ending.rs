@@ -25,7 +25,7 @@ const STOP_REASONS: [&str; 7] = [
     "model_context_window_exceeded",
 ];
 
-/// `message_start` with everything that clients need. `message` is that of `data`.
+/// Completes `message_start` with everything that clients need. `message` is that of `data`.
 pub(super) fn started(data: &str, message: &str, to: &mut Output<'_>) -> String {
     note(message, to.report);
     let mut changes = head(message, to);
@@ -51,7 +51,7 @@ pub(super) fn started(data: &str, message: &str, to: &mut Output<'_>) -> String 
     with(data, &[("type", "\"message_start\""), ("message", &message)])
 }
 
-/// [`with`], where the values were made for it.
+/// Calls [`with`] for values that were made for it.
 fn with_own(object: &str, changes: &[(&'static str, String)]) -> String {
     let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
     with(object, &changes)
@@ -71,7 +71,7 @@ pub(super) fn note(message: &str, report: &mut AnswerReport) {
     report_details(usage(message).unwrap_or_default(), report);
 }
 
-/// What has to change in a message, its content, its end and its counts aside.
+/// Returns the changes that a message needs in `id`, `type`, `role` and `model`.
 pub(super) fn head(message: &str, to: &Output<'_>) -> Vec<(&'static str, String)> {
     let mut changes: Vec<(&'static str, String)> = Vec::new();
     let is = |name, value: &str| text(message, name).is_some_and(|text| text == *value);
@@ -92,14 +92,14 @@ pub(super) fn head(message: &str, to: &Output<'_>) -> Vec<(&'static str, String)
     changes
 }
 
-/// Whether the member is written as `value`, white space aside.
+/// Returns true if the member is written as `value`, white space aside.
 fn is_value(object: &str, name: &str, value: &str) -> bool {
     let plain =
         |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes());
     json::member(object, name).is_some_and(plain)
 }
 
-/// What an upstream counted beside input and output.
+/// Reports what an upstream counted besides input and output: cached and thinking tokens.
 fn report_details(usage: Usage, report: &mut AnswerReport) {
     report.cache_read_tokens = usage.cache_read.unwrap_or(report.cache_read_tokens);
     report.cache_creation_tokens = usage.cache_written.unwrap_or(report.cache_creation_tokens);
@@ -111,7 +111,7 @@ fn estimate(output_bytes: u64, to: &Output<'_>) -> Estimate {
     Estimate { input: to.context.input_tokens, output: tokens_of(output_bytes) }
 }
 
-/// `usage` of an object, in whichever words.
+/// Reads `usage` of an object, in whichever words.
 fn usage(object: &str) -> Option<Usage> {
     Usage::read(&mut Reader::of(member(object, "usage")?)).ok()?
 }
@@ -128,13 +128,13 @@ fn completed(usage: &str, counts: &Counts, input: bool) -> String {
     with(usage, &changes)
 }
 
-/// The error that a `message_delta` stands for, if it does.
+/// Returns the error that a `message_delta` stands for, if it does.
 pub(super) fn failure(data: &str, context: &RequestContext) -> Option<Error> {
     let word = text(member(data, "delta")?, "stop_reason")?;
     failure_of(&word.decode(), context)
 }
 
-/// Two of them as one: what the later one says holds, its nulls aside.
+/// Merges two `message_delta` events: what the later one says holds, its nulls aside.
 pub(super) fn merged(earlier: &str, later: &str) -> String {
     // A server may have names of its own; these are the ones that matter.
     const NAMES: [&str; 8] = [
@@ -162,7 +162,7 @@ pub(super) fn merged(earlier: &str, later: &str) -> String {
     with_own(later, &joined)
 }
 
-/// `message_delta` at the end of an answer.
+/// Completes `message_delta` at the end of an answer.
 pub(super) fn finished(
     data: &str,
     has_call: bool,
@@ -200,13 +200,13 @@ pub(super) fn finished(
     Ok(with(data, &[("type", "\"message_delta\""), ("delta", &delta), ("usage", &usage)]))
 }
 
-/// The word as it is in the API.
+/// Returns a `stop_reason` as a constant, if it is one of the API's words.
 pub(super) fn known(reason: &str) -> Option<&'static str> {
     STOP_REASONS.into_iter().find(|known| *known == reason)
 }
 
-/// Why the model stopped, in the words of the Messages API. A word that is not known stays: it may
-/// be a newer one.
+/// Returns the reason why the model stopped, in the words of the Messages API. An unknown word
+/// stays: it may be a newer one.
 pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Result<String, Error> {
     let word = said.unwrap_or_default();
     let fits = match word {

@@ -1,11 +1,12 @@
-//! Where repaired events go: to the client, or into the one message that it asked for.
+//! Destination of repaired events: the client's stream, or the one message that the client asked
+//! for.
 
 use super::delta::DeltaKind;
 use super::fold::Fold;
 use super::member::{count, with};
 use crate::json;
 
-/// Where repaired events go.
+/// Destination of repaired events: a [`Fold`] where the client wants one message, else its stream.
 pub(super) struct Events<'a> {
     fold: Option<&'a mut Fold>,
     out: &'a mut Vec<u8>,
@@ -31,7 +32,7 @@ impl<'a> Events<'a> {
         self.out.extend_from_slice(b"\n\n");
     }
 
-    /// A delta of ours; none if there is nothing to say. `raw` is escaped.
+    /// Sends a delta of our own, unless there is nothing to say. `raw` is escaped.
     pub(super) fn delta(&mut self, kind: DeltaKind, raw: &str, index: u64) {
         if raw.is_empty() {
             return;
@@ -63,7 +64,8 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// More of an input: the deltas that were held back, if they say the same, else one of ours.
+    /// Sends more of an input: the deltas that were held back, if they say the same, else one of
+    /// our own.
     pub(super) fn input(&mut self, held: &[String], is_same: bool, text: &str, index: u64) {
         if !is_same {
             return self.text(DeltaKind::Input, text, index);
@@ -73,7 +75,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// An event, with the client's index in place of the upstream's.
+    /// Sends an event, with the client's index in place of the upstream's.
     pub(super) fn indexed(&mut self, name: &str, data: &str, upstream: Option<u64>, index: u64) {
         if upstream == Some(index) {
             return self.event(name, data);

@@ -1,4 +1,4 @@
-//! One message out of repaired events, for a client that wants no stream.
+//! Folding of repaired events into one message, for a client that wants no stream.
 
 use super::member::{copy, elements, member, members, string, text, with};
 use crate::json::{self, Reader, Str, Writer};
@@ -17,9 +17,10 @@ pub(super) struct Fold {
     /// `delta` and `usage` of `message_delta`.
     delta: String,
     usage: String,
-    /// Bytes of all these texts.
+    /// Number of bytes of all events so far.
     bytes: usize,
-    /// One of them has more members than a message has.
+    /// True if the message, its usage, or a block that deltas extend has more than [`MEMBERS_MAX`]
+    /// members.
     too_many: bool,
 }
 
@@ -29,7 +30,7 @@ struct Folded {
     start: String,
     /// Members by name, as JSON; a text without its last quote, because more of it may come.
     said: Vec<(String, String)>,
-    /// JSON.
+    /// Input of the call, as JSON.
     input: String,
     /// JSON objects with commas between them.
     citations: String,
@@ -40,17 +41,17 @@ impl Fold {
         self.bytes
     }
 
-    /// Whether something has more members than any message.
+    /// Returns true if some object has more members than any message has.
     pub(super) fn has_too_many_members(&self) -> bool {
         self.too_many
     }
 
-    /// Whether an object has no more members than are looked for.
+    /// Notes if an object has more than [`MEMBERS_MAX`] members.
     fn check(&mut self, object: &str) {
         self.too_many |= members(object).nth(MEMBERS_MAX).is_some();
     }
 
-    /// More of the input of the last block.
+    /// Adds text to the input of the last block.
     pub(super) fn input(&mut self, text: &str) {
         self.bytes = self.bytes.saturating_add(text.len());
         if let Some(block) = self.blocks.last_mut() {
@@ -92,7 +93,7 @@ impl Fold {
         }
     }
 
-    /// The message that the events add up to.
+    /// Writes the message that the events add up to.
     pub(super) fn write(&self, warnings: &mut Warnings, out: &mut Vec<u8>) {
         let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
         let mut json = Writer::new(out);
@@ -118,7 +119,7 @@ impl Fold {
     }
 }
 
-/// The names of the members whose values `counts` accepts.
+/// Returns the names of the members whose values `counts` accepts.
 fn names_of(object: &str, counts: impl Fn(&str) -> bool) -> NameSet<'_> {
     let mut names = NameSet::default();
     for (key, value) in members(object) {
@@ -170,7 +171,7 @@ impl Folded {
         }
     }
 
-    /// Adds to a text, or puts one in its place.
+    /// Adds `more` to the text of a member, or replaces the text.
     fn say(&mut self, key: &str, more: Str<'_>, replaces: bool) {
         if let Some((_, before)) = self.said.iter_mut().find(|(name, _)| name == key)
             && before.starts_with('"')

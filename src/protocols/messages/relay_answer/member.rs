@@ -3,33 +3,33 @@
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 pub(super) use crate::json::{elements, members, quoted, string};
 
-/// The member `name`; absent and null mean the same.
+/// Returns the member `name`; absent and null mean the same.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     json::member(object, name).filter(|value| *value != "null")
 }
 
-/// Whether there is a member `name`, be it null.
+/// Returns true if there is a member `name`, even if it is null.
 pub(super) fn has(object: &str, name: &str) -> bool {
     json::member(object, name).is_some()
 }
 
-/// The text of the member `name`.
+/// Returns the text of the member `name`.
 pub(super) fn text<'a>(object: &'a str, name: &str) -> Option<Str<'a>> {
     member(object, name).and_then(string)
 }
 
-/// The whole number of the member `name`.
+/// Returns the whole number of the member `name`.
 pub(super) fn count(object: &str, name: &str) -> Option<u64> {
     member(object, name)?.parse().ok()
 }
 
-/// What kind of value a text is.
+/// Returns the kind of a JSON value.
 pub(super) fn kind(value: &str) -> Option<ValueKind> {
     Reader::of(value).kind().ok()
 }
 
-/// The object with other values for some members, in their old places; those that it had not come
-/// last. What is not an object has no members.
+/// Returns the object with other values for some members, in their old places; those that it had
+/// not come last. What is not an object has no members.
 pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
     let mut out = Vec::with_capacity(object.len().saturating_add(64));
     let mut json = Writer::new(&mut out);

@@ -46,7 +46,7 @@ pub(crate) struct MessagesRelay {
 }
 
 impl MessagesRelay {
-    /// `stream`: the client gets events.
+    /// Makes a reader for one answer. `stream`: the client gets events.
     pub(crate) fn new(stream: bool) -> Self {
         Self { stream: MessagesStream::new(stream), has_begun: false }
     }
@@ -174,7 +174,8 @@ fn is_error(object: &str) -> bool {
     member(object, "error").is_some_and(says_something)
 }
 
-/// An empty list and `null` are members of a fixed form that some gateways give every answer.
+/// Returns true if an object has choices. An empty list and `null` are members of a fixed form that
+/// some gateways give every answer.
 fn has_choices(object: &str) -> bool {
     member(object, "choices")
         .is_some_and(|choices| !choices.starts_with('"') && choices.contains('{'))

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use crate::json::{self, Str};
 use crate::text::words;
 
-/// A text, and what the start said of it.
+/// Text of a block, and the part of it that the block's start said.
 #[derive(Debug, Default)]
 pub(super) struct StartText {
-    /// The start's text.
+    /// Text in the start of the block.
     start: String,
-    /// So much of it was repeated by deltas, while nothing contradicts that they repeat it.
+    /// Number of bytes of `start` that deltas have repeated; `None` if `start` is empty, or once
+    /// deltas say more or something else.
     echo: Option<usize>,
     /// The first half of a surrogate pair, whose second half the next delta must bring: clients
     /// decode each delta by itself.
@@ -23,12 +24,13 @@ impl StartText {
         Self { start: start.decode().into_owned(), echo, half: String::new() }
     }
 
-    /// The start's text.
+    /// Returns the text in the start of the block.
     pub(super) fn start(&self) -> &str {
         &self.start
     }
 
-    /// Takes a delta, and gives what is to be sent in its place, escaped; nothing where it is itself.
+    /// Takes a delta, and returns what is to be sent in its place, escaped; `None` if the delta
+    /// itself is sent.
     pub(super) fn receive(&mut self, text: Str<'_>) -> Option<String> {
         let Some(repeated) = self.echo else { return self.whole_letters(text.raw()) };
         let decoded: Cow<'_, str> = text.decode();
@@ -60,7 +62,7 @@ impl StartText {
         Some(joined)
     }
 
-    /// What is left at the end, escaped.
+    /// Returns the text that is still unsent at the end of the block, escaped.
     pub(super) fn finish(&mut self) -> String {
         match self.echo.take() {
             // A part of the text at the start is no repetition of it.

@@ -28,9 +28,9 @@ const ENDING_BYTES_MAX: usize = 64 << 10;
 pub(super) struct MessagesStream {
     /// Blocks that are not over; only the first one is sent.
     blocks: VecDeque<Block>,
-    /// The client's index of the first of them.
+    /// Index that the client knows the first of the blocks by.
     index: u64,
-    /// Bytes of deltas and starts of the others.
+    /// Number of bytes of the deltas and starts of all blocks but the first.
     waiting_bytes: usize,
     /// Indices of the upstream whose blocks were closed before the upstream stopped them.
     closed_early: Indices,
@@ -39,13 +39,13 @@ pub(super) struct MessagesStream {
     id_bytes: usize,
     /// Content inside of `message_start`, which counts when no block comes.
     content: String,
-    /// `message_delta`, perhaps of several.
+    /// Last `message_delta`, perhaps merged of several.
     ending: Option<String>,
     /// Blocks and deltas that came.
     pieces: u64,
     output_bytes: u64,
     fold: Option<Box<Fold>>,
-    /// For mending inputs.
+    /// Budget for mending the inputs of calls.
     budget: Budget,
 }
 
@@ -54,7 +54,7 @@ impl MessagesStream {
         Self { fold: (!stream).then(Box::default), ..Self::default() }
     }
 
-    /// An event that is called `name` and is JSON.
+    /// Handles an event that is called `name` and is JSON.
     pub(super) fn handle_event(
         &mut self,
         to: &mut Output<'_>,
@@ -96,13 +96,13 @@ impl MessagesStream {
         self.check_limits(to)
     }
 
-    /// Whether the upstream has said why it stopped.
+    /// Returns true if the upstream has said why it stopped.
     pub(super) fn is_complete(&self) -> bool {
         let delta = self.ending.as_deref().and_then(|ending| member(ending, "delta"));
         delta.and_then(|delta| text(delta, "stop_reason")).is_some()
     }
 
-    /// The end of the answer. `stop` is the upstream's event.
+    /// Ends the answer. `stop` is the upstream's event.
     pub(super) fn message_stop(
         &mut self,
         to: &mut Output<'_>,
@@ -139,12 +139,14 @@ impl MessagesStream {
         Events::new(self.fold.as_deref_mut(), to.out)
     }
 
-    /// Blocks and deltas that came: an upstream may send empty ones while it thinks.
+    /// Returns the number of blocks and deltas that came: an upstream may send empty ones while it
+    /// thinks.
     pub(super) fn pieces(&self) -> u64 {
         self.pieces
     }
 
-    /// Bytes of the answer that are kept in memory: what waits, and the message that is collected.
+    /// Returns the bytes of the answer that are kept in memory: what waits, and the message that is
+    /// collected.
     pub(super) fn held_bytes(&self) -> usize {
         let (held, folded) = self.held();
         held.saturating_add(folded)
@@ -184,7 +186,8 @@ impl MessagesStream {
         to.writer.relayed(Phase::Open);
     }
 
-    /// Some servers announce a message that is complete, and send no blocks.
+    /// Sends the content of `message_start`: some servers announce a message that is complete, and
+    /// send no blocks.
     fn content_of_start(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let content = std::mem::take(&mut self.content);
         let mut index = 0u64;
@@ -288,7 +291,8 @@ impl MessagesStream {
         Ok(())
     }
 
-    /// The block that a delta extends: the last one of its index, else the last one that it fits.
+    /// Finds the block that a delta extends: the last one of its index, else the last one that it
+    /// fits.
     fn find(&self, delta: &Delta<'_>) -> Option<usize> {
         let fits = |block: &Block| block.fits(delta) && !block.is_stopped();
         if delta.says_nothing() {
@@ -413,7 +417,7 @@ impl Indices {
         self.0.binary_search(&index).is_ok()
     }
 
-    /// Says whether it was there.
+    /// Removes an index; returns true if it was there.
     fn remove(&mut self, index: u64) -> bool {
         let place = self.0.binary_search(&index);
         place.is_ok_and(|place| self.0.remove(place) == index)

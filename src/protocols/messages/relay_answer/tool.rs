@@ -7,7 +7,7 @@ use crate::assemble::mend::{Budget, Mender};
 use crate::assemble::tool_input::{Input, ToolInput};
 use crate::json::{self, Reader};
 
-/// What a held delta costs beside its text.
+/// Number of bytes counted for a held delta besides its text.
 pub(super) const DELTA_BYTES: usize = 32;
 
 /// An input, and the deltas of it that have not been sent.
@@ -20,23 +20,23 @@ pub(super) struct Tool {
     mender: Option<Mender>,
     held: Vec<String>,
     held_bytes: usize,
-    /// What they say together.
+    /// Joined text of all deltas in `held`.
     held_text: String,
     scratch: String,
 }
 
 impl Tool {
-    /// A call of whose input this stands in its start.
+    /// Makes a call from the `input` in its start.
     pub(super) fn new(input: &str) -> Self {
         Self { start: input_of(input), ..Self::default() }
     }
 
-    /// Its input is mended while it is sent.
+    /// Sets the mender of the input, which works while the input is sent.
     pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
         self.mender = mender;
     }
 
-    /// How many members of its input were mended since the last call.
+    /// Returns the number of members of the input that were mended since it was last asked.
     pub(super) fn take_mended(&mut self) -> u32 {
         self.mender.as_mut().map_or(0, Mender::take_mended)
     }
@@ -124,8 +124,8 @@ impl Tool {
     }
 }
 
-/// What the start of a call says of its input: nothing, if it is empty. Some servers put the text of
-/// the input there.
+/// Returns the input that the start of a call has; empty if it says nothing. Some servers put the
+/// text of the input there.
 fn input_of(value: &str) -> String {
     let text = string(value).map(|text| text.decode());
     let text = text.as_deref().unwrap_or(value).trim();

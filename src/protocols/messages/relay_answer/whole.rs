@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::json::{ValueKind, Writer};
 use crate::text::names::NameSet;
 
-/// What a message says only at its end.
+/// Members of a message that a stream brings only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
 
 /// Members of a whole message that a stream has in the `delta` of `message_delta`, and beside it.
 const IN_DELTA: &str = "safeguard_results";
 const BESIDE_DELTA: &str = "context_management";
 
-/// A whole message, for a client that wants either kind of answer.
+/// Writes a whole message, for a client that wants either kind of answer.
 pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
     if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), to.context) {
         return Err(failure);
@@ -52,7 +52,7 @@ pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
     messages.message_stop(to, Some("{\"type\":\"message_stop\"}"))
 }
 
-/// How many calls are in a message, if it can be passed on as it is.
+/// Returns the number of calls in a message, if the message can be passed on as it is.
 fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
     let content = member(body, "content").filter(|it| kind(it) == Some(ValueKind::Array))?;
     let (mut ids, mut budget) = (NameSet::default(), Budget::default());
@@ -82,14 +82,14 @@ fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
     is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
 }
 
-/// Whether the input of a call is not one that the client gets as it is.
+/// Returns true if the input of a call has to be mended for the client.
 fn is_mended(block: &str, input: &str, budget: &mut Budget, to: &Output<'_>) -> bool {
     let name = text(block, "name").filter(|_| to.rules.mends_inputs);
     let tool = name.and_then(|name| to.context.tools.meant_by(&name.decode()));
     tool.is_some_and(|tool| Mender::whole(tool, input, budget).is_some())
 }
 
-/// `message_start` of a message.
+/// Returns the `message_start` that a whole message stands for.
 fn start(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
@@ -105,7 +105,7 @@ fn start(body: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// `message_delta` of a message.
+/// Returns the `message_delta` that a whole message stands for.
 fn delta(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);

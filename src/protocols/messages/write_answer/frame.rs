@@ -8,8 +8,8 @@ use crate::model::context_management::Cleared;
 use crate::model::counts::Counts;
 use crate::model::event::Stop;
 
-/// `message_start`, which comes before the upstream's counts are known: clients need `usage` there
-/// and crash without it.
+/// Writes `message_start`, which comes before the upstream's counts are known: clients need `usage`
+/// there and crash without it.
 pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.begin_object().kind("message_start");
@@ -27,7 +27,7 @@ pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out:
     json.end_object().end_object().end_object();
 }
 
-/// `message_delta`
+/// Writes `message_delta`, with the counts of the answer.
 pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.begin_object().kind("message_delta");
@@ -48,7 +48,7 @@ pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     json.end_object();
 }
 
-/// A whole message. `content` is what stands between the brackets.
+/// Writes a whole message. `content` is what stands between the brackets.
 pub(super) fn write_message(id: &str, content: &[u8], stop: &Stop<'_>, out: &mut Vec<u8>) {
     out.reserve(content.len().saturating_add(1024));
     let mut json = Writer::new(out);
@@ -66,7 +66,7 @@ pub(super) fn write_message(id: &str, content: &[u8], stop: &Stop<'_>, out: &mut
     json.end_object();
 }
 
-/// The counts of a whole message, with every field of the format.
+/// Writes the counts of a whole message, with every field of the format.
 fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.begin_object();
     write_input_counts(&stop.counts, json);
@@ -84,7 +84,8 @@ fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// What was written to a cache, by how long it is kept. No other upstream says that, and five minutes are the rule.
+/// Writes the tokens put into a cache, by how long they are kept. No other upstream tells that, and
+/// five minutes are the rule.
 fn write_creation(tokens: u64, json: &mut Writer<'_>) {
     json.key("cache_creation");
     if tokens == 0 {
@@ -138,7 +139,7 @@ fn write_searches(searches: u64, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// What was cleared of the history, where the client asked for that.
+/// Writes what was cleared of the history, where the client asked for that.
 fn write_cleared(cleared: Option<Cleared>, json: &mut Writer<'_>) {
     let Some(cleared) = cleared else { return };
     json.key("context_management").begin_object().key("applied_edits").begin_array();

@@ -30,7 +30,7 @@ pub(super) fn write_call(call: &HostedCall, input: &str, out: &mut Vec<u8>) {
     json.end_object();
 }
 
-/// What the tool was given.
+/// Returns the input of a call, as JSON.
 pub(super) fn input_of(call: &HostedCall) -> Cow<'_, str> {
     match call {
         HostedCall::Mcp(call) => Cow::Borrowed(&call.input),
@@ -50,7 +50,7 @@ pub(super) fn write_result(call: &HostedCall, out: &mut Vec<u8>) {
     }
 }
 
-/// What a search found.
+/// Writes the addresses that a search found, or an error if the search failed.
 fn write_found(search: &Search, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.out().extend_from_slice(b"{\"type\":\"web_search_tool_result\"");
@@ -83,7 +83,7 @@ fn write_caller(json: &mut Writer<'_>) {
     json.key("caller").begin_object().kind("direct").end_object();
 }
 
-/// What a tool of an MCP server gave.
+/// Writes the output of an MCP server's tool.
 fn write_output(call: &McpCall, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.out().extend_from_slice(b"{\"type\":\"mcp_tool_result\"");
@@ -96,7 +96,7 @@ fn write_output(call: &McpCall, out: &mut Vec<u8>) {
     json.end_array().end_object();
 }
 
-/// Where a text comes from.
+/// Writes a citation: the page that a text comes from.
 pub(super) fn write_citation(citation: &Citation, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.out().extend_from_slice(b"{\"type\":\"web_search_result_location\"");

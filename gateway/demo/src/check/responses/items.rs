@@ -8,7 +8,7 @@ use super::super::{Checked, Refusal, image_at};
 use crate::plan::NAME_LENGTH;
 use crate::sealed::Sealed;
 
-/// Most characters of an `id` and a `call_id`.
+/// Maximum number of characters of an `id` and a `call_id`.
 const ID_LENGTH_MAX: usize = 64;
 
 /// The types of items, the beginning of their `id`, and their members beside `id`, `status` and `type`.
@@ -27,7 +27,7 @@ struct Item<'a> {
     kind: &'static str,
     id: Option<&'a str>,
     call_id: Option<&'a str>,
-    /// It is the assistant's.
+    /// True if the item is the assistant's.
     is_answer: bool,
     fields: &'a Fields,
     path: String,
@@ -277,7 +277,7 @@ fn reasoning(
     }
 }
 
-/// What reasoning led to, and says so by its `id`, has that reasoning before it.
+/// Checks that an item whose `id` names the reasoning that led to it has that reasoning before it.
 fn led_to(item: &Item<'_>, before: &[Item<'_>]) -> Checked {
     let Some(id) = item.id else { return Ok(()) };
     let Some(name) = id.split_once("_r").map(|(_, rest)| rest) else { return Ok(()) };

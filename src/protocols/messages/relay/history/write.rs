@@ -5,17 +5,17 @@ use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::model::turn::{MOVED, Turn, UserPart};
 use crate::model::{Block, Role, ToolResult};
 
-/// Where blocks stand in the body, rising, and the messages that they are of.
+/// Offsets of blocks in the body, rising, each with the index of its message.
 type Owners = Vec<(usize, usize)>;
 
 impl<'a> SentMessages<'a> {
-    /// The message of which a part of the body is a block.
+    /// Returns the index of the message of which a part of the body is a block.
     fn owner(&self, part: &str, owners: &Owners) -> Option<usize> {
         let place = owners.binary_search_by_key(&self.offset(part), |(offset, _)| *offset).ok()?;
         owners.get(place).map(|(_, message)| *message)
     }
 
-    /// The repaired history, if it is not what it was.
+    /// Writes the repaired history; `None` if it is the client's, unchanged.
     pub(super) fn write_turns(&self, turns: &[Turn<'a>]) -> Option<String> {
         let mut owners: Owners = Vec::new();
         for (at, message) in self.messages.iter().enumerate() {
@@ -76,7 +76,8 @@ impl<'a> SentMessages<'a> {
         (!copied.is_all()).then(|| String::from_utf8(out).unwrap_or_default())
     }
 
-    /// The messages that these entries are, one after the other and nothing else.
+    /// Returns the indices of the messages that these entries make up, one after the other and
+    /// nothing else.
     fn originals(
         &self,
         entries: &[Entry<'_, 'a>],
@@ -107,7 +108,7 @@ impl<'a> SentMessages<'a> {
 /// Copies messages of the client, and notes whether they are all of them, whole and in their order.
 struct Copied<'h, 'a> {
     messages: &'h [SentMessage<'a>],
-    /// The message that comes next if nothing has to be changed.
+    /// Index of the message that comes next if nothing has to be changed.
     next: usize,
     same: bool,
 }
@@ -127,7 +128,7 @@ impl Copied<'_, '_> {
     }
 }
 
-/// What a repaired message consists of.
+/// Piece of content in a repaired message.
 enum Entry<'t, 'a> {
     /// A block of the client, or a content that is a string.
     Raw(&'a str),
@@ -256,7 +257,7 @@ impl SentMessage<'_> {
     }
 }
 
-/// A message with the members of `owner`, its content aside.
+/// Writes a message with the members of `owner`, its content aside.
 fn write_message(
     owner: Option<&SentMessage<'_>>,
     role: Role,
