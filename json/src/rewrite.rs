@@ -14,7 +14,8 @@ pub fn rewrite_object<'b, E>(
     mut rewrite: impl FnMut(&str, &'b str) -> Result<Option<Cow<'b, str>>, E>,
 ) -> Result<Cow<'b, str>, E> {
     let mut same = true;
-    let mut out = Vec::with_capacity(text.len());
+    // No more than what was written: values are nested, and each level has an output.
+    let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object();
     for (key, value) in members(text) {
@@ -38,7 +39,7 @@ pub fn rewrite_array<'b, E>(
     mut rewrite: impl FnMut(&'b str) -> Result<Option<Cow<'b, str>>, E>,
 ) -> Result<Cow<'b, str>, E> {
     let mut same = true;
-    let mut out = Vec::with_capacity(text.len());
+    let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_array();
     for element in elements(text) {

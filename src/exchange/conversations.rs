@@ -196,12 +196,23 @@ impl Conversations {
     }
 }
 
-/// Hash of the words of an error, without what differs each time: words with digits, such as ids of requests.
+/// Returns the hash of the words of an error, without what differs each time: words with digits,
+/// such as ids of requests, but for the names in paths.
 pub(super) fn words_of(rejection: &Rejection) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let has_digit = |word: &&str| word.bytes().any(|byte| byte.is_ascii_digit());
-    let words = rejection.message.split_ascii_whitespace().filter(|word| !has_digit(word));
-    words.for_each(|word| word.hash(&mut hasher));
+    let has_digit = |text: &str| text.bytes().any(|byte| byte.is_ascii_digit());
+    for word in rejection.message.split_ascii_whitespace() {
+        // `tools.0.name`, `messages[3].content`
+        let is_path = word.contains(['.', '[']);
+        match has_digit(word) {
+            true if is_path => word
+                .split(['.', '[', ']'])
+                .filter(|step| !has_digit(step))
+                .for_each(|step| step.hash(&mut hasher)),
+            true => {}
+            false => word.hash(&mut hasher),
+        }
+    }
     (&rejection.parameter, &rejection.codes).hash(&mut hasher);
     hasher.finish()
 }

@@ -211,8 +211,12 @@ impl Tools {
 
     /// What the client knows a tool as that the upstream knows by another name.
     pub(crate) fn client_name(&self, outgoing: &str) -> Option<&str> {
-        let renamed = |tool: &&Tool| tool.outgoing == outgoing && tool.name != outgoing;
-        self.sent.iter().find(renamed).map(|tool| tool.name.as_str())
+        let is_renamed = |tool: &Tool| tool.outgoing != tool.name;
+        if !self.sent.iter().any(is_renamed) {
+            return None;
+        }
+        let tool = self.meant_by(outgoing).filter(|tool| is_renamed(tool) && tool.name != outgoing);
+        tool.map(|tool| tool.name.as_str())
     }
 
     /// Adds a tool that was not sent, because nothing has loaded it.

@@ -15,7 +15,6 @@ mod decide;
 mod effort;
 mod fields;
 mod local;
-mod member;
 pub(crate) mod messages;
 pub(crate) mod responses;
 mod sizes;
@@ -90,29 +89,7 @@ pub fn request_without(
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let client = ClientRequest { body, config, headers, target: None };
-    let written = for_request(&client).write_request(&client, refused, warnings)?;
-    without_members(written, refused, warnings)
-}
-
-/// Removes members that the upstream refused and no row of the changes knows.
-fn without_members(
-    mut written: Translated,
-    refused: &[Refused],
-    warnings: &mut Warnings,
-) -> Result<Translated, Error> {
-    if let Translated::Send { body, .. } = &mut written {
-        for refused in refused {
-            let Refused::Member(path) = refused else { continue };
-            let path: Vec<_> = path.split('.').collect();
-            let without =
-                member::without(crate::text::words::utf8(body).unwrap_or_default(), &path);
-            if let Some(without) = without {
-                warnings.dropped(path.last().copied().unwrap_or_default())?;
-                *body = without.into_bytes();
-            }
-        }
-    }
-    Ok(written)
+    for_request(&client).write_request(&client, refused, warnings)
 }
 
 /// Writes a request of Creole's own for this model of an upstream, without what the upstream
@@ -128,9 +105,7 @@ pub(crate) fn own_request(
 ) -> Result<Translated, Error> {
     let client = ClientRequest { body, config, headers: &[], target: Some(target) };
     // Nobody reads the warnings of a request that no client sent.
-    let warnings = &mut Warnings::new(false);
-    let written = of(target.0.protocol).write_request(&client, refused, warnings)?;
-    without_members(written, refused, warnings)
+    of(target.0.protocol).write_request(&client, refused, &mut Warnings::new(false))
 }
 
 /// Answers `POST /v1/messages/count_tokens` with an estimate.

@@ -113,7 +113,6 @@ impl Refused {
         match (self, older) {
             (Self::Space(space), Self::MaxTokens(most)) => *most >= space.window(),
             (Self::MaxTokens(_), Self::Space(_)) => false,
-            (Self::Member(path), Self::Member(older)) => path == older,
             _ => self.code() == older.code(),
         }
     }

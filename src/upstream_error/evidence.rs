@@ -5,7 +5,6 @@
 //! name of the subject in the server's own words. Words that the server only repeats out of the request are none.
 
 mod echoes;
-mod member;
 
 use std::cmp::Ordering;
 
@@ -13,9 +12,7 @@ use self::echoes::{Echoes, QUOTES, quoted};
 use super::changes::{Loss, Row, rows};
 use super::quoted::own_words;
 use super::refused::Refused;
-use super::wordings::{
-    MEMBER_NOT_TAKEN, TEXT_TOO_LONG, UNKNOWN_MEMBER, VETOES, WANTS_TEXT, Wordings,
-};
+use super::wordings::{TEXT_TOO_LONG, VETOES, WANTS_TEXT};
 use crate::error::{Reason, Rejection};
 use crate::json;
 use crate::text::words;
@@ -95,15 +92,6 @@ pub(crate) fn changes(
             can_be.then(|| (row.loss, evidence, row.change.clone()))
         })
         .collect();
-    if let Some(sent) = sent.filter(|_| !strict) {
-        let mut says = |all: &Wordings| all.any(&own) && echoes.says_one_of(all);
-        let is_unknown = says(&UNKNOWN_MEMBER);
-        if (is_unknown || says(&MEMBER_NOT_TAKEN))
-            && let Some(path) = member::of(rejection, sent, is_unknown)
-        {
-            found.push((Loss::Words, Evidence::Path, Refused::Member(path)));
-        }
-    }
     found.sort_by_key(|(loss, evidence, _)| (*loss, *evidence));
     found.into_iter().map(|(_, evidence, change)| (evidence, change)).collect()
 }
@@ -206,7 +194,14 @@ fn unresolved(path: &str) -> Option<Path> {
 /// nowhere.
 fn resolved(path: &str, sent: &str) -> Option<Path> {
     let (mut value, mut found, mut unknown) = (sent, Path::new(), 0usize);
-    for step in steps(path) {
+    let mut steps = steps(path).peekable();
+    while let Some(step) = steps.next() {
+        // `messages.0.content.0.text.cache_control`: the type of a block before its member.
+        let is_type =
+            json::member(value, "type").and_then(json::string).is_some_and(|it| it == *step);
+        if is_type && steps.peek().is_some_and(|next| json::member(value, next).is_some()) {
+            continue;
+        }
         let next = match value.as_bytes().first() {
             Some(b'{') => json::member(value, step).map(|value| (step, value)),
             Some(b'[') => {

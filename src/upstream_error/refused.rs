@@ -56,9 +56,10 @@ pub enum Refused {
     Names,
     /// Length of descriptions of tools, which are cut.
     Descriptions,
-    /// Member at this path of the request, of which nothing else is known: it is left out. `*` is
-    /// any position, `**` any place.
-    Member(String),
+    /// Extensions of the Messages API that other servers do not know: all of them are left out.
+    Extensions,
+    /// Marks for the cache of prompts, which are left out.
+    CacheMarks,
     /// Any other parameter, which is left out, or sent under its other name. Without `stop` Creole
     /// cuts the text itself; without `parallel_tool_calls` an answer keeps its first call only.
     Parameter(Parameter),

@@ -479,14 +479,24 @@ const CHANGES: &[Change] = &[
         ..CHANGE
     },
     Change {
-        name: "Member",
-        has: r#"{"min_p": 0.05}"#,
-        profile: r#"{"extra_body": {"min_p": 0.05}}"#,
-        refusal: "min_p: Extra inputs are not permitted",
+        name: "Extensions",
+        has: r#"{"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}"#,
+        refusal: "context_management: Extra inputs are not permitted",
         on: [
-            made("/min_p", "unknown_field:min_p,dropped:min_p,member_refused"),
-            made("/min_p", "unknown_field:min_p,dropped:min_p,member_refused"),
-            made("/min_p", "dropped:min_p,member_refused"),
+            NotInThisProtocol,
+            NotInThisProtocol,
+            made("/context_management", "dropped:context_management,extension_refused"),
+        ],
+        ..CHANGE
+    },
+    Change {
+        name: "CacheMarks",
+        has: r#"{"/tools/0/cache_control": {"type": "ephemeral"}}"#,
+        refusal: "tools.0.custom.cache_control: Extra inputs are not permitted",
+        on: [
+            NotInThisProtocol,
+            NotInThisProtocol,
+            made("/tools/0/cache_control", "dropped:cache_control,extension_refused"),
         ],
         ..CHANGE
     },

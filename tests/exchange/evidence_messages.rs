@@ -217,37 +217,118 @@ fn a_tool_of_another_name_keeps_its_own_for_the_client() {
 }
 
 #[test]
-fn a_member_that_an_upstream_does_not_know_is_left_out_wherever_it_stands() {
+fn extensions_are_left_out_wherever_they_stand_and_nothing_else_is() {
     let mark = |scope: &str| json!({"type": "ephemeral", "scope": scope, "ttl": "1h"});
     let schema = json!({"type": "object", "properties": {"scope": {"type": "string"}}});
     let mut body = conversation(json!({
         "system": [{"type": "text", "text": "a \"scope\": b", "cache_control": mark("global")}],
-        "tools": [{"name": "look", "input_schema": schema, "cache_control": mark("org")}],
+        "tools": [{"name": "look", "input_schema": schema, "cache_control": mark("org"), "defer_loading": true}],
+        "context_management": {"edits": []}, "inference_geo": "eu",
     }));
-    body["messages"][1]["content"][0]["input"] = json!({"scope": 1});
-    let told = [
-        "system.0.cache_control.ephemeral.scope: Extra inputs are not permitted",
-        "json: unknown field \"scope\"",
-    ];
-    for (told, tools_too) in [(told[0], false), (told[1], true)] {
-        let is_in = |sent: &Value| !sent["system"][0]["cache_control"]["scope"].is_null();
-        let (_, asked) = asked(&config(""), &body, told, &is_in);
-        let mut expected = body.clone();
-        let mut without = |at: &str| {
-            drop(expected.pointer_mut(at).unwrap().as_object_mut().unwrap().remove("scope"));
-        };
-        without("/system/0/cache_control");
-        if tools_too {
-            without("/tools/0/cache_control");
-        }
-        assert_eq!((asked.len(), &asked[1]), (2, &expected), "{told}");
+    body["messages"][1]["content"][0]["input"] = json!({"scope": 1, "caller": 2});
+    let mut expected = body.clone();
+    let mut without = |at: &str, name: &str| {
+        drop(expected.pointer_mut(at).unwrap().as_object_mut().unwrap().remove(name));
+    };
+    for (at, name) in [
+        ("/system/0/cache_control", "scope"),
+        ("/system/0/cache_control", "ttl"),
+        ("/tools/0/cache_control", "scope"),
+        ("/tools/0/cache_control", "ttl"),
+        ("/tools/0", "defer_loading"),
+        ("", "context_management"),
+    ] {
+        without(at, name);
     }
-    // What strict mode does not allow, and what a server has no word against.
-    for (more, told) in
-        [(r#", "strict": true"#, told[1]), ("", "The field \"scope\" is the wrong one")]
-    {
+    let is_in = |sent: &Value| !sent["context_management"].is_null();
+    for told in [
+        "system.0.cache_control.ephemeral.scope: Extra inputs are not permitted",
+        "system.0.text.cache_control.ephemeral.ttl: Extra inputs are not permitted",
+        "json: unknown field \"context_management\"",
+        "Error from provider (Anthropic): context_management: Extra inputs are not permitted.",
+    ] {
+        let (_, asked) = asked(&config(""), &body, told, &is_in);
+        assert_eq!((asked.len(), asked.last().unwrap()), (2, &expected), "{told}");
+    }
+    // What strict mode does not allow, what is no extension, what only repeats the request, and what no server refuses.
+    body["messages"][0]["content"] = json!("Set \"context_management\" in the file");
+    for (more, told) in [
+        (r#", "strict": true"#, "json: unknown field \"context_management\""),
+        ("", "inference_geo: Extra inputs are not permitted"),
+        ("", "messages.1.content.0.tool_use.x: Extra inputs are not permitted"),
+        ("", "messages.1.content: Extra inputs are not permitted"),
+        ("", "tools.0.name: unrecognized tool"),
+        ("", "Not allowed (Set \"context_management\" in the file)"),
+        ("", "The field \"context_management\" is the wrong one"),
+    ] {
         let (_, asked) = asked(&config(more), &body, told, &|_| true);
-        assert_eq!(asked.len(), 1, "{told}");
+        assert!(asked.iter().all(|sent| *sent == asked[0]), "{told}");
+    }
+}
+
+#[test]
+fn names_stay_where_they_would_meet_or_cannot_all_be_changed() {
+    let long = "mcp__a_server_with_a_long_name.and_dots__a_tool_with_a_name_that_is_as_long";
+    let tool = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
+    let is_in = |sent: &Value| sent.to_string().contains(long);
+    let refusal = "tools.0.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'";
+    let body = conversation(json!({"tools": [tool(long)]}));
+    let (_, sent) = asked(&config(""), &body, refusal, &is_in);
+    let short = sent[1]["tools"][0]["name"].as_str().unwrap();
+    for more in [
+        json!({"tools": [tool(long), tool(short)]}),
+        json!({"tools": [tool(long)], "context_management": {"edits": [{"exclude_tools": [long]}]}}),
+        json!({"tools": [tool(long)], "thread": {"id": "t"}}),
+    ] {
+        let (_, sent) = asked(&config(""), &conversation(more.clone()), refusal, &|_| true);
+        assert!(sent.iter().all(|sent| sent["tools"][0]["name"] == long), "{more}");
+    }
+    // A request that Creole does not understand keeps its names for the client, too.
+    let body = conversation(json!({"tools": [tool(long)], "top_k": "5"}));
+    let (exchange, sent) = asked(&config(""), &body, refusal, &is_in);
+    assert_eq!(sent.len(), 2);
+    let answer = message().to_string().replace("\"look\"", &format!("{short:?}"));
+    let (got, ..) = answered(exchange, false, vec![answer.as_bytes()]);
+    assert_eq!(got["content"][4]["name"], long);
+}
+
+#[test]
+fn two_refusals_of_members_are_two() {
+    // The path says what is refused, and its numbers do not.
+    let body = conversation(json!({
+        "context_management": {"edits": []},
+        "tools": [{"name": "look", "input_schema": {"type": "object"}, "cache_control": {"type": "ephemeral"}}],
+    }));
+    let can = HostCan { ask_again: true, ..HostCan::default() };
+    let config = config("");
+    let refusals = Arc::new(creole::Refusals::default());
+    for turn in 0..3 {
+        let mut exchange = Exchange::new(Arc::clone(&config), SEED, can);
+        exchange.remember(Arc::clone(&refusals));
+        exchange.decide("POST", "/v1/messages", &headers(&[("x-api-key", "k")]));
+        let mut call = exchange.request(body.to_string().as_bytes(), NOW + turn).unwrap();
+        let mut out = Vec::new();
+        let (mut asked, mut status) = (0, 0);
+        while status != 200 && asked < 6 {
+            let sent: Value = serde_json::from_slice(&call.body).unwrap();
+            asked += 1;
+            let refusal = if !sent["context_management"].is_null() {
+                Some("context_management: Extra inputs are not permitted")
+            } else if !sent["tools"][0]["cache_control"].is_null() {
+                Some("tools.0.custom.cache_control: Extra inputs are not permitted")
+            } else {
+                None
+            };
+            status = if refusal.is_some() { 400 } else { 200 };
+            let answer = refusal.map_or_else(|| message().to_string(), str::to_owned);
+            exchange.handle_call_head(status, &[], NOW + turn);
+            exchange.piece(answer.as_bytes(), NOW + turn, &mut out);
+            exchange.end(End::Complete, NOW + turn, &mut out);
+            if let Some(again) = exchange.poll_call(NOW + turn) {
+                call = again;
+            }
+        }
+        assert_eq!((status, asked), (200, if turn == 0 { 3 } else { 1 }), "turn {turn}");
     }
 }
 

@@ -16,6 +16,10 @@ const MEANINGS: &[(&str, &str)] = &[
     ("documents_refused", "the upstream refused PDFs; it was asked again without them"),
     ("dropped", "a field or tool that the upstream has no counterpart for was left out"),
     ("empty_text", "empty texts were left out"),
+    (
+        "extension_refused",
+        "the upstream refused extensions of the Messages API; it was asked again without them",
+    ),
     ("finish_reason_unknown", "an unknown finish reason became end_turn"),
     ("guards_skipped", "a request too new to be read was sent without a check of its turns"),
     ("image_described", "the model sees no images, and read another one's description"),

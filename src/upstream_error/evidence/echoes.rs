@@ -155,7 +155,7 @@ pub(super) fn quoted(message: &str) -> Vec<&str> {
 }
 
 /// Returns true if a text stands as a value in a request, and not only as a key or a type.
-pub(super) fn has_value(sent: &str, text: &str) -> bool {
+fn has_value(sent: &str, text: &str) -> bool {
     let text = format!("\"{text}\"");
     let is_key = |at: usize| is_before_colon(sent, at.saturating_add(text.len()));
     let is_type = |at: usize| {
@@ -163,12 +163,6 @@ pub(super) fn has_value(sent: &str, text: &str) -> bool {
         before.strip_suffix(':').is_some_and(|before| before.trim_end().ends_with("\"type\""))
     };
     words::places(sent, &text).any(|at| !is_key(at) && !is_type(at))
-}
-
-/// Returns true if a text stands as a key in a request.
-pub(super) fn has_key(sent: &str, name: &str) -> bool {
-    let name = format!("\"{name}\"");
-    words::places(sent, &name).any(|at| is_before_colon(sent, at.saturating_add(name.len())))
 }
 
 fn is_before_colon(sent: &str, at: usize) -> bool {

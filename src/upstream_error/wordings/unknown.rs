@@ -32,21 +32,6 @@ wordings! {
         Alone: "untagged enum" | "text is not set" | "text is missing" | "text field is required";
     }
 
-    /// Words for a member that a server does not know.
-    UNKNOWN_MEMBER {
-        Alone: "extra inputs" | "extra field" | "extra_forbidden" | "extra argument" | "additional propert";
-        Alone: "unknown field" | "unknown parameter" | "unknown name" | "unknown key" | "unknown propert";
-        Alone: "unknown argument" | "unknown member" | "unrecognized" | "unrecognised" | "not recognized";
-        Alone: "unexpected field" | "unexpected key" | "unexpected propert" | "unexpected argument" | "cannot find";
-        Alone: "unexpected keyword" | "unexpected member" | "unexpected parameter" | "未知" | "无法识别";
-    }
-
-    /// Words for a member that a server does not take.
-    MEMBER_NOT_TAKEN {
-        Alone: "not permitted" | "not allowed" | "not supported" | "not support" | "unsupported" | "invalid field";
-        Alone: "不支持";
-    }
-
     /// Words for a text that is too long.
     TEXT_TOO_LONG {
         Alone: "too long" | "maximum length" | "max_length" | "above_max_length" | "过长";

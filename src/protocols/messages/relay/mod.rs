@@ -15,6 +15,7 @@
 //! the white space and to members that nobody here knows. What cannot be read as a history is left for the upstream to
 //! refuse.
 
+mod extensions;
 mod guards;
 mod history;
 mod tool_names;
@@ -30,7 +31,7 @@ use crate::error::Error;
 use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
-use crate::model::request_context::{Display, RequestContext, Tool, Withheld};
+use crate::model::request_context::{Display, RequestContext, Tool};
 use crate::observe::warning::Warnings;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::conversation;
@@ -67,14 +68,9 @@ pub(super) fn write_request(
             let now = words::utf8(body).unwrap_or_default();
             let form = match refused {
                 Refused::Names => tool_names::with_plain_names(now, context)?,
-                Refused::Calls(_) => match tool_names::with_tools_of_calls(now) {
-                    Some(with) => {
-                        // They are there to be read of, and the client has none.
-                        context.withheld = Withheld::All;
-                        with.into()
-                    }
-                    None => now.into(),
-                },
+                Refused::Calls(_) => tool_names::with_tools_of_calls(now),
+                Refused::Extensions => extensions::without(now, false, warnings)?,
+                Refused::CacheMarks => extensions::without(now, true, warnings)?,
                 _ => Without { refused, warnings }.form(now)?,
             };
             *body = form.into_owned().into_bytes();

@@ -6,24 +6,49 @@ use std::collections::BTreeSet;
 use super::without::{Rewritten, text};
 use crate::error::Error;
 use crate::json::{self, Writer, rewrite_array, rewrite_object};
-use crate::model::request_context::RequestContext;
+use crate::model::request_context::{RequestContext, Tool};
+use crate::text::words;
 use crate::tools::plain_name;
 
 /// Gives the tools of a body names that OpenAI's rules allow, which the context maps to those of
-/// the client.
+/// the client. The body stays as it is if two tools would have one name, or if a name stands where
+/// it cannot be changed.
 pub(super) fn with_plain_names<'b>(
     body: &'b str,
     context: &mut RequestContext,
 ) -> Result<Cow<'b, str>, Error> {
-    for tool in &mut context.tools.sent {
-        tool.outgoing = plain_name(&tool.name).into_owned();
+    let tools = json::member(body, "tools").unwrap_or_default();
+    let names: Vec<_> = json::elements(tools).filter_map(|tool| text(tool, "name")).collect();
+    let plain: BTreeSet<_> = names.iter().map(|name| plain_name(name)).collect();
+    if is_of_thread(body) || plain.len() < names.len() {
+        return Ok(body.into());
     }
-    rewrite_object(body, |key, value| match key {
+    let rewritten = rewrite_object(body, |key, value| match key {
         "tools" => rewrite_array(value, |tool| renamed(tool, "name")).map(Some),
         "tool_choice" => renamed(value, "name"),
         "messages" => rewrite_array(value, |message| in_content(message, renamed_block)).map(Some),
         _ => Ok(Some(value.into())),
-    })
+    })?;
+    let changed = || names.iter().filter(|name| matches!(plain_name(name), Cow::Owned(_)));
+    if changed().any(|name| words::has(&rewritten, &json::quoted(name))) {
+        return Ok(body.into());
+    }
+    for name in changed() {
+        let outgoing = plain_name(name).into_owned();
+        // A request that was not understood has no tools in the context.
+        match context.tools.sent.iter_mut().find(|tool| tool.name == *name) {
+            Some(tool) => tool.outgoing = outgoing,
+            None => {
+                context.tools.push(Tool { outgoing, name: name.to_string(), ..Tool::default() });
+            }
+        }
+    }
+    Ok(rewritten)
+}
+
+/// Returns true if the server of a thread keeps the tools and calls of a body.
+fn is_of_thread(body: &str) -> bool {
+    !matches!(json::member(body, "thread"), None | Some("null"))
 }
 
 /// Rewrites the blocks of a message or of a result.
@@ -56,24 +81,24 @@ fn renamed<'b>(object: &'b str, member: &str) -> Rewritten<'b> {
     rewritten.map(Some)
 }
 
-/// Adds the tools that the calls of a body name, if it has calls and no tools.
-pub(super) fn with_tools_of_calls(body: &str) -> Option<String> {
-    if json::member(body, "tools").is_some_and(|tools| json::elements(tools).next().is_some()) {
-        return None;
-    }
-    let messages = json::member(body, "messages")?;
+/// Adds the tools that the calls of a body name, if it has calls and no tools. The model must not
+/// call them: the client has none.
+pub(super) fn with_tools_of_calls(body: &str) -> Cow<'_, str> {
+    let tools = json::member(body, "tools").unwrap_or_default();
+    let messages = json::member(body, "messages").unwrap_or_default();
     let contents = json::elements(messages).filter_map(|message| json::member(message, "content"));
-    let calls = contents
-        .flat_map(json::elements)
-        .filter(|block| text(block, "type").as_deref() == Some("tool_use"));
+    let blocks = contents.flat_map(json::elements);
+    let calls = blocks.filter(|block| text(block, "type").as_deref() == Some("tool_use"));
     let names: BTreeSet<_> = calls.filter_map(|call| text(call, "name")).collect();
-    if names.is_empty() {
-        return None;
+    if names.is_empty() || json::elements(tools).next().is_some() || is_of_thread(body) {
+        return body.into();
     }
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.begin_object();
-    for (key, value) in json::members(body).filter(|(key, _)| key != "tools") {
+    for (key, value) in
+        json::members(body).filter(|(key, _)| key != "tools" && key != "tool_choice")
+    {
         json.key_str(key).raw(value);
     }
     json.key("tools").begin_array();
@@ -81,6 +106,28 @@ pub(super) fn with_tools_of_calls(body: &str) -> Option<String> {
         json.begin_object().key("name").text(&name);
         json.key("input_schema").raw("{\"type\":\"object\"}").end_object();
     }
-    json.end_array().end_object();
-    String::from_utf8(out).ok()
+    json.end_array();
+    json.key("tool_choice").begin_object().kind("none").end_object().end_object();
+    String::from_utf8(out).unwrap_or_default().into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_of_calls_are_offered_and_must_not_be_called() {
+        let body = r#"{"tools":[],"tool_choice":{"type":"auto"},"messages":[{"content":[{"type":"tool_use","name":"b"},{"type":"tool_use","name":"a"}]},{"content":"x"}]}"#;
+        let with = with_tools_of_calls(body);
+        let tools = r#"[{"name":"a","input_schema":{"type":"object"}},{"name":"b","input_schema":{"type":"object"}}]"#;
+        assert_eq!(json::member(&with, "tools"), Some(tools));
+        assert_eq!(json::member(&with, "tool_choice"), Some(r#"{"type":"none"}"#));
+        for same in [
+            r#"{"messages":[{"content":"x"}]}"#,
+            r#"{"thread":{"id":"t"},"messages":[{"content":[{"type":"tool_use","name":"b"}]}]}"#,
+            r#"{"tools":[{"name":"c"}],"messages":[{"content":[{"type":"tool_use","name":"b"}]}]}"#,
+        ] {
+            assert_eq!(with_tools_of_calls(same), same);
+        }
+    }
 }

@@ -80,7 +80,8 @@ pub(super) static ROWS: &[Row] = &[
             let known = Some(profile.max_tool_name).filter(|most| *most > 0);
             profile.max_tool_name = known.unwrap_or(NAME_MOST).min(NAME_MOST);
         },
-        places: "tools.*.function.name | tools.*.name | messages.*.tool_calls.*.function.name | input.*.name",
+        places: "tools.*.function.name | tools.*.name | messages.*.tool_calls.*.function.name | input.*.name | \
+            messages.*.content.*.name",
         names: "tool name | tool names | function name | 工具名称 | 函数名",
         lacks: "exceed | must match | too long | length | pattern | a-z | characters | 过长",
         ..ROW

@@ -223,19 +223,43 @@ pub(super) static ROWS: &[Row] = &[
         warning: Warning::Key("max_tool_description"),
         chat: WITH_TOOLS,
         responses: WITH_TOOLS,
-        narrow: |_, profile, _| profile.max_tool_description = DESCRIPTION_MOST,
+        narrow: |_, profile, _| {
+            let known = Some(profile.max_tool_description).filter(|most| *most > 0);
+            profile.max_tool_description = known.unwrap_or(DESCRIPTION_MOST).min(DESCRIPTION_MOST);
+        },
         places: "tools.*.function.description | tools.*.description",
-        names: "description | descriptions",
+        names: "tool description | tools description | tool & description",
         lacks: "exceed | too long | length | characters | 过长",
         ..ROW
     },
     Row {
-        change: Refused::Member(String::new()),
-        warning: Warning::Code("member_refused"),
-        messages: true,
-        ..ROW
+        change: Refused::Extensions,
+        places: "context_management | tools.*.defer_loading | tools.*.eager_input_streaming | tools.*.input_examples | \
+            system.*.cache_control.scope | system.*.cache_control.ttl | tools.*.cache_control.scope | \
+            tools.*.cache_control.ttl | messages.*.content.*.cache_control.scope | \
+            messages.*.content.*.cache_control.ttl | messages.*.content.*.caller",
+        names: "context_management | defer_loading | eager_input_streaming | input_examples | cache_control & scope | \
+            cache_control & ttl | ephemeral & scope | ephemeral & ttl | field scope | field ttl",
+        ..OF_MESSAGES
+    },
+    Row {
+        change: Refused::CacheMarks,
+        places: "cache_control | system.*.cache_control | tools.*.cache_control | messages.*.content.*.cache_control",
+        names: "cache_control",
+        ..OF_MESSAGES
     },
 ];
+
+/// Row of a member of Messages that other servers do not know.
+const OF_MESSAGES: Row = Row {
+    warning: Warning::Code("extension_refused"),
+    chat: NEVER,
+    responses: NEVER,
+    messages: true,
+    lacks: "extra inputs | extra field | extra_forbidden | not permitted | not support | unsupported | unknown | \
+        unrecogni | not recogni | unexpected | not allowed | 未知 | 不支持",
+    ..ROW
+};
 
 /// Most characters of a tool's description, by an older rule of OpenAI's that others kept.
 const DESCRIPTION_MOST: usize = 1024;

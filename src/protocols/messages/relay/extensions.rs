@@ -1,0 +1,90 @@
+//! A body without extensions of the Messages API that other servers do not know.
+
+use std::borrow::Cow;
+
+use super::without::Rewritten;
+use crate::error::Error;
+use crate::json::{rewrite_array, rewrite_object};
+use crate::observe::warning::Warnings;
+
+/// Members of requests, tools and blocks that Anthropic's own service added later. No answer needs
+/// them, and they limit nothing.
+const EXTENSIONS: [&str; 5] =
+    ["context_management", "caller", "defer_loading", "eager_input_streaming", "input_examples"];
+
+/// Later members of `cache_control`.
+const OF_MARKS: [&str; 2] = ["scope", "ttl"];
+
+/// Name of a mark for the upstream's cache.
+const MARK: &str = "cache_control";
+
+/// Members whose inside is the client's own: schemas, and inputs of calls.
+const OF_CLIENTS: [&str; 3] = ["input", "input_schema", "input_examples"];
+
+/// Returns the body without extensions, or without marks for the cache if `marks` is true.
+///
+/// # Errors
+/// The configuration allows nothing to be left out.
+pub(super) fn without<'b>(
+    body: &'b str,
+    marks: bool,
+    warnings: &mut Warnings,
+) -> Result<Cow<'b, str>, Error> {
+    let mut is_left_out = |within: &str, key: &str| match marks {
+        true => key == MARK,
+        false => EXTENSIONS.contains(&key) || within == MARK && OF_MARKS.contains(&key),
+    };
+    value_without(body, "", &mut is_left_out, warnings)
+}
+
+/// Returns a value without some members. `within` is the name of the member that it is of.
+fn value_without<'b>(
+    value: &'b str,
+    within: &str,
+    is_left_out: &mut dyn FnMut(&str, &str) -> bool,
+    warnings: &mut Warnings,
+) -> Result<Cow<'b, str>, Error> {
+    match value.trim_start().as_bytes().first() {
+        Some(b'{') => rewrite_object(value, |key, value| {
+            if is_left_out(within, key) {
+                warnings.dropped(key)?;
+                return Rewritten::Ok(None);
+            }
+            if OF_CLIENTS.contains(&key) {
+                return Ok(Some(value.into()));
+            }
+            value_without(value, key, is_left_out, warnings).map(Some)
+        }),
+        Some(b'[') => rewrite_array(value, |element| {
+            value_without(element, within, is_left_out, warnings).map(Some)
+        }),
+        _ => Ok(value.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn left(body: &str, marks: bool) -> String {
+        without(body, marks, &mut Warnings::new(false)).unwrap().into_owned()
+    }
+
+    #[test]
+    fn extensions_are_left_out_and_what_clients_wrote_stays() {
+        let body = r#" {"context_management": {"edits":[]}, "system":[{"text":"a","cache_control":{"type":"ephemeral","scope":"org","ttl":"1h"}}],
+            "tools":[{"name":"scope","input_schema":{"caller":1},"defer_loading":true,"input_examples":[{"caller":1}]}],
+            "messages":[{"content":[{"input":{"context_management":3},"caller":{"type":"direct"}},{"scope":4}]}]}"#;
+        let expected = r#"{"system":[{"text":"a","cache_control":{"type":"ephemeral"}}],"tools":[{"name":"scope","input_schema":{"caller":1}}],"messages":[{"content":[{"input":{"context_management":3}},{"scope":4}]}]}"#;
+        assert_eq!(left(body, false), expected);
+        assert!(!left(body, true).contains(MARK));
+        let other = r#"{"messages": [ {"content":"cache_control"} ] , "x":1.0}"#;
+        assert_eq!((left(other, false), left(other, true)), (other.to_owned(), other.to_owned()));
+    }
+
+    #[test]
+    fn a_body_that_is_nested_as_deeply_as_can_be_is_read() {
+        let nested = |inside: &str| format!("{}{inside}{}", "{\"a\":[".repeat(60), "]}".repeat(60));
+        assert_eq!(left(&nested(r#"{"caller":1}"#), false), nested("{}"));
+    }
+}
