@@ -66,13 +66,15 @@ fn streaming(config: &str) -> Exchange {
     exchange
 }
 
-/// How many allocations the chunks of a stream need, without the first ones and the last.
+/// Returns the number of allocations that the chunks of a stream need, without the first ones and
+/// the last.
 fn allocations(says: Says) -> u64 {
     let events = bodies::chunks(says).iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     allocations_of("{}", events)
 }
 
-/// How many allocations the events of a stream in Responses need, without the first ones and the last.
+/// Returns the number of allocations that the events of a stream in Responses need, without the
+/// first ones and the last.
 fn allocations_in_responses(says: Says) -> u64 {
     let config = r#"{"upstreams":{"u":{"url":"https://u.test","protocol":"responses"}}}"#;
     let events = bodies::events(says).iter().map(|event| bodies::event(event)).collect();

@@ -111,7 +111,7 @@ fn the_schema_has_the_bounds_of_the_code() {
     assert!(seen > 9);
 }
 
-/// As far as the schema goes: types, words, keys.
+/// Checks a value against a schema, as far as the schema goes: types, words, keys.
 fn check(schema: &Value, value: &Value, place: &str) {
     if let Some(expected) = schema.get("const") {
         assert_eq!(value, expected, "{place}");
@@ -259,7 +259,8 @@ fn kimi_gets_what_its_api_has_a_place_for() {
     assert_eq!((body["safety_identifier"].is_string(), body.get("user")), (true, None));
 }
 
-/// What an upstream of this kind was seen to answer: the reported dialect, or that of what it runs.
+/// Returns the dialect in which an upstream of this kind was seen to answer: the reported one, or
+/// that of what it runs.
 fn dialect(example: &str) -> &str {
     match example {
         "kimi" => "moonshot",
@@ -368,7 +369,7 @@ fn every_cause_is_in_the_page_for_operators() {
     }
 }
 
-/// What the operator reads of a configuration that is refused.
+/// Returns the error that the operator reads of a configuration that is refused.
 #[track_caller]
 fn refused(json: &str, secret: &str) -> String {
     match Config::from_json(json, |_| Some(secret.to_owned())) {

@@ -1,4 +1,4 @@
-//! How far the estimate of `count_tokens` is from what real tokenizers count.
+//! Distance between the estimate of `count_tokens` and the counts of real tokenizers.
 //!
 //! `tests/tokens/samples.json` has texts of every class with the counts of four tokenizers;
 //! `harness/tokens/count.mjs` made them.
@@ -10,7 +10,7 @@ use creole::Config;
 use creole::protocols::count_tokens;
 use serde_json::{Value, json};
 
-/// What a message costs beside its text.
+/// Number of tokens that a message costs beside its text.
 const PER_MESSAGE: u64 = 4;
 
 /// The estimate of a text, and the counts: o200k, cl100k, Llama 3, Qwen 3.

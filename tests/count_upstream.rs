@@ -22,7 +22,7 @@ fn config(upstream: Value) -> Arc<Config> {
     drive::config(&document.to_string())
 }
 
-/// With a system prompt, an escaped letter, a call with its result, and a tool.
+/// Returns a request with a system prompt, an escaped letter, a call with its result, and a tool.
 fn body() -> Vec<u8> {
     json!({
         "model": "claude-test", "system": "Be brief.",

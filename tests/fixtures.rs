@@ -27,7 +27,7 @@ use support::{chat, fold, responses};
 
 #[derive(Default)]
 struct Tally {
-    /// By kind: cases, expectations, ways of asking, and splits of the answers.
+    /// Counts by kind: cases, expectations, ways of asking, and splits of the answers.
     counts: BTreeMap<String, [usize; 4]>,
     failures: Vec<String>,
 }
@@ -74,7 +74,7 @@ impl Tally {
     }
 }
 
-/// What `support::expected` reads; a key that is misspelt would test nothing.
+/// Keys that `support::expected` reads; a key that is misspelt would test nothing.
 const OF_AN_ANSWER: &[&str] = &[
     "calls_carry",
     "content",
@@ -112,7 +112,7 @@ const OF_A_VARIANT: &[&str] = &[
 ];
 const OF_AN_ERROR: &[&str] = &["code", "message_contains", "message_lacks", "status", "type"];
 
-/// What `support::fixture` reads.
+/// Keys of `meta.json` that `support::fixture` reads.
 const OF_META: &[&str] = &[
     "content_type",
     "headers",
@@ -394,7 +394,7 @@ fn codes(answer: &Answer) -> Vec<String> {
     codes.collect()
 }
 
-/// What the answers to a case give, as its expectations.
+/// Returns the results of a case's answers, in the form of its expectations.
 fn expectations(fixture: &Fixture) -> Result<Value, String> {
     let upstream = fixture.upstream.as_ref().ok_or("a request's expectations are not guessed")?;
     let config = drive::config(&fixture.config().to_string());

@@ -14,7 +14,7 @@ use creole::protocols::{self, Translated};
 use creole::{Config, json as raw};
 use serde_json::{Value, json};
 
-/// What a client sent.
+/// Request that a client sent.
 #[derive(Clone)]
 struct Request {
     headers: Vec<(String, String)>,
@@ -68,7 +68,8 @@ fn messages(request: &Request) -> Vec<Value> {
     messages.as_array().unwrap().clone()
 }
 
-/// Each request with the one that it goes on from: the last before it of which it has all messages.
+/// Returns the requests that go on from an earlier one, each behind that one: the last before it
+/// whose messages it all has.
 fn pairs(requests: &[Request]) -> Vec<(&Request, &Request)> {
     let goes_on = |before: &Request, after: &Request| {
         let (before, after) = (messages(before), messages(after));
@@ -88,7 +89,8 @@ fn config(protocol: &str, profile: &str, overrides: &Value) -> Config {
     Config::from_json(&json!({"upstreams": {"up": up}}).to_string(), |_| None).unwrap()
 }
 
-/// What goes upstream, what was cleared, and the warnings.
+/// Returns the body that goes upstream, the number of tool uses that were cleared, and the
+/// warnings.
 fn sent(config: &Config, request: &Request) -> (String, u64, String) {
     let mut warnings = Warnings::new(false);
     let body = request.body.to_string();

@@ -1,5 +1,6 @@
-//! What each family of models is sent, for `harness/templates/render.py` to render with the chat template
-//! of its vendor (`cargo xtask test templates`). Here it is only checked as the strictest server would.
+//! Requests that each family of models is sent, for `harness/templates/render.py` to render with
+//! the chat template of its vendor (`cargo xtask test templates`). Here they are only checked as
+//! the strictest server would.
 //!
 //! `CREOLE_REQUESTS_DIR` names a folder for the requests.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]

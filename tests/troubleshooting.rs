@@ -8,7 +8,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where errors are made. Hosts beside Envoy add reasons of connections and of their own start.
+/// Folders whose code makes errors. Hosts beside Envoy add reasons of connections and of their own
+/// start.
 const PLACES: [&str; 6] = ["src", "json/src", "envoy/src", "gateway/src", "cloudflare/src", "wit"];
 
 /// A statement that makes an error, or the text of one, has one of these.
@@ -99,7 +100,7 @@ fn character(rest: &str) -> Option<usize> {
     (inside.get(length..)?.starts_with('\'')).then_some(length + 2)
 }
 
-/// As it is read: lines joined, `{…}` as `…`.
+/// Returns a literal in the form that a user reads: lines joined, `{…}` as `…`.
 fn literal(raw: &str) -> String {
     let mut text = String::new();
     let mut letters = raw.chars().peekable();

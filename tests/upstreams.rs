@@ -127,7 +127,7 @@ fn document(fixtures: &[Fixture]) -> String {
     text
 }
 
-/// As GitHub names the heading.
+/// Returns the anchor that GitHub gives a heading.
 fn anchor(heading: &str) -> String {
     heading.replace('.', "").replace(' ', "-")
 }
@@ -143,7 +143,7 @@ fn place(note: &str) -> Option<&str> {
     (plain && !uncertain && !nobody && !name.is_empty()).then_some(name)
 }
 
-/// Where else it was seen than the heading says.
+/// Adds to `why` the places, beside that of the heading, where the behaviour was seen.
 fn with_places(why: &str, fixture: &Fixture) -> String {
     let seen = fixture.meta["seen_at"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let first = |name: &str| name.split([' ', '-', '/']).next().unwrap_or_default().to_lowercase();
@@ -163,7 +163,7 @@ fn sources(fixture: &Fixture) -> String {
     links.zip(1..).map(|(link, number)| format!(" [{number}]({link})")).collect()
 }
 
-/// What a client gets, or what the upstream is sent.
+/// Describes what a client gets, or what the upstream is sent.
 fn outcome(fixture: &Fixture) -> String {
     let expected = &fixture.expected;
     if let Some(variants) = expected["variants"].as_array() {
@@ -236,7 +236,7 @@ fn answer(expected: &Value) -> String {
     parts.join(", ")
 }
 
-/// Without what would end a cell, or be read as markup.
+/// Escapes text that would end a cell, or be read as markup.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('<', "&lt;").replace('\n', " ")
 }

@@ -1,4 +1,4 @@
-//! What upstreams can say, and what clients get.
+//! Fields that upstreams can send, and fields that clients get.
 //!
 //! Each field of a Chat Completions answer and chunk is sent: a field that is used changes what the
 //! client gets (and a text of it arrives there), a field that is ignored leaves every byte as it
@@ -48,7 +48,7 @@ const UNSEEN: [(&str, &str, &str); 10] = [
     ),
 ];
 
-/// What a client of each kind got: the body, and the headers that carry something of the upstream.
+/// Returns a client's body, and the headers that carry something of the upstream.
 fn client_gets(body: &str, stream: bool, way: &Way) -> Result<(String, String), String> {
     let config = fixture::config(way.settings.as_object(), way.profile, Some(&way.overrides));
     let config = drive::config(&config.to_string());
@@ -272,7 +272,7 @@ fn every_field_of_an_upstream_answer_is_used_or_changes_nothing() {
     tally.finish("answers of upstreams");
 }
 
-/// What was seen of each field at clients.
+/// Values of each field that were seen at clients.
 #[derive(Default)]
 struct Seen {
     values: BTreeMap<(String, String), BTreeSet<String>>,

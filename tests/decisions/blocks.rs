@@ -50,7 +50,8 @@ pub fn cache_control(case: &Case<'_>) -> Verdict {
     no_loss(&plain)
 }
 
-/// What can be read of a server tool's use becomes text; ids and encrypted parts do not.
+/// Checks that the readable parts of a server tool's use become text; ids and encrypted parts do
+/// not.
 pub fn server_history(case: &Case<'_>) -> Verdict {
     const READ: [&str; 15] = [
         "title",

@@ -37,7 +37,7 @@ use rules::Case;
 use spec::{Field, MARK, Spec, Step};
 use support::{chat, drive, fixture, fold, grammar};
 
-/// What became of a request.
+/// Result of a request that was sent through Creole.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
     /// The body for the upstream.
@@ -50,7 +50,7 @@ pub struct Run {
     pub headers: Vec<(String, String)>,
 }
 
-/// How a request is sent.
+/// Way of sending a request: configuration, path and headers.
 #[derive(Clone, Debug)]
 pub struct Way {
     pub profile: &'static str,
@@ -121,7 +121,7 @@ fn warnings_of(report: &creole::observe::report::Report) -> Vec<String> {
     report.warnings.iter().map(creole::observe::warning::Warning::text).collect()
 }
 
-/// What Creole answered by itself.
+/// Reads an answer that Creole gave by itself.
 fn replied(answer: drive::Answer) -> Run {
     let value = if answer.body.starts_with(b"event: ") {
         let rules = grammar::Rules::default();
@@ -231,7 +231,7 @@ fn each_field(spec: &Spec, tally: &mut Tally, take: &mut dyn FnMut(&Walk<'_>, &m
     }
 }
 
-/// One field on its way.
+/// Field under test, with the steps that lead to it from a root.
 struct Walk<'a> {
     spec: &'a Spec,
     name: &'a str,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::spec::Step;
 
-/// What a user says. Everything else is for the assistant, or for results of tools.
+/// Types of blocks that a user says. All others are for the assistant, or for results of tools.
 const USER_BLOCKS: [&str; 7] = [
     "TextBlockParam",
     "ImageBlockParam",

@@ -1,5 +1,5 @@
-//! Where each mapped field arrives: one rule for each field, or for each group of fields that the
-//! decisions treat alike.
+//! Rules for the places where mapped fields arrive: one for each field, or for each group of fields
+//! that the decisions treat alike.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ use crate::tools::{
 };
 use crate::{Run, Way, run};
 
-/// One field with one value.
+/// Test case of one field with one value.
 pub struct Case<'a> {
     /// The type; the twin that clients send, where there is one.
     pub name: &'a str,
@@ -82,7 +82,7 @@ pub fn values(name: &str, field: &str) -> Option<Vec<Value>> {
     }
 }
 
-/// What an instance needs beside the field under test.
+/// Adds the members that an instance needs beside the field under test.
 pub fn prepare(name: &str, field: &str, instance: &mut Value) {
     match (name, field) {
         ("ToolUseBlockParam" | "ToolUseBlock", "toolset_name") => {
@@ -152,7 +152,7 @@ pub fn is(run: &Run, pointer: &str, value: impl Into<Value>) -> Verdict {
     need(at(run, pointer) == value, &format!("{pointer} = {value}"), run)
 }
 
-/// All texts of the messages of one role, joined.
+/// Returns all texts of the messages of one role, joined.
 pub fn said(run: &Run, role: &str) -> String {
     let messages = at(run, "/messages");
     let mut text = String::new();
@@ -366,7 +366,7 @@ fn top_level(case: &Case<'_>) -> Verdict {
     }
 }
 
-/// What clears nothing of a short history changes nothing, and strict mode takes it too.
+/// Checks that an edit that clears nothing changes nothing, and passes in strict mode too.
 fn context_edit(case: &Case<'_>) -> Verdict {
     let plain = run(&(case.without)(), &Way::default());
     for way in [Way::default(), Way::strict()] {

@@ -12,30 +12,30 @@ pub const MARK: &str = "Zq7Markx";
 /// A number that stands nowhere else.
 pub const NUMBER: u64 = 4242;
 
-/// All types of one wire format.
+/// Types of one wire format, with their fields.
 pub struct Spec {
     types: BTreeMap<String, BTreeMap<String, Field>>,
 }
 
-/// One field of a type.
+/// Field of a type, with the decision on it.
 pub struct Field {
     pub tree: Value,
     pub required: bool,
     /// The decision.
     pub fate: String,
-    /// Where it goes, as the decision says.
+    /// Place where the field goes, as the decision says.
     pub to: String,
     /// The note to the decision.
     pub note: String,
-    /// Of a field of Messages: its fate on the way to Responses, where it arrives, and a note.
+    /// Fate of a field of Messages on the way to Responses, the place where it arrives, and a note.
     pub in_responses: [String; 3],
     /// The words of an enumeration that are sent.
     pub sent: BTreeSet<String>,
-    /// What becomes of a word of an enumeration.
+    /// Outcomes of the words of an enumeration, by word.
     pub words: BTreeMap<String, String>,
 }
 
-/// One step from a type to a type that it holds.
+/// Step from a type to a type that it holds.
 #[derive(Clone, Debug)]
 pub struct Step {
     pub from: String,
@@ -96,7 +96,7 @@ impl Spec {
         Value::Object(object)
     }
 
-    /// One valid value.
+    /// Returns one valid value of a field.
     fn plain(&self, name: &str, field: &str, tree: &Value, marked: bool) -> Value {
         self.values(name, field, tree, marked).remove(0)
     }

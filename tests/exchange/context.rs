@@ -1,4 +1,4 @@
-//! What clients are told of what was cleared of their history, and of what was written to a cache.
+//! Reports to clients: what was cleared of their history, and what was written to a cache.
 
 use super::*;
 use support::fold::fold;

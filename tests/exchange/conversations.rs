@@ -1,4 +1,4 @@
-//! What is remembered of a single conversation, and what one client can do to others by it.
+//! Memory of a single conversation, and what one client can do to others by it.
 
 use super::host::{Host, request};
 use super::*;

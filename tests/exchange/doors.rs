@@ -1,4 +1,4 @@
-//! Who and what may come in: methods, base URLs, loops, keys of clients.
+//! Checks of what may come in: methods, base URLs, loops, keys of clients.
 
 use super::*;
 
@@ -158,7 +158,7 @@ fn one_time_is_for_the_whole_list_of_models() {
     }
 }
 
-/// What an exchange makes of a head.
+/// Returns the decision of an exchange on a head.
 fn head_of(config: &str, method: &str, path: &str, sent: &[(&str, &str)]) -> Decision {
     let mut exchange = Exchange::new(drive::config(config), SEED, can(Pings::No));
     exchange.decide(method, path, &headers(sent))

@@ -1,4 +1,4 @@
-//! How a connection ends, and whether the answer before it is complete.
+//! Ends of a connection, and whether the answer before it is complete.
 
 use super::*;
 

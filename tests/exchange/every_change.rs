@@ -15,7 +15,7 @@ const PROTOCOLS: [&str; 3] = ["openai", "responses", "anthropic"];
 pub(super) struct Change {
     /// Variant of the change.
     pub(super) name: &'static str,
-    /// What the request has beside the conversation: members, or values at a pointer into it.
+    /// Additions to the conversation in a request: members, or values at a pointer into it.
     pub(super) has: &'static str,
     /// Keys of the upstream's profile.
     pub(super) profile: &'static str,
@@ -28,11 +28,11 @@ pub(super) struct Change {
     pub(super) is: fn(&Value, bool) -> bool,
     /// Whether only the request of a stream has the subject.
     pub(super) only_streams: bool,
-    /// What happens on Chat Completions, Responses and Messages.
+    /// Outcomes on Chat Completions, Responses and Messages.
     pub(super) on: [Cell; 3],
 }
 
-/// What becomes of a change in a protocol.
+/// Outcome of a change in one protocol.
 pub(super) enum Cell {
     /// The subject stands at this pointer of the request, and the client gets these warnings.
     Made { at: &'static str, warnings: &'static str },

@@ -137,7 +137,7 @@ fn answered(exchange: Exchange, stream: bool, pieces: Vec<&[u8]>) -> (Value, Str
     (message, warnings, got.body)
 }
 
-/// What the upstream answers to a request.
+/// Returns the upstream's answer to a request: events or a message.
 fn answer(sent: &Value) -> String {
     if sent["stream"] == true { events() } else { message().to_string() }
 }

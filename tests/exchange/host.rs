@@ -4,7 +4,7 @@ use creole::Refusals;
 
 use super::*;
 
-/// What a client got, and what its upstream was asked, request by request.
+/// Answer that a client got, and the bodies that its upstream was sent, request by request.
 pub(super) struct Got {
     pub(super) head: Head,
     pub(super) body: Vec<u8>,
@@ -15,7 +15,7 @@ pub(super) struct Got {
 pub(super) struct Host<'h, M> {
     pub(super) config: Arc<Config>,
     pub(super) refusals: Arc<Refusals>,
-    /// Whether it keeps the client's body, for a second request.
+    /// True if the host keeps the client's body for a second request.
     pub(super) asks_again: bool,
     /// The client's headers.
     pub(super) headers: &'h [(&'h str, &'h str)],

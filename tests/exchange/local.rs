@@ -11,7 +11,7 @@ fn probe(more: Value) -> Value {
     body
 }
 
-/// As Claude Code asks for one.
+/// Returns a request for a title, in the form that Claude Code uses.
 fn title(said: Value) -> Value {
     json!({"model": "m", "max_tokens": 32000, "system": "Write a title.",
         "messages": [{"role": "user", "content": said}],

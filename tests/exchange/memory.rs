@@ -1,4 +1,4 @@
-//! What an upstream refused once is left out of later requests.
+//! Memory of refusals: what an upstream refused once is left out of later requests.
 
 use super::host::{Host, request};
 use super::*;

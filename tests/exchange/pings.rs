@@ -62,7 +62,7 @@ impl Waiting {
         self.exchange.poll_body(&mut self.out);
     }
 
-    /// Nothing happens until the exchange wants the time. Returns what the client gets then.
+    /// Moves the time on to the exchange's next timeout. Returns what the client gets then.
     fn silence(&mut self) -> String {
         let (due, before) = (self.exchange.poll_timeout().unwrap(), self.out.len());
         assert!(due > self.now, "time stands still");

@@ -96,7 +96,7 @@ fn a_message_with_calls_alone_is_sent_as_the_upstream_takes_it() {
     }
 }
 
-/// What is wrong with the packing of an answer is known only after its refusal was read.
+/// Tests an answer that turns out to be wrongly packed only after the refusal in it was read.
 #[test]
 fn a_refusal_that_cannot_be_unpacked_to_its_end_leads_to_another_request() {
     let can = HostCan { ask_again: true, ..HostCan::default() };

@@ -1,5 +1,5 @@
-//! What an exchange tells of itself: the headers of its answers, and the report that metrics and log
-//! lines are made of.
+//! Reports of an exchange on itself: the headers of its answers, and the report that metrics and
+//! log lines are made of.
 
 use creole::observe::log::{self, Log};
 use creole::observe::report::RequestCounts;
@@ -338,7 +338,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
     assert_eq!(exchange.report(), report);
 }
 
-/// One way in which an exchange ends at this time.
+/// Function that ends an exchange in one way at a given time.
 type Ending = fn(&mut Exchange, u64, &mut Vec<u8>);
 
 #[test]

@@ -5,7 +5,8 @@
 use super::every_change::{CHANGE, Change, IMAGE, LONG_NAME, TALK};
 use super::*;
 
-/// What a report asks for: its name there, members of the client's request, keys of the profile, and what is refused.
+/// Change that a report asks for: its name there, members of the client's request, keys of the
+/// profile, and what is refused.
 struct Asked(&'static str, &'static str, &'static str, fn(&Value) -> bool);
 
 const LONG_DESCRIPTION: &str = concat!(r#"{"/tools/0/description": ""#, a_long_text!(), "\"}");
@@ -19,7 +20,7 @@ const THINKING: &str = r#"{"thinking": {"type": "enabled", "budget_tokens": 2000
 const CLEARING: &str =
     r#"{"context_management": {"edits": [{"type": "clear_tool_uses_20250919"}]}}"#;
 
-/// What the reports ask for.
+/// Changes that the reports ask for.
 const ASKED: &[Asked] = &[
     Asked("null content", "{}", "{}", |sent| sent["messages"][1]["content"].is_null()),
     Asked("thinking off", FORCED, r#"{"thinking_switch": "enable_thinking"}"#, |sent| {
@@ -131,7 +132,7 @@ const ASKED: &[Asked] = &[
     }),
 ];
 
-/// What servers could say, with what they mean: the protocol, the change, and the words.
+/// Words that servers could say: the protocol, the change that they mean, and the words.
 const WORDS: &[(&str, &str, &str)] = &[
     ("openai", "null content", "The messages[1].content field is required"),
     ("openai", "null content", "messages.1.content must be string"),

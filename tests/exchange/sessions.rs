@@ -1,4 +1,4 @@
-//! Which conversation a request belongs to, as an upstream is told.
+//! Sessions: the conversation to which a request belongs, as an upstream is told.
 
 use super::*;
 

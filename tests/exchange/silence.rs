@@ -53,7 +53,7 @@ fn silence_behind_a_role_begins_the_message() {
     assert!(body.ends_with(b"event: ping\ndata: {\"type\":\"ping\"}\n\n"));
 }
 
-/// When an answer is given up whose upstream sends this each second.
+/// Returns the second in which an answer is given up whose upstream sends this piece each second.
 fn given_up_after(piece: impl Fn(u64) -> Value) -> Option<u64> {
     let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(true));
     let mut body = Vec::new();
@@ -272,7 +272,7 @@ fn an_upstream_that_never_answers_is_a_504() {
     assert_eq!((head.status, error_of(&body)), (504, said));
 }
 
-/// What an exchange gives whose upstream falls silent after `pieces`, which come every two seconds, and when.
+/// Returns the answer and its time, if the upstream falls silent after `pieces` (two seconds each).
 fn silent_after(status: u16, pieces: &[&str], config: &str) -> (Head, String, u64) {
     let (mut exchange, _) = started(&drive::config(config), Pings::Sent, &ask(false));
     let (mut out, mut now) = (Vec::new(), NOW);

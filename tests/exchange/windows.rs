@@ -3,7 +3,8 @@
 use super::host::{Got, Host, request};
 use super::*;
 
-/// What vLLM says of a prompt of so many tokens.
+/// Returns vLLM's refusal of a prompt of this many tokens that leaves too little room for the
+/// answer.
 fn vllm(sent: &Value, prompt: u64, window: u64) -> Option<String> {
     let answer = sent["max_tokens"].as_u64().unwrap();
     (prompt + answer > window).then(|| {
@@ -13,7 +14,8 @@ fn vllm(sent: &Value, prompt: u64, window: u64) -> Option<String> {
     })
 }
 
-/// What SGLang says: of the limit alone, and then of the sum. `slack`: how many tokens it keeps to itself.
+/// Returns SGLang's refusal: of the limit alone, and then of the sum. `slack` is the number of
+/// tokens that SGLang keeps to itself.
 fn sglang(sent: &Value, prompt: u64, window: u64, slack: u64) -> Option<String> {
     let answer = sent["max_tokens"].as_u64().unwrap();
     let sum = prompt + answer;

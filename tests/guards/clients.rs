@@ -1,4 +1,4 @@
-//! What clients write by themselves, and what a person says by way of them.
+//! Texts that clients write by themselves, and what a person says by way of them.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn sent(messages: &[Value]) -> Turn {
     ask(&config(json!({"tool_turns_max": 99})), &body, &|_| (200, says("ok")), false)
 }
 
-/// One call with one result, `count` times, and what `beside` says beside each result.
+/// Returns one call with one result, `count` times; `beside` gives the text beside each result.
 fn same(count: usize, said: &str, beside: &dyn Fn(usize) -> Option<String>) -> Vec<Value> {
     let mut messages = vec![user("Do it")];
     for at in 0..count {
@@ -236,7 +236,7 @@ fn a_call_that_waits_has_ten_times_the_patience() {
     assert_eq!(polls(6, "Bash", json!({"command": "gh run view 1"})).tools(), ["look"]);
 }
 
-/// So many rounds of two calls, each in a turn of its own or both in one.
+/// Sends `count` rounds of two calls, each call in a turn of its own or both in one.
 fn pairs(count: usize, both: [(&str, Value, &str); 2], at_once: bool) -> Turn {
     let mut messages = vec![user("Do it")];
     for at in 0..count {

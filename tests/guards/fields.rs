@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One request for so many tokens, in strict mode too, to a model that gives `most`.
+/// Sends one request for so many tokens, in strict mode too, to a model that gives `most`.
 fn limited(wanted: u64, most: u64, refusal: &str, retries: bool) -> [Turn; 2] {
     [false, true].map(|strict| {
         let mut body = request(&[user("q")], &[]);

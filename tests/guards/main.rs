@@ -1,4 +1,4 @@
-//! What the guards prevent: each failure with its guard off, then with it on.
+//! Failures that the guards prevent: each with its guard off, then with it on.
 //!
 //! A scripted model, a scripted tool and the loop that every agent is made of; between them the
 //! exchange as hosts drive it. The upstream is as strict as the strictest vendor: it refuses what
@@ -34,13 +34,13 @@ use serde_json::{Value, json};
 use support::chat;
 use support::drive::{self, NOW, SEED, Steps as _, can, headers};
 
-/// What a client got for one request, and what the upstream was sent last.
+/// Result of one request: what the client got, and what the upstream was sent last.
 struct Turn {
     head: Head,
     body: Value,
     /// `Null` where the upstream was not asked.
     sent: Value,
-    /// How often the upstream was asked.
+    /// Number of requests to the upstream.
     asked: usize,
     report: Report,
 }
@@ -68,10 +68,10 @@ impl Turn {
     }
 }
 
-/// What an upstream answers to a body: a status and a body.
+/// Function that returns the upstream's answer to a body: a status and a body.
 type Upstream<'u> = &'u dyn Fn(&Value) -> (u16, Value);
 
-/// One request through an exchange. The host asks again where it is told to, if it `retries`.
+/// Sends one request through an exchange. The host asks again where it is told to, if it `retries`.
 fn ask(config: &Arc<Config>, body: &Value, upstream: Upstream<'_>, retries: bool) -> Turn {
     let body = body.to_string();
     let mut exchange = Exchange::new(
@@ -181,7 +181,7 @@ fn answered(result: Value) -> Value {
     json!({"role": "user", "content": [result]})
 }
 
-/// So many calls, each with its result.
+/// Returns a history of `count` calls, each with its result.
 fn rounds(count: usize, round: impl Fn(usize, &str) -> (Value, Value)) -> Vec<Value> {
     let mut messages = vec![user("Do it")];
     for at in 0..count {

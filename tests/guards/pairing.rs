@@ -7,7 +7,7 @@ fn through(config: &Arc<Config>, messages: &[Value]) -> Turn {
     ask(config, &body, &strict(|_| says("ok")), false)
 }
 
-/// Each history is refused as it is, and accepted once it is repaired.
+/// Tests that each history is refused as it is, and accepted once it is repaired.
 #[test]
 fn every_broken_history_is_accepted_after_its_repair() {
     let look = |id| use_of(id, "look", json!({}));

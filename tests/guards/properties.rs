@@ -1,4 +1,4 @@
-//! What holds for every conversation.
+//! Properties of the guards that hold for every conversation.
 
 use creole::observe::warning::Warnings;
 use creole::protocols as translate;

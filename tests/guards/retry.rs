@@ -371,7 +371,7 @@ fn spoilt(messages: &[Value], refusal: &'static str, retries: bool) -> Turn {
     ask(&config(json!({})), &request(messages, &[tool("look", &[])]), &upstream, retries)
 }
 
-/// What a person shows, in words and an image.
+/// Returns a message in which a person shows words and an image.
 fn shown(text: &str) -> Value {
     let source = json!({"type": "base64", "media_type": "image/gif", "data": "R0lGODlh"});
     user(json!([{"type": "text", "text": text}, {"type": "image", "source": source}]))

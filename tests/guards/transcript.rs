@@ -9,7 +9,7 @@ use super::*;
 
 const DOCUMENT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guards.md");
 
-/// What one request came to: what the model got last, and what the client got.
+/// Describes one request: what the model got last, and what the client got.
 fn line(turn: &Turn) -> String {
     let mut line = String::new();
     let messages = turn.sent["messages"].as_array().into_iter().flatten();

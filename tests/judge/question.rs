@@ -1,4 +1,4 @@
-//! What the judge is asked, by whom, and with which credential.
+//! Questions to the judge: what it is asked, by whom, and with which credential.
 
 use super::results::{two_calls, verdicts};
 use super::*;

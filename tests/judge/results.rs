@@ -1,4 +1,4 @@
-//! What the client is told, row by row of its table.
+//! Results of judging that the client is told, row by row of their table.
 
 use creole::Failure;
 use creole::observe::log::{self, Request};

@@ -8,27 +8,28 @@ use creole::{Call, Cancel, Config, End, Exchange, Failure, Head, HostCan, Pings}
 use super::support::drive::{self, Decision, NOW, SEED, Steps as _, headers};
 use super::*;
 
-/// What the judge does.
+/// Behaviour of the judge in a test.
 #[derive(Clone, Debug)]
 pub(super) enum Judge {
-    /// It says this, in an answer of Chat Completions. The ids `1` and `2` stand for those of the calls.
+    /// Judge that says this, in an answer of Chat Completions. The ids `1` and `2` stand for those
+    /// of the calls.
     Says(String),
-    /// It answers with this status and body.
+    /// Judge that answers with this status and body.
     Answers(u16, String),
-    /// It cannot be reached.
+    /// Judge that cannot be reached.
     Fails(Failure),
-    /// It is silent.
+    /// Judge that is silent.
     Silent,
-    /// It must not be asked.
+    /// Judge that must not be asked.
     Unasked,
 }
 
-/// What the client got.
+/// Result of a session: the answer that the client got, and what happened on the way.
 #[derive(Clone, Debug)]
 pub(super) struct Got {
     pub(super) head: Head,
     pub(super) body: String,
-    /// What the client had when the judge was asked.
+    /// Bytes that the client had when the judge was asked.
     pub(super) before: String,
     /// The requests for the judge.
     pub(super) asked: Vec<Call>,
@@ -43,7 +44,7 @@ pub(super) struct Session {
     pub(super) sent: Vec<(&'static str, &'static str)>,
 }
 
-/// One judge beside the upstream of all models.
+/// Configuration with one judge beside the upstream of all models.
 pub(super) const CONFIG: &str = r#"{
     "upstreams": {
         "main": {"url": "http://main", "key": "none"},
@@ -127,7 +128,7 @@ impl Session {
     }
 }
 
-/// What the judge knows the first and the second call by.
+/// Returns the ids by which the judge knows the first and the second call.
 pub(super) fn ids() -> [String; 2] {
     [0, 1].map(|at| creole::ids::Ids::new(SEED).judged(at))
 }
@@ -187,7 +188,7 @@ impl Got {
         self.head.headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// What the judge read.
+    /// Returns the prompt that the judge read.
     pub(super) fn prompt(&self) -> String {
         let body: Value = serde_json::from_slice(&self.asked[0].body).unwrap();
         body["messages"][1]["content"].as_str().unwrap().to_owned()

@@ -1,4 +1,4 @@
-//! How long the judge may take, and what happens meanwhile.
+//! Time limits of the judge, and what happens while it is awaited.
 
 use creole::observe::report::Outcome;
 use creole::{End, Failure};

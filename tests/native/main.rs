@@ -45,7 +45,7 @@ fn config() -> Arc<Config> {
     config_with(None, "")
 }
 
-/// What goes up.
+/// Returns the call to the upstream for a request.
 #[track_caller]
 fn sent(config: &Arc<Config>, body: &str) -> Call {
     match drive::request(config, "/v1/messages", &[], body.as_bytes()) {
@@ -54,7 +54,7 @@ fn sent(config: &Arc<Config>, body: &str) -> Call {
     }
 }
 
-/// What the client gets for an answer in these pieces.
+/// Returns the answer that the client gets for an upstream answer in these pieces.
 fn answered<'a>(
     config: &Arc<Config>,
     stream: bool,
@@ -89,7 +89,8 @@ fn both(sse: &str) -> (Answer, Answer) {
     (whole, answered(&config, false, kind, [bytes], End::Complete))
 }
 
-/// As [`both`], where both are the same message: gives it, and what was repaired.
+/// Asserts that the stream and the message of [`both`] are the same message. Returns the message,
+/// and what was repaired.
 #[track_caller]
 fn message_of(sse: &str) -> (Value, Vec<String>) {
     let (streamed, whole) = both(sse);

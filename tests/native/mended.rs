@@ -5,7 +5,7 @@ use super::*;
 const TOOLS: &str = r#"[{"name":"w","input_schema":{"type":"object","properties":{
     "path":{"type":"string"},"limit":{"type":"integer","minimum":1,"default":9},"note":{"type":"string"}},"required":["path"]}}]"#;
 
-/// What a client with this tool gets, for an answer in these pieces.
+/// Returns the answer that a client with this tool gets for an upstream answer in these pieces.
 fn answer<'a>(
     config: &Arc<Config>,
     stream: bool,

@@ -1,4 +1,5 @@
-//! Whatever is right goes through byte for byte; whatever comes, the grammar holds.
+//! Properties of relayed Messages: right answers go through byte for byte, and whatever comes, the
+//! grammar holds.
 
 use creole::End;
 use proptest::prelude::*;

@@ -1,4 +1,4 @@
-//! What an upstream refuses of a request that went up as it came.
+//! Refusals by an upstream of requests that went up unchanged.
 
 use creole::{Exchange, HostCan, Pings};
 

@@ -1,4 +1,4 @@
-//! What goes up.
+//! Requests that go up to an upstream that speaks Messages itself.
 
 use creole::Header;
 use creole::carry::signature::{Field, Signature};

@@ -1,4 +1,4 @@
-//! What is repaired in streams.
+//! Repairs of streams from an upstream that speaks Messages itself.
 
 use creole::End;
 use serde_json::{Value, json};

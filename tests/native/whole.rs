@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What a client gets that wants no stream, and what one gets that does.
+/// Returns the body for a client that wants no stream, and the message for one that wants a stream.
 #[track_caller]
 fn answers(body: &str) -> (String, Value) {
     let config = config();
@@ -31,7 +31,7 @@ fn message() -> Value {
     })
 }
 
-/// Without the members that are null.
+/// Removes the members that are null.
 fn comparable(mut message: Value) -> Value {
     message.as_object_mut().unwrap().retain(|_, value| !value.is_null());
     message

@@ -19,13 +19,13 @@ const CONFIG: &str = r#"{
 
 const ANSWER: &[u8] = br#"{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}"#;
 
-/// What the server of an image does.
+/// Behaviour of the server of an image.
 #[derive(Clone)]
 enum Does<'a> {
     Answers(u16, &'a [(&'a str, &'a str)], &'a [u8]),
     BreaksOff(&'a [u8]),
     Fails(Failure),
-    /// It sends this, and then nothing.
+    /// Server that sends these bytes, and then nothing.
     Stalls(&'a [u8]),
 }
 
@@ -49,7 +49,7 @@ fn new(images: &[Value]) -> Value {
     json!([{"role": "user", "content": content}])
 }
 
-/// It was answered, or a tool took it.
+/// Returns two histories with an image that is old: it was answered, or a tool took it.
 fn old(image: &Value) -> [Value; 2] {
     let shown = json!([
         {"role": "user", "content": [image, text()]},
@@ -69,7 +69,7 @@ struct Got {
     body: String,
     /// The calls for images.
     fetched: Vec<Call>,
-    /// What the upstream was asked.
+    /// Bodies that the upstream was sent.
     asked: Vec<Value>,
     report: Report,
 }

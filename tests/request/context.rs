@@ -40,7 +40,7 @@ fn of_tokens(most: u64) -> Value {
     json!({"type": "input_tokens", "value": most})
 }
 
-/// What goes upstream, and what was cleared of it.
+/// Returns the body that goes upstream, and what was cleared of it.
 fn edited(profile: &str, request: &Value) -> (Value, Option<Cleared>) {
     let config = config(profile, json!({}), json!({}));
     let (sent, warnings) = try_with(&config, &whole(request.clone()));
@@ -49,7 +49,7 @@ fn edited(profile: &str, request: &Value) -> (Value, Option<Cleared>) {
     (body, context.cleared)
 }
 
-/// Which results of a Chat request are cleared.
+/// Returns the indices of the results that are cleared in a Chat request.
 fn cleared_in(body: &Value) -> Vec<usize> {
     let results = body["messages"].as_array().unwrap().iter().filter(|it| it["role"] == "tool");
     let is_cleared = |(at, it): (usize, &Value)| (it["content"] == CLEARED).then_some(at);

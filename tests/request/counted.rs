@@ -4,7 +4,8 @@ use super::thinking::signature;
 use super::*;
 use creole::carry::signature::{Field, Signature};
 
-/// What is told before the upstream counts: by `count_tokens`, and in `message_start`.
+/// Returns the input tokens that are told before the upstream counts: by `count_tokens`, and in
+/// `message_start`.
 fn told(config: &Config, request: &Value) -> (u64, u64) {
     let body = whole(request.clone());
     let (_, asked) = try_with(config, &body).0.unwrap();

@@ -2,7 +2,7 @@ use super::*;
 
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAAB";
 
-/// What a model with eyes and one without get of a result with this text, and the warnings.
+/// Returns what a model with eyes and one without get of a result with this text, and the warnings.
 fn told(given: &str) -> (Value, Value, String) {
     let history =
         json!([user("q"), assistant(json!([call("t")])), user(json!([result("t", given)]))]);

@@ -5,7 +5,8 @@ use super::*;
 use creole::carry::signature::{Field, Signature};
 use proptest::prelude::*;
 
-/// How clients join signatures: LangChain4j, Prism, and what else may come.
+/// Separators with which clients join signatures: those of LangChain4j and Prism, and what else may
+/// come.
 const JOINS: [&str; 4] = ["\n", "", " ", "\r\n\r\n"];
 
 fn encoded(signatures: &[Signature], join: &str) -> String {

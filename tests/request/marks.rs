@@ -1,14 +1,15 @@
-//! Where the client wants the prompt cached, in the two forms that upstreams read.
+//! Marks for the prompt cache that the client sets, in the two forms that upstreams read.
 
 use super::*;
 use creole::dialect::presets::PRESETS;
 
-/// For an upstream with OpenAI's form.
+/// Returns the flags of an upstream with OpenAI's form of the marks.
 fn openai() -> Value {
     json!({"cache_breakpoints": "prompt_cache_breakpoint"})
 }
 
-/// For an upstream with the form of the Messages API, as OpenRouter, LiteLLM and others have it.
+/// Returns the flags of an upstream with the marks of the Messages API, as OpenRouter, LiteLLM and
+/// others have them.
 fn anthropic() -> Value {
     json!({"cache_breakpoints": "cache_control", "tool_content_parts": "text"})
 }
@@ -26,7 +27,7 @@ fn marked(mut value: Value, mark: Value) -> Value {
     value
 }
 
-/// What Claude Code sends in a loop of tools, with its marks.
+/// Returns a request of Claude Code in a loop of tools, with its marks.
 fn turn_of_claude_code() -> Value {
     let tool = |name: &str| json!({"name": name, "input_schema": {"type": "object"}});
     json!({

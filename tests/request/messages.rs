@@ -1,4 +1,4 @@
-//! What becomes of messages and blocks.
+//! Translation of messages and their blocks.
 
 use super::*;
 

@@ -26,7 +26,8 @@ fn handed_back() -> Value {
     ])
 }
 
-/// As n8n writes an answer with these calls: each in a message of its own, all with the same thinking.
+/// Returns an answer with these calls in n8n's form: each in a message of its own, all with the
+/// same thinking.
 fn one_by_one(thinking: &Value, ids: &[&str]) -> Vec<Value> {
     let mut history = vec![user("q")];
     for id in ids {
@@ -205,7 +206,8 @@ fn the_user_begins_where_roles_alternate() {
     assert_eq!((&sent[0], &sent[1]["content"], &*warnings), (&user("S"), &json!("a"), ""));
 }
 
-/// What is sent of a conversation in which only the assistant and its tools speak, with this profile.
+/// Returns the messages sent, with this profile, of a conversation in which only the assistant and
+/// its tools speak.
 fn beginning(profile: &str, overrides: Value, history: Value) -> (Value, String) {
     let request = json!({"messages": history, "system": "S"});
     let (result, warnings) = try_with(&config(profile, overrides, json!({})), &whole(request));

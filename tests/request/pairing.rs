@@ -77,7 +77,8 @@ fn a_result_elsewhere_is_moved() {
     );
 }
 
-/// What goes up for the whole history, which must begin with what went up for its first messages.
+/// Returns the messages sent for the whole history, and asserts that they begin with those sent for
+/// its first messages.
 #[track_caller]
 fn grown(history: &Value, first: usize) -> Value {
     let all = history.as_array().unwrap();

@@ -1,4 +1,4 @@
-//! What holds for every request.
+//! Properties that hold for every request.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! How answers end, and what the flags of a profile change.
+//! Ends of answers, and the effects of a profile's flags.
 
 use super::*;
 

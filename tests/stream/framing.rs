@@ -1,4 +1,4 @@
-//! What comes in, event by event, and what goes out, byte by byte.
+//! Framing of streams: input event by event, and output byte by byte.
 
 use super::*;
 

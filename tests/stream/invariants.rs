@@ -1,4 +1,4 @@
-//! What holds for any answer.
+//! Invariants that hold for any answer.
 
 use proptest::prelude::*;
 

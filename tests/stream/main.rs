@@ -40,7 +40,7 @@ use support::grammar::{self, Event, Rules};
 const RULES: Rules =
     Rules { invalid_input_shown: true, foreign_blocks: false, head_sent_early: false };
 
-/// One case: what the request context, and the configuration.
+/// Test case: the context of the request, and the configuration.
 #[derive(Clone, Debug)]
 struct Case {
     context: RequestContext,
@@ -79,7 +79,7 @@ fn answer_with(context: RequestContext, settings: &Settings) -> Answer {
     protocols::answer(Protocol::Openai, Box::new(context), settings, Ids::new(7))
 }
 
-/// What came out, and the codes of the warnings.
+/// Output of an answer, its error, and the codes of the warnings.
 #[derive(Clone, Debug, PartialEq)]
 struct Outcome {
     out: String,
@@ -127,7 +127,8 @@ impl Case {
         whole
     }
 
-    /// What the client gets of a stream: its blocks, and how it ended.
+    /// Asserts what the client gets, as a stream and as a message: the blocks, and how the answer
+    /// ended.
     #[track_caller]
     fn gives(&self, sse: &str, expected: &str) -> Outcome {
         let streamed = self.stream(sse);
@@ -137,7 +138,8 @@ impl Case {
         streamed
     }
 
-    /// As [`Case::gives`], where a stream and a message differ by design.
+    /// Asserts what the client gets as a stream alone, where a stream and a message differ by
+    /// design. See [`Case::gives`].
     #[track_caller]
     fn streams(&self, sse: &str, expected: &str) -> Outcome {
         let streamed = self.stream(sse);
@@ -146,7 +148,7 @@ impl Case {
     }
 }
 
-/// After an error or the end, nothing more is written.
+/// Returns the outcome, and asserts that nothing more is written after an error or the end.
 fn outcome(answer: &mut Answer, mut out: Vec<u8>, result: Result<(), Error>) -> Outcome {
     let length = out.len();
     assert_eq!(answer.handle_piece(b"data: [DONE]\n\n", &mut out), Ok(()));

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One answer, as a stream of one delta and as a whole body.
+/// Tests one answer, as a stream of one delta and as a whole body.
 #[track_caller]
 fn both(delta: &Value, expected: &str) {
     let chunk = |key: &str| json!({"choices": [{key: delta, "finish_reason": "stop"}]});

@@ -48,7 +48,7 @@ fn write(syntax: TextToolCalls) -> Case {
     with_tool(syntax, "write", &serde_json::from_str(WRITE).unwrap())
 }
 
-/// How each syntax writes a call of `write` without its end, and that end.
+/// Returns a call of `write` in a syntax without its end, and that end.
 fn written(syntax: TextToolCalls, path: &str, content: &str) -> (String, &'static str) {
     use TextToolCalls::*;
     match syntax {

@@ -1,4 +1,5 @@
-//! What clients get of calls, also of those that the upstream ran; see [`super::grammar`].
+//! Checks of the blocks that clients get of calls, also of calls that the upstream ran; see
+//! [`super::grammar`].
 
 use std::collections::BTreeSet;
 

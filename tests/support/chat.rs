@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// Where an upstream is laxer or stricter than OpenAI.
+/// Rules in which an upstream is laxer or stricter than OpenAI.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// Longest name of a function; 0 is no limit.

@@ -18,7 +18,7 @@ pub fn can(ping: Pings) -> HostCan {
     HostCan { ping, ..HostCan::default() }
 }
 
-/// What to do with a request, by its head.
+/// Decision on a request, by its head.
 #[derive(Debug, PartialEq)]
 pub enum Decision {
     /// Collect the body.
@@ -29,7 +29,7 @@ pub enum Decision {
     Reply(Reply),
 }
 
-/// One event for an [`Exchange`], and what a host then polls.
+/// Steps of a host: each is one event for an [`Exchange`], and what the host then polls.
 pub trait Steps {
     /// The client's head.
     fn decide(&mut self, method: &str, path: &str, headers: &[Header]) -> Decision;
@@ -92,14 +92,14 @@ fn polled(exchange: &mut Exchange, out: &mut Vec<u8>) -> Option<Head> {
     exchange.poll_head()
 }
 
-/// What a client got.
+/// Answer that a client got.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// Status and headers.
     pub head: Head,
-    /// All bytes.
+    /// Bytes of the whole body.
     pub body: Vec<u8>,
-    /// What the core says that happened.
+    /// Report of the core on what happened.
     pub report: Report,
 }
 

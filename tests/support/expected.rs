@@ -20,7 +20,7 @@ use serde_json::{Map, Value, json};
 
 use super::{fold, grammar, tool_id};
 
-/// What a client got, as far as a comparison needs it.
+/// Parts of a client's answer that a comparison needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Got<'a> {
     /// HTTP status.
@@ -112,7 +112,7 @@ fn read(got: Got<'_>, rules: grammar::Rules) -> Result<(Option<Value>, Option<Va
     Ok((Some(body), None))
 }
 
-/// How many things an expectation names: each block, count, warning and value.
+/// Returns the number of things that an expectation names: each block, count, warning and value.
 pub fn count(expected: &Value) -> usize {
     let members = expected.as_object().into_iter().flatten();
     let counts = members.map(|(key, value)| match key.as_str() {
@@ -128,7 +128,7 @@ pub fn count(expected: &Value) -> usize {
     counts.sum()
 }
 
-/// What an answer gives, as expectations of it.
+/// Returns the expectations that describe an answer.
 pub fn of(got: Got<'_>, warnings: &[String]) -> Result<Value, String> {
     let (message, error) = read(got, grammar::Rules::default())?;
     let mut expected = json!({});

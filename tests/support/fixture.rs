@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-/// One case.
+/// Case of `tests/fixtures`: a folder with its files.
 #[derive(Clone, Debug)]
 pub struct Fixture {
     /// `KIND/CASE`
     pub name: String,
-    /// Where its files are.
+    /// Folder of the case's files.
     pub folder: PathBuf,
     /// `meta.json`
     pub meta: Value,
@@ -30,12 +30,12 @@ pub struct Fixture {
 /// The folder beside the kinds that holds the requests which many cases share.
 pub const DEFAULT_REQUESTS: &str = "default-requests";
 
-/// All cases, in the order of their names.
+/// Reads all cases, in the order of their names.
 pub fn all() -> Vec<Fixture> {
     all_in(&root())
 }
 
-/// All cases in a folder that is like `tests/fixtures`.
+/// Reads all cases in a folder that is like `tests/fixtures`.
 pub fn all_in(root: &Path) -> Vec<Fixture> {
     let mut fixtures = Vec::new();
     for kind in folders(root).into_iter().filter(|folder| !folder.ends_with(DEFAULT_REQUESTS)) {
@@ -118,7 +118,8 @@ impl Fixture {
         self.name.split_once('/').expect("KIND/CASE")
     }
 
-    /// Whose answer it is, or who wants the request so; `generic` for many, or for a class.
+    /// Returns the vendor whose answer it is, or who wants the request so; `generic` for many, or
+    /// for a class.
     pub fn vendor(&self) -> &str {
         self.meta["vendor"].as_str().unwrap_or_else(|| panic!("{}: meta.vendor", self.name))
     }
@@ -139,7 +140,7 @@ impl Fixture {
         request.to_string().into_bytes()
     }
 
-    /// How clients may ask: streaming, not, or both.
+    /// Returns the ways in which clients may ask: streaming (true), not, or both.
     pub fn ways(&self) -> Vec<bool> {
         match self.meta.get("stream").and_then(Value::as_bool) {
             Some(stream) => vec![stream],

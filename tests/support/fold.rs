@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::grammar::Event;
 
-/// What a client has at the end of a stream.
+/// Result that a client has at the end of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Folded {
     /// The message as far as it came.

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use super::blocks::{cited, hosted, hosted_whole, tool_use};
 use serde_json::{Map, Value};
 
-/// One event, as it stood on the wire.
+/// Event as it stood on the wire.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
     /// The `event:` line.
@@ -20,7 +20,7 @@ pub struct Event {
     pub data: Value,
 }
 
-/// Where a test knows that the answer deviates.
+/// Deviations from the grammar that a test allows in an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
     /// A call whose input is not a JSON object is shown to the client (`invalid_tool_call: pass`).
@@ -51,7 +51,7 @@ const STOP_REASONS: [&str; 7] = [
     "model_context_window_exceeded",
 ];
 
-/// Those after which the last call need not be complete.
+/// Stop reasons after which the last call need not be complete.
 const CUT_OFF: [&str; 3] = ["max_tokens", "model_context_window_exceeded", "refusal"];
 
 const ERROR_TYPES: [&str; 11] = [
@@ -124,7 +124,7 @@ enum Phase {
     Before,
     /// Between blocks, or in one.
     Blocks,
-    /// After `message_delta`.
+    /// Phase after `message_delta`.
     Stopping,
     Ended,
     Failed,
@@ -133,7 +133,7 @@ enum Phase {
 #[derive(Debug)]
 struct Block {
     kind: String,
-    /// What the deltas said: text, thinking or JSON.
+    /// Content of the deltas so far: text, thinking or JSON.
     said: String,
     deltas: usize,
     signature: bool,
@@ -387,7 +387,7 @@ fn announced(message: &Value, rules: Rules) -> Result<(), String> {
     message_usage(&message["usage"])
 }
 
-/// What SDKs need of the start of a stream, whoever sends it.
+/// Checks what SDKs need of the start of a stream, whoever sends it.
 fn announced_elsewhere(message: &Value) -> Result<(), String> {
     equals(message, "type", &"message".into())?;
     equals(message, "role", &"assistant".into())?;
@@ -495,7 +495,7 @@ fn constants(message: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether `stop_reason` says if there is a call.
+/// Checks that `stop_reason` says if there is a call.
 fn reason_fits(end: &Value, kinds: &BTreeSet<String>) -> Result<(), String> {
     let Some(reason) = end["stop_reason"].as_str() else { return Err("no stop_reason".into()) };
     let calls = kinds.contains("tool_use");

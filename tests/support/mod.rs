@@ -1,5 +1,5 @@
-//! What several test crates share: checkers that know nothing of the code they check, the fixtures,
-//! and a driver for an [`creole::Exchange`].
+//! Support that several test crates share: checkers that know nothing of the code they check, the
+//! fixtures, and a driver for an [`creole::Exchange`].
 //!
 //! A test crate elsewhere in the workspace includes it by path:
 //! `#[path = "../../../tests/support/mod.rs"] mod support;`. Only [`drive`] needs the core; a suite for a

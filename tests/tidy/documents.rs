@@ -179,7 +179,8 @@ fn the_pages_for_users_stay_short() {
     assert!(lines <= README_LINES_MAX, "README.md has {lines} lines");
 }
 
-/// For each file that a page names, the functions that it names next, as `name()`.
+/// Returns the functions that a page names as `name()`, each with the file that the page named last
+/// before it.
 fn named_functions(text: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut file = None;

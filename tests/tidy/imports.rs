@@ -1,4 +1,4 @@
-//! Which module of the core may use which.
+//! Rules for the modules of the core: which may use which.
 //!
 //! The table in docs/dev/architecture.md is the rule: a module uses what its row names, and only rows below its own.
 
@@ -89,7 +89,7 @@ fn import_trees_are_spread_out() {
     assert_eq!(paths(code, "m::n"), wanted.map(str::to_owned).into());
 }
 
-/// For each module of the core the modules that it uses.
+/// Returns the modules that each module of the core uses.
 fn graph() -> BTreeMap<String, BTreeSet<String>> {
     let mut sources = with_ending("src", "rs");
     sources.retain(|path| !is_test(path));
@@ -208,7 +208,7 @@ fn are_related(one: &str, other: &str) -> bool {
     is_within(one, other) || is_within(other, one)
 }
 
-/// All that can be reached from a module over imports, parents and children apart.
+/// Returns the modules that can be reached from a module over imports, parents and children apart.
 fn reached<'a>(from: &'a str, graph: &'a BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&'a str> {
     let mut seen = BTreeSet::new();
     let mut open = vec![from];

@@ -1,4 +1,4 @@
-//! How long files and functions may be.
+//! Limits for the length of files and functions.
 
 use std::path::{Path, PathBuf};
 

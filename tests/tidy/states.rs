@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::{none, read};
 
-/// Where the state of an answer is, and of the exchange around it. Others move it on by its methods alone.
+/// Structs that hold the state of an answer, or of the exchange around it, with their files. Other
+/// files change the state by its methods alone.
 const STATES: [(&str, &str); 15] = [
     ("src/answer/mod.rs", "Answer"),
     ("src/assemble/call.rs", "Call"),

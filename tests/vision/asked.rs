@@ -1,4 +1,4 @@
-//! What the model that sees is asked, and by whose credential.
+//! Questions to the model that sees: what it is asked, and by whose credential.
 
 use creole::config::Log;
 use creole::observe::metrics::{Counters, ModelEntry};

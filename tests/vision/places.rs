@@ -1,4 +1,4 @@
-//! Where images stand, and what stands there instead.
+//! Places of images, and what stands there instead.
 
 use super::*;
 

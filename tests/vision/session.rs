@@ -21,18 +21,19 @@ pub(super) const CONFIG: &str = r#"{
     "vision": {"model": "see-1", "upstream": "eyes"}
 }"#;
 
-/// What the model that sees does with each image, one after the other; with more as with the last.
+/// Behaviour of the model that sees, for one image after the other; the last one also holds for
+/// further images.
 #[derive(Clone, Debug)]
 pub(super) enum Eyes {
-    /// It says this, in an answer of Chat Completions.
+    /// Model that says this, in an answer of Chat Completions.
     Says(String),
-    /// It answers with this status and body.
+    /// Model that answers with this status and body.
     Answers(u16, String),
-    /// It cannot be reached.
+    /// Model that cannot be reached.
     Fails(Failure),
-    /// It breaks off.
+    /// Model that breaks off its answer.
     BreaksOff,
-    /// It is silent.
+    /// Model that is silent.
     Silent,
 }
 
@@ -46,7 +47,7 @@ pub(super) struct Session {
     pub(super) body: Value,
 }
 
-/// What came of a request.
+/// Result of a request: the calls that were made, and the report.
 pub(super) struct Got {
     /// The calls of the model that sees.
     pub(super) asked: Vec<Call>,

@@ -13,9 +13,9 @@ use crate::{component, setup, worker};
 /// The cargo profile that artefacts are built with.
 const PROFILE: &str = "wasm";
 
-/// One file in `dist/`.
+/// File that `cargo xtask build` writes to `dist/`.
 pub(crate) struct Artefact {
-    /// Its name there.
+    /// Name of the file in `dist/`.
     pub(crate) name: &'static str,
     /// The package that it is built from.
     pub(crate) package: &'static str,
@@ -25,7 +25,7 @@ pub(crate) struct Artefact {
     pub(crate) variable: &'static str,
     /// Whether cargo makes a module that holds the type of a component, which is still to be made of it.
     pub(crate) encoded: bool,
-    /// Its budget, in bytes. `cargo xtask test sizes` fails above it.
+    /// Maximum size in bytes. `cargo xtask test sizes` fails above it.
     pub(crate) bytes_max: usize,
 }
 
@@ -62,7 +62,7 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
 /// Every artefact.
 pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER, COMPONENT, WASI_HTTP];
 
-/// What `cargo xtask build` makes.
+/// Parts that `cargo xtask build` can make.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Part {
     /// `creole.wasm`, the filter for Envoy.
@@ -93,7 +93,7 @@ pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
     Ok(())
 }
 
-/// What cargo makes for an artefact.
+/// Builds an artefact with cargo, and returns the path of the module, which is not finished yet.
 fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     setup::target(artefact.target)?;
     let remapped = binaries::remapped(&workspace::root(), artefact.target)?;
@@ -115,7 +115,7 @@ pub(crate) fn filter_with_hooks() -> Result<PathBuf> {
     })
 }
 
-/// Where an artefact is, once it is built.
+/// Returns the path in `dist/` of an artefact that is built.
 pub(crate) fn path(artefact: &Artefact) -> PathBuf {
     workspace::root().join("dist").join(artefact.name)
 }

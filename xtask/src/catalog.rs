@@ -9,7 +9,8 @@ use serde::de::DeserializeOwned;
 
 use crate::workspace;
 
-/// When an entry runs: in `cargo xtask test`, or where it is asked for. See CONTRIBUTING.md.
+/// Tier of an entry: whether `cargo xtask test` runs it, or only a request for it. See
+/// CONTRIBUTING.md.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Tier {
@@ -18,7 +19,7 @@ pub(crate) enum Tier {
     Third,
 }
 
-/// What the JSON file of a folder says.
+/// Contents of the JSON file of a folder, such as `client.json`.
 pub(crate) trait Entry: DeserializeOwned {
     /// The folder of the folders, below `harness/`.
     const FOLDER: &'static str;
@@ -44,7 +45,7 @@ pub(crate) fn read<E: Entry>(folder: &str) -> Result<E> {
     Ok(entry)
 }
 
-/// All entries, in the order of their folders.
+/// Reads all entries, in the order of their folders.
 pub(crate) fn all<E: Entry>() -> Result<Vec<E>> {
     let mut folders = Vec::new();
     for folder in fs::read_dir(sources::<E>())? {

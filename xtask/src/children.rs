@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long a child may take to end by itself.
+/// Time that a child may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
 const GLANCE: Duration = Duration::from_millis(100);
 

@@ -43,7 +43,7 @@ use crate::workspace::{self, step};
 /// The name of the Worker's archive, without its ending; its only folder is called so, too.
 const WORKER_NAME: &str = concat!("creole-", env!("CARGO_PKG_VERSION"), "-worker");
 
-/// What can be chosen.
+/// Options of `cargo xtask dist`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only these, beside what is there; all of them if none is named.
@@ -54,7 +54,7 @@ pub(crate) struct Options {
     repository: Option<String>,
 }
 
-/// What `cargo xtask dist` makes.
+/// Parts that `cargo xtask dist` can make.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Part {
     /// The filter, also as an image, with its template for Envoy, the Worker, and the components.
@@ -112,7 +112,7 @@ fn worker_archive(folder: &Path, settings: &str) -> Result<Vec<u8>> {
     archive::gzip(&archive::tar(&files)?)
 }
 
-/// Where everything goes.
+/// Returns the folder `dist/`, which receives everything that is built for a release.
 pub(crate) fn folder() -> PathBuf {
     workspace::root().join("dist")
 }

@@ -59,7 +59,7 @@ pub(crate) struct Url {
     pub(crate) tls: bool,
     pub(crate) host: String,
     pub(crate) port: u16,
-    /// Without a slash at its end: `/v1`.
+    /// Path prefix without a slash at its end, such as `/v1`.
     pub(crate) path: String,
 }
 

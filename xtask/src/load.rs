@@ -20,7 +20,7 @@ use crate::http::{self, Url};
 use crate::setup;
 use crate::workspace::{self, step};
 
-/// What can be chosen.
+/// Options of `cargo xtask load`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only the proxies with one of these words in their name.
@@ -49,7 +49,7 @@ const PROXIES: &[(&str, &str, Start)] = &[
     ("claude-code-router", "messages", router),
 ];
 
-/// What all of them share.
+/// Values that every function that starts a proxy receives.
 struct Setting {
     upstream: Url,
     folder: PathBuf,

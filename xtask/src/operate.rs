@@ -1,4 +1,5 @@
-//! What an operator needs of a host, checked on the real one: `harness/hosts/operation`, `harness/attacks`.
+//! Checks of a real host for operators and against attacks: `harness/hosts/operation`,
+//! `harness/attacks`.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -46,12 +47,12 @@ pub(crate) fn faults(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()
     each(&mut command)
 }
 
-/// How much attacks take.
+/// Amount of time and data that the attacks take.
 #[derive(Clone, Copy)]
 pub(crate) enum Size {
     /// A minute, and less than a gigabyte.
     Small,
-    /// As much as would hurt.
+    /// Amount that takes gigabytes and would do harm.
     Large,
 }
 

@@ -36,7 +36,8 @@ pub(crate) fn from_nothing(each: impl FnOnce(&mut Command) -> Result<()>) -> Res
     each(&mut command)
 }
 
-/// Its interpreter has pip, which a Python of the system need not have.
+/// Returns the command for a script in `harness/packages`. Its interpreter has pip, which the
+/// system's Python may lack.
 fn script(name: &str) -> Result<Command> {
     let mut command = Command::new(setup::python_with_yaml()?);
     command.arg("-B").arg(workspace::root().join("harness/packages").join(name));

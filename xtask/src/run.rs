@@ -16,7 +16,7 @@ use crate::hosts::{Host, Plan, Prepared, Started};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
 
-/// What can be chosen.
+/// Options of `cargo xtask run`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Where the translator runs.
@@ -53,15 +53,15 @@ enum Model {
     Local,
 }
 
-/// What was started.
+/// Addresses and logs of the processes that were started.
 pub(crate) struct Serving {
-    /// Where clients connect.
+    /// Address to which clients connect.
     pub(crate) listen: SocketAddr,
-    /// What is behind the host.
+    /// URL of the upstream behind the host.
     pub(crate) upstream: Url,
     /// The host's log, then the demo model's.
     pub(crate) logs: Vec<PathBuf>,
-    /// Where the host's metrics can be read.
+    /// URL of the host's metrics.
     pub(crate) metrics: Option<String>,
     notes: Vec<String>,
     demo: bool,
@@ -277,12 +277,12 @@ fn own_upstream(document: &mut Map<String, Value>) -> Result<&mut Map<String, Va
     upstream.as_object_mut().context("upstreams: expected an object in it")
 }
 
-/// What the configuration says of the upstream.
+/// Returns the upstream's members in the configuration.
 fn given_upstream(document: &Map<String, Value>) -> Result<Map<String, Value>> {
     own_upstream(&mut document.clone()).cloned()
 }
 
-/// Where the upstream is: the option, else the configuration, else nowhere.
+/// Returns the upstream's URL from the option, else from the configuration, else `None`.
 fn upstream_url(option: Option<&str>, document: &Map<String, Value>) -> Result<Option<Url>> {
     if let Some(url) = option {
         return Url::parse(url).map(Some);

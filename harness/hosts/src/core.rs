@@ -16,7 +16,7 @@ pub struct Core {
 }
 
 impl Core {
-    /// With this configuration.
+    /// Creates the host with this configuration.
     pub fn new(config: &Value) -> Self {
         match Config::from_json(&config.to_string(), |_| None) {
             Ok(config) => Self { config: Arc::new(config), refusals: Arc::default() },

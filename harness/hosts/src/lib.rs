@@ -1,5 +1,5 @@
-//! One suite over all hosts: "send this request, the upstream answers these bytes in these pieces,
-//! give me the client's bytes".
+//! Suite that is the same for all hosts: "send this request, the upstream answers these bytes in
+//! these pieces, give me the client's bytes".
 //!
 //! ```text
 //!             ┌ core       the exchange itself, in this process: what all others are compared with
@@ -48,7 +48,7 @@ use bytes::Bytes;
 /// Name in lower case, and value.
 pub type Header = (String, String);
 
-/// One request, and what the upstream answers to it.
+/// Test of one request, with the answer of the upstream to it.
 #[derive(Clone, Debug)]
 pub struct Trial {
     /// The first segment of the path at the upstream (`base_path` is `/KEY/v1`): finds the answer,
@@ -111,18 +111,18 @@ impl Request {
     }
 }
 
-/// How something ends.
+/// End of an answer, as an upstream makes it or a client sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As HTTP says it should.
+    /// End that HTTP calls complete.
     Complete,
     /// The connection (HTTP/2: the stream) breaks.
     Aborted,
-    /// Nothing more comes.
+    /// Silence on an open connection: nothing more comes.
     Silent,
 }
 
-/// What the upstream answers.
+/// Scripted answer of the upstream.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status.
@@ -137,7 +137,7 @@ pub struct Answer {
     pub delay: Duration,
     /// Trailers, which only HTTP/2 carries.
     pub trailers: Vec<Header>,
-    /// What follows.
+    /// End that follows the last byte.
     pub end: End,
 }
 
@@ -176,7 +176,7 @@ impl Answer {
     }
 }
 
-/// What reached the upstream.
+/// Request that reached the upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The method.
@@ -191,7 +191,7 @@ pub struct Seen {
     pub bytes: usize,
 }
 
-/// What the client got.
+/// Answer that the client got.
 #[derive(Clone, Debug)]
 pub struct Got {
     /// The status; 0 if the connection broke, or nothing came, before the head.
@@ -200,14 +200,14 @@ pub struct Got {
     pub headers: Vec<Header>,
     /// The body.
     pub body: Vec<u8>,
-    /// How it ended.
+    /// End of the answer.
     pub end: End,
-    /// What reached the upstream, in order.
+    /// Requests that reached the upstream, in order.
     pub upstream: Vec<Seen>,
 }
 
 impl Got {
-    /// Nothing at all.
+    /// Creates the result of a client that got nothing at all.
     pub fn nothing(end: End) -> Self {
         Self { status: 0, headers: Vec::new(), body: Vec::new(), end, upstream: Vec::new() }
     }
@@ -248,7 +248,7 @@ pub fn value<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
 
 /// A place where the translation runs.
 pub trait Host: Sync {
-    /// Its name in tables.
+    /// Returns the host's name in tables.
     fn name(&self) -> &'static str;
 
     /// Sends the request of `trial`, lets the upstream answer, and gives what the client got.

@@ -35,14 +35,14 @@ pub fn file_of(variable: &str) -> Result<PathBuf, String> {
 pub struct Process {
     name: &'static str,
     child: Child,
-    /// Where clients connect.
+    /// Address to which clients connect.
     pub address: SocketAddr,
-    /// Where its pages are (Envoy).
+    /// Address of the admin pages, which only Envoy has.
     pub admin: Option<SocketAddr>,
     log: PathBuf,
 }
 
-/// What of Envoy's configuration a test may choose.
+/// Parts of Envoy's configuration that a test may choose.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvoyOptions {
     /// `allow_on_headers_stop_iteration`
@@ -183,7 +183,7 @@ impl Process {
         String::from_utf8_lossy(&text[text.len().saturating_sub(8000)..]).into_owned()
     }
 
-    /// Whether it still runs.
+    /// Returns true if the process still runs.
     pub fn is_alive(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }

@@ -4,10 +4,10 @@ use creole::{Call, Head, Millis, RequestHead};
 
 use crate::{Answer, End, Got, Header, Seen, Trial};
 
-/// When every trial begins.
+/// Time at which every trial begins.
 const BEGIN: Millis = 1_790_000_000_000;
 
-/// One exchange, wherever it runs.
+/// Interface of one exchange, wherever it runs.
 pub trait Seam {
     /// The client's head.
     fn handle_request_head(&mut self, method: &str, path: &str, headers: &[Header]) -> RequestHead;
@@ -23,15 +23,16 @@ pub trait Seam {
     fn handle_timeout(&mut self, now: Millis);
     /// A request for the upstream that is due.
     fn poll_call(&mut self, now: Millis) -> Option<Call>;
-    /// What is there for the client.
+    /// Appends the bytes that are ready for the client to `out`, and returns the head when it is
+    /// due.
     fn poll_output(&mut self, out: &mut Vec<u8>) -> Option<Head>;
-    /// When time matters next.
+    /// Returns the next time at which the exchange must be told the time.
     fn poll_timeout(&mut self) -> Option<Millis>;
     /// Whether the client has everything.
     fn is_ended(&mut self) -> bool;
 }
 
-/// What the client got so far, and the time.
+/// State of the client: the answer that it got so far, and the time.
 struct Client {
     head: Option<Head>,
     body: Vec<u8>,

@@ -31,17 +31,18 @@ pub struct Named {
     pub name: String,
     /// The trial.
     pub trial: Trial,
-    /// What the fixture expects.
+    /// Result that the fixture expects.
     pub expected: Value,
     /// Whether the client streams.
     pub stream: bool,
-    /// Whether it is the request that matters.
+    /// True if the fixture is about the request to the upstream, and not about the answer.
     pub is_request: bool,
     /// The configuration's entry for its upstream.
     pub upstream: Value,
 }
 
-/// All fixtures. Profiles are upstreams of one configuration; other settings need another one.
+/// Returns the trials of all fixtures. Profiles are upstreams of one configuration; other settings
+/// need a suite of their own.
 pub fn all() -> Vec<Suite> {
     let mut suites: BTreeMap<String, Suite> = BTreeMap::new();
     let mut number = 0;
@@ -165,7 +166,7 @@ pub fn comparable(got: &Got) -> String {
     ordinals.replace(text.as_bytes())
 }
 
-/// Where two texts differ first, in a few lines.
+/// Describes the first difference of two texts in a few lines.
 pub fn difference(expected: &str, found: &str) -> String {
     let at = expected.bytes().zip(found.bytes()).position(|(left, right)| left != right);
     let at = at.unwrap_or_else(|| expected.len().min(found.len()));

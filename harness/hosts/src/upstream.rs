@@ -55,7 +55,7 @@ impl Upstream {
         UPSTREAM.get_or_init(Self::start)
     }
 
-    /// One more: a replica.
+    /// Starts another upstream, for tests with replicas.
     pub fn start() -> Self {
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         listener.set_nonblocking(true).unwrap();
@@ -80,7 +80,7 @@ impl Upstream {
         Self { address, shared }
     }
 
-    /// Where it listens.
+    /// Returns the address at which the upstream listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -96,12 +96,12 @@ impl Upstream {
         self.shared.refusals.lock().unwrap().insert(key.to_owned(), (text, Arc::new(refusal)));
     }
 
-    /// What came for this key.
+    /// Returns the requests that came for this key.
     pub fn seen(&self, key: &str) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().get(key).cloned().unwrap_or_default()
     }
 
-    /// How many answers are being sent.
+    /// Returns the number of answers that are being sent.
     pub fn open(&self) -> usize {
         self.shared.open.load(Ordering::SeqCst)
     }

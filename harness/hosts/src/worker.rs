@@ -13,7 +13,8 @@ pub struct Worker {
 }
 
 impl Worker {
-    /// With this configuration. What starts it is made for tests of its own, and panics.
+    /// Starts the Worker with this configuration. Returns an error if the start panics, as the
+    /// Worker's own tests want it.
     pub fn new(config: &Value) -> Result<Self, String> {
         let config = config.to_string();
         let running = catch_unwind(|| Running::start_with(&[("CREOLE_CONFIG", &config)]));

@@ -1,4 +1,4 @@
-//! What hosts do differently: the table of `docs/dev/hosts.md`, no more and no less.
+//! Differences between the hosts: the table of `docs/dev/hosts.md`, no more and no less.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::collections::BTreeMap;
@@ -81,7 +81,8 @@ fn main() -> ExitCode {
     )
 }
 
-/// One exchange like any other, so a host has nothing to do for it; and so no host may differ.
+/// Tests `count_tokens`, which is an exchange like any other: no host has to do anything for it, so
+/// none may differ.
 fn counts(started: &Vec<hosts::Started>) {
     for (name, host) in started {
         let host = host.as_ref().unwrap_or_else(|reason| panic!("{name}: {reason}"));
@@ -186,7 +187,7 @@ fn outcomes(host: &dyn Host) -> Vec<(&'static str, String)> {
         .collect()
 }
 
-/// In the words of the table.
+/// Describes an answer in the words of the table.
 fn describe(got: &Got) -> String {
     let text = got.text();
     let mut words =

@@ -37,7 +37,7 @@ fn answers() -> Vec<(bool, Answer, u16)> {
     ]
 }
 
-/// What all ways are compared with must itself be right.
+/// Asserts that the answer with which all ways are compared is itself right.
 fn assert_answered(got: &Got, stream: bool, status: u16) {
     assert_eq!((got.status, got.end), (status, End::Complete), "{}", got.text());
     if status != 200 {
@@ -49,7 +49,7 @@ fn assert_answered(got: &Got, stream: bool, status: u16) {
     assert!(got.text().contains("Hello") && got.text().ends_with(end), "{}", got.text());
 }
 
-/// All ways in which Envoy can cut.
+/// Returns all ways in which Envoy can cut a body.
 fn all_rules() -> impl Iterator<Item = Rules> {
     [0, 1, 2, 7, 64, 1000]
         .into_iter()

@@ -1,5 +1,5 @@
-//! What only a real Envoy can show: its own errors, both HTTP versions, trailers, broken connections,
-//! both pause modes, and refused configurations.
+//! Tests of what only a real Envoy can show: its own errors, both HTTP versions, trailers, broken
+//! connections, both pause modes, and refused configurations.
 #![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use creole_hosts::upstream::Upstream;
 use creole_hosts::{Answer, End, Got, Host as _, Request, Trial, cases};
 use serde_json::{Value, json};
 
-/// One key for each case, so that none sees another's upstream.
+/// Keys of the cases, so that no case sees another's upstream.
 const KEYS: &[&str] = &[
     "0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012",
 ];
@@ -119,7 +119,7 @@ fn too_large(envoys: &Envoys) {
     }
 }
 
-/// What an Envoy answers to bytes that no client library sends.
+/// Returns the answer of an Envoy to bytes that no client library sends.
 fn answer_to(envoys: &Envoys, bytes: &str) -> String {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(envoys.plain().address).unwrap();
@@ -449,7 +449,7 @@ fn not_paused(_: &Envoys) {
     assert!(got.upstream.first().is_some_and(|seen| seen.bytes > text.len()));
 }
 
-/// One is enough: which configurations are refused is the core's matter.
+/// Tests only one bad configuration: which are refused is the core's matter.
 fn bad_config(_: &Envoys) {
     let config = json!({"upstreams": {"a": {"profile": "nonsense"}}});
     match Process::envoy(&config, &EnvoyOptions::default()) {

@@ -115,7 +115,7 @@ fn turn(session: usize, turn: usize) -> Request {
     request
 }
 
-/// How many requests of each session came to a replica.
+/// Returns the number of requests of each session that came to a replica.
 fn sessions_of(replica: &Upstream) -> BTreeMap<String, usize> {
     let mut sessions = BTreeMap::new();
     for seen in replica.seen(KEY) {

@@ -1,5 +1,5 @@
-//! Where a real Envoy sends what the filter has translated, and which filters see its answers: other services stand
-//! behind the same listener.
+//! Routes of a real Envoy for requests that the filter has translated, and filters that see the
+//! answers: other services stand behind the same listener.
 #![allow(clippy::panic, clippy::indexing_slicing, clippy::unwrap_used, reason = "tests")]
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -86,7 +86,7 @@ fn config(more: &Value) -> Value {
     config
 }
 
-/// What an Envoy answers to a request with this `Host`: status and text.
+/// Returns the answer of an Envoy to a request with this `Host`: status and text.
 fn ask(envoy: &Process, host: &str, start: &str, headers: &str, body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(envoy.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -23,7 +23,7 @@ use creole_hosts::{Got, Host, Trial, hosts};
 /// Small enough to cut every event, and not a divisor of anything.
 const PIECE_BYTES: usize = 61;
 
-/// How many trials a host with sockets runs at once.
+/// Number of trials that a host with sockets runs at once.
 const AT_ONCE: usize = 8;
 
 #[derive(Default)]
@@ -88,8 +88,8 @@ fn main() -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What the core makes of an answer that comes whole, and in pieces. They differ in one thing: a head
-/// that leaves with the first piece cannot name a warning that a later one causes.
+/// Results of the core for an answer that comes whole, and in pieces. They differ in one thing: a
+/// head that leaves with the first piece cannot name a warning that a later one causes.
 type Reference = [String; 2];
 
 /// The core: gives what the others are compared with.
@@ -182,8 +182,8 @@ fn without_warnings(text: &str) -> String {
     text.split_inclusive('\n').filter(|line| !line.starts_with(WARNINGS)).collect()
 }
 
-/// What the fixture says, which the core's own tests check in every detail: here it shows that the
-/// trial is the fixture.
+/// Checks what the fixture expects. The core's own tests check it in every detail: here it shows
+/// that the trial is the fixture.
 fn expectations(named: &Named, got: &Got) -> Result<(), String> {
     if named.is_request {
         return match got.upstream.first() {

@@ -13,7 +13,7 @@ use creole_hosts::worker::Worker;
 use creole_hosts::{Answer, End, Got, Host, Request, Trial, cases};
 use serde_json::{Value, json};
 
-/// What the upstream says of a call that is forced.
+/// Error text of an upstream that refuses a forced call.
 const REFUSAL: &str = r#"{"error":{"message":"Thinking mode does not support this tool_choice"}}"#;
 
 const WARNINGS: &str = "dropped:tool_choice,parameter_refused:tool_choice_any";
@@ -23,9 +23,9 @@ struct Protocol {
     /// Key of the trials, with the way of the answer behind it.
     key: &'static str,
     name: &'static str,
-    /// How a request forces a call.
+    /// Text in a request that forces a call.
     forced: &'static str,
-    /// How a request forces none.
+    /// Text in a request that forces no call.
     free: &'static str,
     answer: fn(bool) -> String,
 }
@@ -93,7 +93,7 @@ fn events(events: &[Value]) -> String {
     events.iter().map(line).collect()
 }
 
-/// Each protocol, and whether the client wants a stream.
+/// Returns each protocol twice: for a client that wants no stream, and for one that does.
 fn rows() -> impl Iterator<Item = (&'static Protocol, bool)> {
     PROTOCOLS.iter().flat_map(|protocol| [(protocol, false), (protocol, true)])
 }
@@ -135,7 +135,7 @@ fn trial(protocol: &Protocol, stream: bool) -> Trial {
     Trial { key, request: Request::messages(body.to_string()), answer }
 }
 
-/// What was asked of the upstream: whether each request forced a call.
+/// Returns for each request to the upstream true if the request forced a call.
 fn asked(protocol: &Protocol, got: &Got) -> Vec<bool> {
     let bodies = got.upstream.iter().map(|seen| String::from_utf8_lossy(&seen.body));
     let is_forced = |body: &str| {

@@ -48,7 +48,7 @@ fn start(keys: &[&str]) -> Process {
     Process::envoy(&config, &options).unwrap_or_else(|reason| panic!("{reason}"))
 }
 
-/// One after the other; every tenth gets an answer as large.
+/// Sends large requests one after the other; every tenth gets an answer as large.
 fn large(_: &()) {
     let mut envoy = start(&["0001"]);
     let before = envoy.resident_mb().0;
@@ -85,7 +85,7 @@ fn large(_: &()) {
     assert!(envoy.is_alive(), "{}", envoy.log());
 }
 
-/// What becomes of a stream.
+/// Way in which a stream ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Completes,

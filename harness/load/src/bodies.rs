@@ -1,4 +1,4 @@
-//! What is asked and answered: generated, the same in both dialects.
+//! Bodies of requests and answers: generated, the same in both dialects.
 
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -89,7 +89,8 @@ fn turns(dialect: Dialect) -> Vec<Value> {
     messages
 }
 
-/// What the demo model is to answer, as `docs/dev/demo-model.md` describes scripts.
+/// Returns the script of the demo model's answers, in the form that `docs/dev/demo-model.md`
+/// describes.
 pub(crate) fn script() -> Value {
     Scenario::ALL.iter().map(|scenario| answer(*scenario)).collect()
 }

@@ -20,25 +20,25 @@ use crate::plan::{Scenario, Target};
 /// Longer than any answer takes that is worth waiting for.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// One answer.
+/// Times of one answer, from its request on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    /// Until its first word.
+    /// Time until the first word of the answer.
     pub(crate) first: Duration,
-    /// Until its end.
+    /// Time until the end of the answer.
     pub(crate) whole: Duration,
 }
 
-/// What a loop gave.
+/// Results of a loop of requests.
 #[derive(Debug, Default)]
 pub(crate) struct Loop {
     pub(crate) answers: Vec<Sample>,
     pub(crate) failed: usize,
-    /// Why the first one failed.
+    /// Reason why the first failed request failed.
     pub(crate) reason: Option<String>,
 }
 
-/// So many clients until the time is over; each sends at least one request.
+/// Runs this many clients until the time is over; each sends at least one request.
 pub(crate) async fn run(
     target: &Target,
     scenario: Scenario,

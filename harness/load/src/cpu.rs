@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result};
 use nix::time::ClockId;
 use nix::unistd::Pid;
 
-/// What a process has used so far.
+/// Returns the processor time that a process has used so far.
 pub(crate) fn used(pid: u32) -> Result<Duration> {
     let told = || -> Result<Duration> {
         Ok(ClockId::pid_cpu_clock_id(Pid::from_raw(pid.try_into()?))?.now()?.into())

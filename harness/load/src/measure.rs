@@ -10,20 +10,20 @@ use crate::client::{self, Loop};
 use crate::cpu;
 use crate::plan::{Plan, Scenario, Target};
 
-/// How much is done.
+/// Number and length of the loops.
 #[derive(Clone, Debug)]
 pub(crate) struct Amount {
     pub(crate) rounds: usize,
     pub(crate) time: Duration,
-    /// How many streams at once, in rising order.
+    /// Numbers of streams at once, in rising order.
     pub(crate) streams: Vec<usize>,
 }
 
-/// One loop over one proxy.
+/// Results of one loop over one proxy.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) target: String,
-    /// Of all proxies: what is compared was measured in the same one.
+    /// Number of the turn over all proxies. Figures are compared only within one turn.
     pub(crate) turn: usize,
     pub(crate) scenario: Scenario,
     pub(crate) clients: usize,
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     /// Chunks of the upstream in these answers.
     pub(crate) chunks: usize,
     pub(crate) seconds: f64,
-    /// Of the proxy's process; 0 for the upstream itself.
+    /// Processor time of the proxy's process; 0 for the upstream itself.
     pub(crate) cpu_seconds: f64,
     pub(crate) first_ms: [f64; 2],
     pub(crate) whole_ms: [f64; 2],
@@ -67,8 +67,8 @@ pub(crate) fn count(number: usize) -> f64 {
 pub(crate) const BUSY: usize = 8;
 /// Streams at once where chunks are counted.
 pub(crate) const STREAMS: usize = 4;
-/// How often in a round, one answer for each stream. The kernel's part of a chunk depends on what else wakes up, so
-/// few long turns differ more than many short ones.
+/// Number of turns in a round, each with one answer for each stream. The kernel's part of a chunk
+/// depends on what else wakes up, so few long turns differ more than many short ones.
 const CHUNK_TURNS: usize = 4;
 /// A proxy that fails more often than this is not asked to carry more streams, and its other figures do not count.
 const FAILED_MAX: f64 = 0.02;

@@ -124,7 +124,7 @@ fn figures(ratio: f64) -> String {
     }
 }
 
-/// What issues ask for, and what was measured.
+/// Claim that an issue asks for, its limit, and the measured value.
 struct Bar {
     claim: &'static str,
     limit: String,

@@ -1,32 +1,32 @@
-//! What is measured: proxies, and what is sent through them.
+//! Plan of the measurements: proxies, and the requests that are sent through them.
 
 use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// What `cargo xtask load` started.
+/// Processes that `cargo xtask load` started.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Plan {
     /// The demo model behind all of them.
     pub(crate) upstream: SocketAddr,
-    /// In the order in which they are shown.
+    /// Proxies in the order in which they are shown.
     pub(crate) targets: Vec<Target>,
 }
 
-/// One proxy.
+/// Proxy that is measured.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Target {
-    /// As it is shown.
+    /// Name of the proxy as it is shown.
     pub(crate) name: String,
-    /// Where it listens.
+    /// Address at which the proxy listens.
     pub(crate) address: SocketAddr,
-    /// Its process; none for the upstream itself.
+    /// Id of the proxy's process; `None` for the upstream itself.
     pub(crate) pid: Option<u32>,
-    /// What is sent to it.
+    /// Dialect of the requests that are sent to the proxy.
     pub(crate) dialect: Dialect,
 }
 
-/// What a client speaks: a proxy that translates nothing gets what it is to pass on.
+/// Dialect that a client speaks: a proxy that translates nothing gets requests that it can pass on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Dialect {
@@ -44,7 +44,7 @@ impl Dialect {
         }
     }
 
-    /// What the last event of a stream has in it.
+    /// Returns a text that only the last event of a stream contains.
     pub(crate) fn end(self) -> &'static str {
         match self {
             Self::Messages => "message_stop",
@@ -53,7 +53,7 @@ impl Dialect {
     }
 }
 
-/// What is asked.
+/// Kind of request and answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Scenario {
@@ -88,7 +88,7 @@ impl Scenario {
         self.chunks() > 0
     }
 
-    /// How many pieces a streamed answer comes in.
+    /// Returns the number of pieces in a streamed answer; 0 if the answer is not streamed.
     pub(crate) fn chunks(self) -> usize {
         match self {
             Self::Small | Self::Agent => 0,

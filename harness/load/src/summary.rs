@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::{BUSY, Row, STREAMS};
 use crate::plan::Scenario;
 
-/// What a run leaves behind.
+/// Results that a run leaves behind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Results {
     pub(crate) machine: Machine,
@@ -17,7 +17,7 @@ pub(crate) struct Results {
     pub(crate) rows: Vec<Row>,
 }
 
-/// Where it ran.
+/// Machine on which the measurements ran.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
@@ -40,7 +40,7 @@ impl Machine {
     }
 }
 
-/// One figure of a proxy.
+/// Figure of a proxy that is compared with those of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metric {
     /// Processor time of a short request, in milliseconds.
@@ -84,7 +84,7 @@ impl Results {
         own.filter_map(|row| Some((row.turn, metric.of(row)?))).collect()
     }
 
-    /// How often everything was measured.
+    /// Returns the number of times that every proxy was measured.
     pub(crate) fn times(&self) -> usize {
         let counts = self.targets.iter().map(|name| self.turns(name, Metric::CpuSmall).len());
         counts.min().unwrap_or_default()
@@ -117,7 +117,7 @@ impl Results {
         median(both.collect())
     }
 
-    /// One proxy's loops with more and more streams.
+    /// Returns the loops of one proxy with more and more streams.
     pub(crate) fn sweep<'a>(&'a self, target: &'a str) -> impl Iterator<Item = &'a Row> {
         let own = self.rows.iter().filter(move |row| row.target == target);
         own.filter(|row| row.scenario == Scenario::Sweep && row.answers > 0)

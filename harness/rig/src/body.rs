@@ -14,10 +14,10 @@ use hyper::body::{Body, Frame};
 use hyper::header::HeaderMap;
 use tokio::sync::mpsc;
 
-/// Why a body breaks off.
+/// Reason why a body breaks off.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
-/// What a writer says when it ends a body badly. Set before its frames end, read after.
+/// Reason that a writer gives when it ends a body badly. Set before its frames end, read after.
 type Reason = Arc<Mutex<Option<Failure>>>;
 
 /// The reader's side.

@@ -14,7 +14,7 @@ pub const PICTURE: &[u8] = b"\x89PNG\r\n\x1a\n01234567";
 /// The picture as a model server gets it.
 pub const PICTURE_URL: &str = "data:image/png;base64,iVBORw0KGgowMTIzNDU2Nw==";
 
-/// What no log may have.
+/// Signature that no log may contain.
 pub const SIGNATURE: &str = "s1gn4ture";
 
 /// Paths of pictures that do not come, with what the client is told.
@@ -60,7 +60,7 @@ impl Upstream {
         format!("http://{}{path}", self.address)
     }
 
-    /// One that has the pictures of this file.
+    /// Starts an upstream that serves the pictures of this file.
     pub async fn with_images() -> Self {
         Self::start_with_headers(|asked, out| {
             let path = asked.path.split('?').next().unwrap().to_owned();

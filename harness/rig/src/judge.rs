@@ -41,7 +41,7 @@ pub fn judged_messages(stream: bool) -> String {
 
 /// `guard`, which was asked and has not answered.
 pub struct Judge {
-    /// What it knows the call by.
+    /// Id by which the judge knows the call.
     id: String,
     out: Out,
 }
@@ -75,7 +75,7 @@ pub fn judged(body: &str) -> Value {
 }
 
 impl Upstream {
-    /// One whose models are those of this file. The test writes what `guard` answers.
+    /// Starts an upstream with the models of this file. The test writes the answers of `guard`.
     pub async fn judged() -> (Self, UnboundedReceiver<Judge>) {
         let (outs, received) = tokio::sync::mpsc::unbounded_channel();
         let upstream = Self::start(move |asked, mut out| {

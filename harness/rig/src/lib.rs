@@ -1,5 +1,5 @@
-//! What the tests of several hosts share: a scripted upstream, whole responses, and the texts that go
-//! between them.
+//! Parts that the tests of several hosts share: a scripted upstream, whole responses, and the texts
+//! that go between them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,7 +38,7 @@ pub const EVENT_STREAM: &str = "text/event-stream";
 /// A whole answer.
 pub const COMPLETION: &str = r#"{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi there"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"completion_tokens":4,"total_tokens":13}}"#;
 
-/// How a stream ends well.
+/// Events with which a stream ends well.
 pub const FINISH: &str = "data: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"id\":\"c1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":4,\"total_tokens\":13}}\n\ndata: [DONE]\n\n";
 
 /// Waits for `future`, but not for ever.

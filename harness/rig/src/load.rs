@@ -9,10 +9,10 @@ use hyper::body::Incoming;
 
 use crate::{EVENT_STREAM, Upstream, chunk, finish, soon};
 
-/// At once, in one wave.
+/// Number of streams at once, in one wave.
 pub const STREAMS: usize = 500;
 const PIECES: u64 = 40;
-/// Before its first piece a stream waits for the others.
+/// Time that a stream waits for the others before its first piece.
 const GATHERING: Duration = Duration::from_millis(1500);
 
 /// A number that is different for each stream, and the same in each run.
@@ -50,7 +50,7 @@ pub async fn upstream() -> Upstream {
     .await
 }
 
-/// How the streams of one wave ended for their clients.
+/// Numbers of the streams of one wave, by how they ended for their clients.
 #[derive(Debug, Default)]
 pub struct Ends {
     complete: AtomicUsize,

@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::body::{Failure, Writer, Written, written};
 
-/// What the upstream was sent.
+/// Request that the upstream received.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub method: String,
@@ -167,7 +167,7 @@ impl Upstream {
         (out, Counted { body, open: Arc::clone(&self.open) })
     }
 
-    /// One that answers every request with the same whole body.
+    /// Starts an upstream that answers every request with the same whole body.
     pub async fn answering(status: u16, kind: &'static str, body: &'static str) -> Self {
         Self::start(move |_, mut out| {
             tokio::spawn(async move { out.send_data(Bytes::from(body)).await });
@@ -176,7 +176,7 @@ impl Upstream {
         .await
     }
 
-    /// One that refuses each of these members of a request, one after the other.
+    /// Starts an upstream that refuses each of these members of a request, one after the other.
     pub async fn refusing(names: &'static [&'static str]) -> Self {
         Self::start(move |asked, mut out| {
             let has = |name: &&&str| asked.body.contains(&format!("\"{name}\""));
@@ -191,7 +191,7 @@ impl Upstream {
         .await
     }
 
-    /// One whose bodies the test writes.
+    /// Starts an upstream whose bodies the test writes.
     pub async fn written() -> (Self, tokio::sync::mpsc::UnboundedReceiver<Out>) {
         let (outs, received) = tokio::sync::mpsc::unbounded_channel();
         let upstream = Self::start(move |_, out| {

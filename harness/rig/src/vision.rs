@@ -60,7 +60,7 @@ impl Eyes {
 }
 
 impl Upstream {
-    /// One whose models are those of this file. The test writes what `eyes` answers.
+    /// Starts an upstream with the models of this file. The test writes the answers of `eyes`.
     pub async fn seeing() -> (Self, UnboundedReceiver<Eyes>) {
         let (outs, received) = tokio::sync::mpsc::unbounded_channel();
         let upstream = Self::start(move |asked, mut out| {

@@ -1,4 +1,4 @@
-//! What becomes of each field, item and event of an answer in Responses.
+//! Fates of the fields, items and events of an answer in Responses.
 //!
 //! Each type stands in a whole answer, in the end event of a stream, and, if it is an item, in the event that
 //! completes it; events stand in a stream of their own. The fates: `read` (what the client gets differs, and a text of
@@ -17,7 +17,7 @@ use crate::support::fixture;
 const TYPES: &str = include_str!("../../spec/responses_answer.json");
 const ANSWER: &str = "response.Response";
 
-/// One field on its way to the client.
+/// Field under test, on its way to the client.
 struct Walk<'a> {
     spec: &'a Spec,
     /// The type that stands outermost: an answer, or an event.
@@ -28,7 +28,7 @@ struct Walk<'a> {
     steps: &'a [Step],
 }
 
-/// What the values of a field did.
+/// Effect that the values of a field had on the client's answer.
 #[derive(Default)]
 struct Effect {
     differs: bool,
@@ -150,7 +150,7 @@ impl Walk<'_> {
         self.words(sent)
     }
 
-    /// What the words of an enumeration become, where that is decided.
+    /// Checks what the words of an enumeration become, where that is decided.
     fn words(&self, sent: &mut usize) -> Result<(), String> {
         let facts = self.facts;
         if facts.words.is_empty() {
@@ -169,7 +169,7 @@ impl Walk<'_> {
     }
 }
 
-/// How an answer ended: the reason, or the error.
+/// Describes how an answer ended: the stop reason, or the error.
 fn outcome(got: &Got) -> String {
     let status = got.head.split(' ').next().unwrap_or_default();
     let after = |key: &str| {
@@ -184,7 +184,7 @@ fn outcome(got: &Got) -> String {
     format!("{}{category}", said("stop_reason").unwrap_or_default())
 }
 
-/// What clients get of upstream bodies: those that stream, and those that do not.
+/// Returns the answers of clients to upstream bodies: for each body with a stream, and without one.
 fn all_ways(bodies: &[String]) -> Result<Vec<Got>, String> {
     let ways = bodies.iter().flat_map(|body| [(body, true), (body, false)]);
     ways.map(|(body, stream)| client_gets(body, stream)).collect()
@@ -223,7 +223,7 @@ fn healthy(answer: &mut Value, name: &str, field: &str) {
     }
 }
 
-/// What an instance needs beside the field under test.
+/// Adds the members that an instance needs beside the field under test.
 fn complete(name: &str, field: &str, instance: &mut Value) {
     if name.ends_with("AnnotationAddedEvent") && field != "annotation" {
         instance["annotation"] = json!({"type": "url_citation", "url": "https://x.test/a"});

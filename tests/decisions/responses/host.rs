@@ -9,7 +9,7 @@ use crate::spec::MARK;
 use crate::support::{drive, fixture, tool_id};
 use crate::warnings_of;
 
-/// What a client got.
+/// Answer that a client got.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Got {
     pub body: String,

@@ -1,4 +1,4 @@
-//! What becomes of each field of a Messages request on the way to Responses.
+//! Fates of the fields of a Messages request on the way to Responses.
 //!
 //! The fate is a word for each thing that its values do: `written` (the body differs, at the places that are named),
 //! `header`, `form` (the field says what its object is, and the object is taken), `silent` (the body is the one without
@@ -13,7 +13,7 @@ use super::{host, way};
 use crate::spec::{MARK, Spec};
 use crate::{REQUEST, ROOTS, Run, Tally, Walk, Way, each_field, run};
 
-/// So many places are enough to name.
+/// Maximum number of places that are named for a field.
 const PLACES_MAX: usize = 4;
 
 #[test]
@@ -47,7 +47,7 @@ fn every_field_of_a_request_has_its_decided_fate_in_responses() {
     tally.finish("requests in Responses");
 }
 
-/// What the values of a field do, and where.
+/// Returns the fates of a field's values, and the places where they are written.
 fn observe(
     walk: &Walk<'_>,
     way: fn() -> Way,
@@ -128,7 +128,8 @@ fn difference(one: &Value, other: &Value) -> BTreeSet<String> {
     one.into_iter().chain(rest).map(|(place, _)| place).collect()
 }
 
-/// Each value of a body that holds no others, with the pointer to it; `*` stands for any place in an array.
+/// Returns each value of a body that holds no others, with the pointer to it; `*` stands for any
+/// place in an array.
 fn leaves(body: &Value) -> Vec<(String, String)> {
     fn walk(value: &Value, place: String, found: &mut Vec<(String, String)>) {
         match value {

@@ -1,4 +1,5 @@
-//! What Creole writes of a request in Responses: each field that is decided to be written is, each other one never.
+//! Fields that Creole writes in a Responses request: each that is decided to be written is, every
+//! other one never.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +17,7 @@ const STREAMING: &str = "response_create_params.ResponseCreateParamsStreaming";
 /// Members that servers other than OpenAI's read.
 const VENDORS: [&str; 1] = ["top_k"];
 
-/// What was seen of each field in the bodies for upstreams: the words of enumerations, or nothing.
+/// Fields that were seen in the bodies for upstreams, with the words of enumerations.
 #[derive(Default)]
 struct Seen {
     fields: BTreeMap<(String, String), BTreeSet<String>>,

@@ -102,7 +102,8 @@ fn conversation(config: &Arc<Config>, protocol: &str) -> Value {
     body
 }
 
-/// What a client got: status, warnings, what the upstream was asked, and the body as one JSON value.
+/// Answer that a client got: status, warnings, what the upstream was asked, and the body as one
+/// JSON value.
 pub(in super::super) struct Got {
     pub(in super::super) status: u16,
     pub(in super::super) warnings: String,

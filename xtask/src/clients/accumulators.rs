@@ -1,5 +1,5 @@
-//! What the official SDKs and the Vercel AI SDK make of a stream: each reads the streams of all fixtures, and its
-//! message must be the one that the tests of the core fold.
+//! Check of the stream accumulators in the official SDKs and the Vercel AI SDK: each reads the
+//! streams of all fixtures, and its message must be the one that the tests of the core fold.
 
 use std::process::Command;
 

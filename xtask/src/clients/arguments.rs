@@ -1,4 +1,4 @@
-//! What a real Claude Code says to bad arguments, without and with mending.
+//! Reactions of a real Claude Code to bad arguments, without and with mending.
 
 use std::path::Path;
 use std::process::Command;

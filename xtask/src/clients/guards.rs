@@ -1,5 +1,5 @@
-//! What the guards prevent: the newest SDK for Python against a host without guards, where failures must
-//! happen, and against one with guards, where they must not.
+//! Check that the guards prevent failures: the newest SDK for Python against a host without guards,
+//! where failures must happen, and against one with guards, where they must not.
 
 use std::process::Command;
 

@@ -100,7 +100,8 @@ fn node_from_pypi(folder: &Path) -> Option<PathBuf> {
     nodes.find(|node| node.is_dir())
 }
 
-/// What runs the script: the client's own Python, if it has one.
+/// Returns the program that runs the script: `node`, or for Python the client's own interpreter if
+/// it has one.
 pub(super) fn program(client: &Client) -> PathBuf {
     let own = client.installed().join("python/bin/python");
     match Path::new(&client.main).extension() {

@@ -37,7 +37,7 @@ pub(crate) const SDKS: &[&str] =
 /// The newest official SDK of each language, which are enough for an upstream that speaks Responses.
 pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"];
 
-/// What can be chosen.
+/// Options of `cargo xtask clients`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Folders of `harness/clients`, or a tier: `default`, `second`, `third`, or `all`.
@@ -58,7 +58,7 @@ pub(crate) struct Options {
     table: bool,
 }
 
-/// What the demo model speaks, by its name in the configuration.
+/// Protocol that the demo model speaks, by its name in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Protocol {
     /// Chat Completions.
@@ -68,7 +68,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    /// As the configuration has it.
+    /// Returns the protocol's name in the configuration.
     pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Openai => "openai",
@@ -77,20 +77,20 @@ impl Protocol {
     }
 }
 
-/// One client: its folder, and what `client.json` says.
+/// Client under test: its folder, and the contents of `client.json`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Client {
     /// The name of its folder.
     #[serde(skip)]
     folder: String,
-    /// As people write it.
+    /// Name of the client as people write it.
     name: String,
-    /// When it runs.
+    /// Tier that decides when the client runs.
     tier: Tier,
     /// The script, from its folder.
     main: String,
-    /// What a user has to set, in Markdown.
+    /// Settings that a user of the client needs, in Markdown.
     needs: String,
     /// An npm package that is compiled after the installation.
     rebuild: Option<String>,
@@ -115,7 +115,7 @@ impl Entry for Client {
     }
 }
 
-/// What one script printed.
+/// Results that one script printed.
 #[derive(Default)]
 struct Outcome {
     version: String,

@@ -1,5 +1,5 @@
-//! What was run: `harness/clients/runs.jsonl` has a line for the last run of each client, on each host, with a demo
-//! model that speaks one protocol.
+//! Record of the runs: `harness/clients/runs.jsonl` has a line for the last run of each client, on
+//! each host, with a demo model that speaks one protocol.
 //!
 //! Each run leaves its result in `.creole/clients/results`; `cargo xtask clients --table` takes them over. No line is
 //! written by hand.
@@ -15,7 +15,7 @@ use super::{Client, Outcome, Protocol};
 use crate::hosts::Host;
 use crate::workspace;
 
-/// One run of a client.
+/// Result of one run of a client on a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Run {
@@ -31,7 +31,7 @@ pub(super) struct Run {
     pub(super) failed: Vec<String>,
 }
 
-/// What stands for the checks that a script did not come to.
+/// Name of the failed check that stands for all checks that a script did not reach.
 const BROKEN_OFF: &str = "the script runs to its end";
 
 impl Run {
@@ -51,12 +51,13 @@ impl Run {
         })
     }
 
-    /// What there is one run of.
+    /// Returns the client, protocol and host. The record keeps only the last run of each such
+    /// triple.
     fn key(&self) -> (&str, &str, &str) {
         (&self.client, &self.protocol, &self.host)
     }
 
-    /// Its file among the results.
+    /// Returns the file name of this run's result.
     fn file(&self) -> String {
         format!("{}.{}.{}.json", self.client, self.host, self.protocol)
     }
@@ -95,7 +96,7 @@ pub(super) fn update() -> Result<Vec<Run>> {
     Ok(runs)
 }
 
-/// All runs that were taken over.
+/// Reads all runs that were taken over into the record.
 pub(super) fn all() -> Result<Vec<Run>> {
     read(&path())
 }

@@ -25,7 +25,7 @@ pub(super) fn write() -> Result<()> {
     Ok(())
 }
 
-/// Both pages, and where they stand.
+/// Returns the text of both pages with their paths: the table, and the lists of checks.
 pub(super) fn pages(runs: &[Run]) -> Result<[(PathBuf, String); 2]> {
     let mut clients = catalog::all::<Client>()?;
     clients.sort_by_key(|client| client.tier);
@@ -45,7 +45,7 @@ pub(super) fn pages(runs: &[Run]) -> Result<[(PathBuf, String); 2]> {
     ])
 }
 
-/// One client's row in the table.
+/// Writes the row of one client in the table.
 fn write_row(rows: &mut String, client: &Client, runs: &[&Run]) -> Result<()> {
     let version = newest(runs).map_or("not run", |run| run.version.as_str());
     let cells = PROTOCOLS.map(|protocol| cell(runs, protocol, version));
@@ -59,7 +59,8 @@ fn newest<'r>(runs: &[&'r Run]) -> Option<&'r Run> {
     runs.iter().copied().max_by(|one, other| one.date.cmp(&other.date))
 }
 
-/// How many checks passed and failed on each host, and when.
+/// Returns a table cell with the numbers of checks that passed and failed on each host, and the
+/// dates.
 pub(super) fn cell(runs: &[&Run], protocol: Protocol, version: &str) -> String {
     let mut lines = Vec::new();
     if !runs.iter().any(|run| run.protocol == protocol.word()) {
@@ -89,7 +90,7 @@ fn run_on<'r>(runs: &[&'r Run], host: Host, protocol: Protocol) -> Option<&'r Ru
     runs.iter().find(is_it).copied()
 }
 
-/// What came of each check of a client, in each of its runs.
+/// Writes the result of each check of a client, in each of its runs.
 fn write_list(lists: &mut String, client: &Client, runs: &[&Run]) -> Result<()> {
     writeln!(lists, "\n### {}\n", client.name)?;
     if runs.is_empty() {

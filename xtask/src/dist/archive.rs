@@ -9,10 +9,10 @@ use zip::{CompressionMethod, DateTime, ZipWriter};
 
 /// A file in an archive.
 pub(crate) struct File {
-    /// Its path there.
+    /// Path of the file in the archive.
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
-    /// Whether it is a program.
+    /// True if the file is a program, which must be executable.
     pub(crate) runs: bool,
 }
 

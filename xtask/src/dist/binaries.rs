@@ -14,15 +14,15 @@ use crate::workspace::{self, step};
 /// The cargo profile that they are built with.
 const PROFILE: &str = "dist";
 
-/// One system and processor.
+/// Target of a release: a system and a processor.
 pub(crate) struct Target {
-    /// How Rust calls it.
+    /// Name of the target in Rust.
     pub(crate) triple: &'static str,
     /// The name of the file.
     pub(crate) file: &'static str,
 }
 
-/// All that there is a binary for.
+/// Targets for which a release has a binary.
 pub(crate) const TARGETS: &[Target] = &[
     Target { triple: "x86_64-unknown-linux-musl", file: "creole" },
     Target { triple: "aarch64-unknown-linux-musl", file: "creole" },
@@ -31,7 +31,7 @@ pub(crate) const TARGETS: &[Target] = &[
     Target { triple: "x86_64-pc-windows-gnu", file: "creole.exe" },
 ];
 
-/// What whoever opens an archive reads first.
+/// Beginning of the README in each archive.
 const README: &str = "\
 Creole: any client of the Anthropic Messages API on any model that is served with Chat Completions, Responses or
 Messages.
@@ -45,7 +45,7 @@ Messages.
 The binary needs no other file. Put it anywhere in your PATH.
 ";
 
-/// What comes with every binary.
+/// Licence texts that come with every binary.
 pub(super) struct Documents {
     licence: String,
     /// The licences of what it is made of.
@@ -58,7 +58,7 @@ impl Documents {
         Ok(Self { licence, notices: notices::text()? })
     }
 
-    /// As files of a folder.
+    /// Returns the documents as files of a folder.
     pub(super) fn files(&self, folder: &str) -> [File; 2] {
         [
             File::plain(format!("{folder}/LICENSE"), self.licence.as_str()),
@@ -110,8 +110,8 @@ impl Target {
         }
     }
 
-    /// What keeps linkers from writing what differs from one build to the next: for Windows the time, for macOS a name
-    /// (`LC_UUID`) made of the paths of objects, which are of this machine.
+    /// Returns the linker flag that makes builds reproducible. Without it, linkers write the time
+    /// on Windows, and on macOS a name (`LC_UUID`) made of the paths of objects on this machine.
     fn steady(&self) -> Option<&'static str> {
         match self.triple {
             triple if triple.contains("windows") => Some("-Clink-arg=-Wl,-Brepro"),

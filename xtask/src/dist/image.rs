@@ -49,7 +49,8 @@ pub(super) fn of_gateway(folder: &Path) -> Result<()> {
     layout.finish(index)
 }
 
-/// How the gateway is started: as `gateway/deploy/Containerfile` says, where the reasons stand.
+/// Returns the image's settings for starting the gateway, as in `gateway/deploy/Containerfile`,
+/// which gives the reasons.
 fn gateway() -> Value {
     json!({
         "User": "65534:65534",

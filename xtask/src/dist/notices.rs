@@ -9,13 +9,14 @@ use cargo_metadata::Package;
 use super::sbom;
 use crate::workspace;
 
-/// What the binaries hold beside crates.
+/// Licences of the parts of the binaries that are not crates.
 const BESIDE: &str = "\
 The Rust standard library (https://www.rust-lang.org): MIT OR Apache-2.0.
 On Linux musl (https://musl.libc.org): MIT, Copyright 2005-2020 Rich Felker, et al.
 ";
 
-/// One text with the name of each crate, its licence, and the texts that its archive holds, each text once.
+/// Returns the notices: the name and licence of each crate, and the texts that its archive holds,
+/// each text once.
 pub(super) fn text() -> Result<String> {
     let metadata = workspace::metadata()?;
     let mut of_text: BTreeMap<String, Vec<String>> = BTreeMap::new();

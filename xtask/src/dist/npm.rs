@@ -51,7 +51,7 @@ fn name(target: &Target) -> String {
     format!("creole-{system}-{cpu}")
 }
 
-/// What both kinds of packages say.
+/// Returns the manifest members that both kinds of packages have.
 fn manifest(name: &str, facts: &Facts) -> Map<String, Value> {
     let mut manifest = Map::new();
     let mut set = |key: &str, value: Value| manifest.insert(key.to_owned(), value);

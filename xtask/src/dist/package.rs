@@ -1,4 +1,5 @@
-//! What packages hold: the gateway's program for a target, and what they say of the project.
+//! Contents that packages of all kinds share: the gateway's program for a target, and facts about
+//! the project.
 
 use std::env::consts::{ARCH, OS};
 use std::fs;
@@ -17,7 +18,7 @@ pub(crate) struct Binary {
 }
 
 impl Binary {
-    /// Those of every target, as they are released.
+    /// Returns the released programs of every target.
     pub(crate) fn all() -> Result<Vec<Self>> {
         let built = |target| Ok(Self { target, path: binaries::built(target)? });
         TARGETS.iter().map(built).collect()
@@ -35,7 +36,7 @@ pub(crate) fn of_this_machine() -> Result<&'static Target> {
     TARGETS.iter().find(fits).with_context(|| format!("there are no packages for {ARCH} and {OS}"))
 }
 
-/// What every package says, mostly as the manifest of the gateway has it.
+/// Facts that every package states, mostly as in the gateway's manifest.
 pub(crate) struct Facts {
     pub(super) version: String,
     pub(super) description: String,
@@ -51,7 +52,8 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Without a `repository` on GitHub, `OWNER/NAME`, packages name none.
+    /// Reads the facts. Packages name a repository only if `repository` is given as `OWNER/NAME` on
+    /// GitHub.
     pub(crate) fn read(repository: Option<&str>) -> Result<Self> {
         let packages = workspace::packages()?;
         let package = packages.into_iter().find(|it| it.name.as_str() == "creole-gateway");

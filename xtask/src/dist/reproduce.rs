@@ -13,7 +13,7 @@ use super::folder;
 use crate::setup;
 use crate::workspace;
 
-/// What can be chosen.
+/// Options of the check that a build can be reproduced.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Build this binary again, and take those that are not named as they are; may be repeated. Without it, all are

@@ -15,7 +15,7 @@ pub(crate) struct Gateway {
     binary: PathBuf,
 }
 
-/// As it is released.
+/// Builds the gateway with the profile of a release.
 pub(crate) fn released() -> Result<Gateway> {
     let binary = step("building the gateway as it is released", || {
         workspace::build("creole-gateway", &["--bin", "creole", "--release"], "")

@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::children::Children;
 use crate::http::Url;
 
-/// Where the translator runs.
+/// Host in which the translator runs.
 #[derive(Clone, Copy, Debug, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Host {
@@ -29,7 +29,7 @@ pub(crate) enum Host {
     Worker,
 }
 
-/// What a host is to serve.
+/// Settings with which a host is started.
 pub(crate) struct Plan {
     pub(crate) listen: SocketAddr,
     pub(crate) upstream: Url,
@@ -41,18 +41,18 @@ pub(crate) struct Plan {
     pub(crate) folder: PathBuf,
 }
 
-/// What was started.
+/// Files and addresses of a host that was started.
 pub(crate) struct Started {
-    /// Its log.
+    /// Path of the host's log.
     pub(crate) log: PathBuf,
-    /// Where its metrics can be read, if it has such a place.
+    /// URL of the host's metrics, if it serves any.
     pub(crate) metrics: Option<String>,
     /// More that is worth knowing, a line each.
     pub(crate) notes: Vec<String>,
 }
 
 impl Host {
-    /// As it is written on the command line.
+    /// Returns the host's name on the command line.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Envoy => "envoy",

@@ -1,4 +1,4 @@
-//! What answers cost.
+//! Costs of answers in Chat Completions.
 
 use creole::answer::Answer;
 use creole::config::{Protocol, Settings};
@@ -16,8 +16,8 @@ fn answer(stream: bool, settings: &Settings) -> Answer {
     protocols::answer(Protocol::Openai, Box::new(asked), settings, Ids::new(7))
 }
 
-/// What is large may cost so much more a byte: it leaves the caches of the processor, and is as linear.
-/// What is not linear costs hundreds of times as much.
+/// Maximum ratio of the costs of a byte in large and small events: large ones leave the processor's
+/// caches. Work that is not linear costs hundreds of times as much.
 const RATIO_MAX: f64 = 2.5;
 
 /// Nanoseconds for each byte of a stream that comes in pieces of 64 bytes, several times over.
@@ -87,19 +87,19 @@ fn delta(index: usize, kind: &str, field: &str, raw: &str) -> String {
     )
 }
 
-/// So many bytes in events of that size.
+/// Returns a stream of about `total` bytes of text in events of `size` bytes.
 fn in_events(total: usize, size: usize, event: impl Fn(&str) -> String) -> String {
     let words = "All work and no play makes \\\"Jack\\\" a dull boy. ".repeat(size / 48 + 1);
     let one = event(&words[..size / 48 * 48]);
     one.repeat(total / size)
 }
 
-/// As large as an event may be; smaller in a slow build, where the same must hold.
+/// Size of the largest event that is allowed; smaller in a slow build, where the same must hold.
 const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
 /// The first event of that size finds no buffer that is large enough; it is the others that count.
 const EVENTS: usize = 4;
 const SMALL: usize = 8 << 10;
-/// Beside the text there is the rest of the event.
+/// Size of the text in a large event, which leaves room for the event's other members.
 const TEXT: usize = LARGE - (1 << 10);
 
 #[test]

@@ -1,4 +1,4 @@
-//! What the body of an upstream costs that is no stream: a whole answer, or an error.
+//! Costs of upstream bodies that are no stream: whole answers and errors.
 
 use std::sync::Arc;
 
@@ -6,7 +6,8 @@ use creole::{Config, End, Exchange, HostCan, RequestHead};
 
 use crate::meter::{BYTES_MIN, assert_ratio, processor_time_of};
 
-/// What is large may cost so much more a byte: it leaves the caches of the processor, and is as linear.
+/// Maximum ratio of the costs of a byte in a large and a small body: large ones leave the
+/// processor's caches, but stay linear.
 const RATIO_MAX: f64 = 4.0;
 
 const REQUEST: &[u8] =

@@ -32,12 +32,12 @@ fn assistant(content: Vec<Value>) -> Value {
     said("assistant", content)
 }
 
-/// So many of what stands for each number.
+/// Returns `count` values, each made of its number.
 fn each(count: usize, one: impl Fn(usize) -> Value) -> Vec<Value> {
     (0..count).map(one).collect()
 }
 
-/// So many pairs of messages, and what comes after them.
+/// Returns `count` pairs of messages, followed by the messages in `after`.
 fn turns(count: usize, one: impl Fn(usize) -> [Value; 2], after: &[Value]) -> Vec<Value> {
     (0..count).flat_map(one).chain(after.iter().cloned()).collect()
 }
@@ -60,7 +60,7 @@ fn talk(messages: Vec<Value>) -> Value {
     request(Vec::new(), messages)
 }
 
-/// With more members.
+/// Adds members to a body.
 fn with(mut body: Value, members: impl IntoIterator<Item = (String, Value)>) -> Value {
     if let Value::Object(body) = &mut body {
         body.extend(members);

@@ -1,7 +1,7 @@
-//! What answers cost: time that is linear in their bytes however they are cut, and memory within the
-//! configured limits whatever an upstream sends. And requests: time and memory that are linear in their bytes,
-//! whatever they have many of. With events of 8 MB:
-//! `cargo test --release -p creole-cost`.
+//! Costs of answers: time that is linear in their bytes however they are cut, and memory within the
+//! configured limits whatever an upstream sends. Costs of requests: time and memory that are linear
+//! in their bytes, whatever they have many of. With events of 8 MB: `cargo test --release -p
+//! creole-cost`.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// What a thread took of the processor: other tests and other people use this machine. WebAssembly can only ask for the
-/// time of day.
+/// Clock of the processor time of a thread: other tests and other people use this machine.
+/// WebAssembly can only ask for the time of day.
 #[cfg(not(target_family = "wasm"))]
 use cpu_time::ThreadTime as Clock;
 #[cfg(target_family = "wasm")]
@@ -56,11 +56,11 @@ pub(crate) fn most_held_by(work: impl FnOnce()) -> usize {
     usize::try_from(MOST.get() - before).unwrap()
 }
 
-/// To translate so many bytes takes long enough to be measured.
+/// Number of bytes whose translation takes long enough to be measured.
 pub(crate) const BYTES_MIN: usize = if cfg!(debug_assertions) { 512 << 10 } else { 8 << 20 };
 
-/// How often times are compared before they count as different. WebAssembly reads the time of day, which also holds
-/// what other processes took.
+/// Maximum number of comparisons before times count as different. WebAssembly reads the time of
+/// day, which also holds what other processes took.
 const RUNS_MAX: usize = if cfg!(target_family = "wasm") { 60 } else { 12 };
 
 /// The nanoseconds that `work` took of the processor.

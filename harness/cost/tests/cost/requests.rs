@@ -1,4 +1,5 @@
-//! What requests cost: a client that means harm gets no more time and memory than its bytes are worth.
+//! Costs of requests: a client that means harm gets no more time and memory than its bytes are
+//! worth.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use creole::{Config, Exchange, HostCan, RequestHead};
 use crate::hostile::{BODIES, choices_around_a_long_list};
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 
-/// How many there are of what a request is long in.
+/// Number of repeated parts, such as messages or tools, in a request with few and in one with many.
 const FEW: usize = 120;
 const MANY: usize = 4_800; // two calls each are within the limits
 
@@ -15,10 +16,12 @@ const MANY: usize = 4_800; // two calls each are within the limits
 /// costs up to fifty times as much.
 const RATIO_MAX: f64 = 4.0;
 
-/// So many bytes may be held for one of a request: all its parts are small, and buffers double.
+/// Maximum number of bytes held for each byte of a request: all its parts are small, and buffers
+/// double.
 const HELD_MAX: usize = 32;
 
-/// So many may be sent. The most are for results to each of which the circuit breaker adds its words.
+/// Maximum number of bytes sent for each byte of a request. Results need the most: the circuit
+/// breaker adds its words to each.
 const SENT_MAX: usize = 8;
 
 const CONFIGS: &[(&str, &str)] = &[

@@ -1,4 +1,4 @@
-//! What answers in Responses cost, whatever an upstream sends.
+//! Costs of answers in Responses, whatever an upstream sends.
 
 use creole::answer::Answer;
 use creole::config::{Protocol, Settings};
@@ -113,13 +113,13 @@ fn many_items_cost_as_much_a_byte_as_few() {
     );
 }
 
-/// As large as an event may be; smaller in a slow build, where the same must hold.
+/// Size of the largest event that is allowed; smaller in a slow build, where the same must hold.
 const LARGE: usize = if cfg!(debug_assertions) { 1 << 20 } else { 8 << 20 };
 const SMALL: usize = 8 << 10;
-/// Beside the text there is the rest of the event.
+/// Size of the text in a large event, which leaves room for the event's other members.
 const TEXT: usize = LARGE - (1 << 10);
 
-/// So many bytes in events of that size.
+/// Returns a stream of about `total` bytes of text in events of `size` bytes.
 fn in_events(total: usize, size: usize, event: impl Fn(&str) -> String) -> String {
     let words = "All work and no play makes \\\"Jack\\\" a dull boy. ".repeat(size / 48 + 1);
     event(&words[..size / 48 * 48]).repeat(total / size)

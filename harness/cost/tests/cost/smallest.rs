@@ -17,11 +17,11 @@ pub(crate) struct Hole {
     pub(crate) name: String,
     before: String,
     after: String,
-    /// What is put there, with the number of the copy for `@N`.
+    /// Texts that can be repeated in the place; `@N` stands for the number of the copy.
     fillings: Vec<Filling>,
 }
 
-/// What a place is filled with.
+/// Text that is repeated to fill a place: elements of an array, or members of an object.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Filling {
     Elements(String),
@@ -49,7 +49,7 @@ impl Filling {
 }
 
 impl Hole {
-    /// Where the hole is in `body`; nothing if it was lost on the way there.
+    /// Finds the hole in `body`. Returns `None` if the hole was lost on the way there.
     fn new(name: String, body: &Value) -> Option<Self> {
         let text = body.to_string();
         let (before, after) = text.split_once(&format!("\"{HOLE}\""))?;

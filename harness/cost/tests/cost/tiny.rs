@@ -1,4 +1,4 @@
-//! What bodies cost that are full of the smallest things, in memory, in time and in what is sent for them.
+//! Costs of bodies that are full of the smallest things: memory, time, and bytes sent for them.
 
 use std::sync::Arc;
 
@@ -7,17 +7,19 @@ use creole::{Config, End, Exchange, HostCan, RequestHead};
 use crate::meter::{assert_ratio, most_held_by, processor_time_of};
 use crate::smallest::{self, Hole};
 
-/// So large are the bodies of which each is tried, and those of the worst among them.
+/// Sizes in bytes: of the bodies with which everything is tried, and of those with which the worst
+/// are tried again.
 const SMALL: usize = 24 << 10;
 const LARGE: usize = if cfg!(debug_assertions) { 3 << 18 } else { 8 << 20 };
 
-/// So many are tried once more, with a large body.
+/// Number of the worst bodies that are tried again with a large size.
 const WORST: usize = 10;
 
 /// A byte of a large body may cost so many times as much. What is not linear costs as many times as it is larger.
 const RATIO_MAX: f64 = 4.0;
 
-/// So many bytes may be held, and may be sent, for each of a body; and so many for any body.
+/// Limit of the bytes held, and of those sent: `times` for each byte of a body, and `any` more for
+/// every body.
 #[derive(Clone, Copy)]
 struct Most {
     times: usize,
@@ -38,7 +40,7 @@ fn config(json: &str) -> Arc<Config> {
     Arc::new(Config::from_json(json, |_| None).expect("it is a configuration"))
 }
 
-/// What one body took.
+/// Measured cost of one body.
 struct Cost {
     input: usize,
     held: usize,

@@ -20,10 +20,11 @@ use crate::{End, Got, Header, Host, Trial};
 pub use stream::{Rules, Stream};
 pub use vm::Vm;
 
-/// How long an upstream is silent at most before the emulator stops waiting: longer than any timeout.
+/// Longest silence of an upstream, in milliseconds, before the emulator stops waiting: longer than
+/// any timeout.
 const SILENCE_MS: u64 = 3_600_000;
 
-/// One worker of an emulated Envoy.
+/// Worker of an emulated Envoy.
 pub struct Emulator {
     vm: Mutex<Vm>,
     rules: Rules,
@@ -42,7 +43,7 @@ fn module() -> Result<&'static Module, String> {
 }
 
 impl Emulator {
-    /// With this configuration.
+    /// Starts a worker with this configuration.
     ///
     /// # Errors
     /// The variable is missing, an import is unknown, or the filter refuses the configuration.

@@ -1,4 +1,4 @@
-//! One HTTP stream of the emulated Envoy: what it does with what the filter's callbacks return.
+//! HTTP stream of the emulated Envoy, which acts on what the filter's callbacks return.
 
 use super::vm::{Local, PLUGIN, Side, Stream as Shown, Vm};
 use crate::{End, Got, Header, Seen, value};
@@ -6,7 +6,7 @@ use crate::{End, Got, Header, Seen, value};
 /// Envoy's `per_connection_buffer_limit_bytes`, if nobody sets it.
 const BUFFER_LIMIT: usize = 1 << 20;
 
-/// What an Envoy may be configured or happen to do.
+/// Behaviour that an Envoy may be configured to have, or happen to have.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
     /// `allow_on_headers_stop_iteration` is not set: a paused head stops everything.
@@ -17,12 +17,12 @@ pub struct Rules {
     pub end_apart: bool,
 }
 
-/// One direction.
+/// State of one direction of a stream.
 #[derive(Debug, Default)]
 struct Way {
     /// The head went on.
     released: Option<Vec<Header>>,
-    /// What went on of the body.
+    /// Part of the body that went on.
     body: Vec<u8>,
     /// The body while a callback asked for it to be kept.
     kept: Vec<u8>,
@@ -32,7 +32,7 @@ struct Way {
     ended: bool,
 }
 
-/// One HTTP stream.
+/// State of one HTTP stream.
 #[derive(Debug)]
 pub struct Stream {
     id: u32,
@@ -42,7 +42,7 @@ pub struct Stream {
     /// Everything is stopped, because a head was paused under [`Rules::stop_all`].
     stopped: bool,
     over: bool,
-    /// What the client got so far.
+    /// Answer that the client got so far.
     pub got: Got,
 }
 
@@ -185,7 +185,7 @@ impl Stream {
         }
     }
 
-    /// What was kept goes on, if the filter said so. It may write more at any later time.
+    /// Sends the kept body on, if the filter said so. The filter may write more at any later time.
     fn resume(&mut self, vm: &mut Vm) {
         let mut kept = None;
         self.show(vm, |shown| {

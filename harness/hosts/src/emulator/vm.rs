@@ -18,7 +18,7 @@ pub enum Side {
     Response = 1,
 }
 
-/// What a side of a stream shows the filter.
+/// Part of a stream's side that the filter can see.
 #[derive(Debug, Default)]
 pub struct Way {
     /// The head.
@@ -43,10 +43,10 @@ pub struct Local {
     pub body: Vec<u8>,
 }
 
-/// What the filter sees of one HTTP stream.
+/// Part of an HTTP stream that the filter can see.
 #[derive(Debug, Default)]
 pub struct Stream {
-    /// By [`Side`].
+    /// Directions of the stream, indexed by [`Side`].
     pub ways: [Way; 2],
     /// `response.code_details`
     pub details: String,
@@ -54,7 +54,7 @@ pub struct Stream {
     pub local: Option<Local>,
     /// Reset when the callback has returned.
     pub close: bool,
-    /// What waits towards the client goes on when the callback has returned.
+    /// True if the data that waits for the client goes on when the callback has returned.
     pub resume: bool,
 }
 
@@ -63,7 +63,7 @@ pub struct Stream {
 pub struct World {
     /// The streams by their context.
     pub streams: BTreeMap<u32, Stream>,
-    /// How many streams there were.
+    /// Number of streams that there were.
     pub contexts: u32,
     /// The context of hostcalls.
     pub context: u32,
@@ -71,7 +71,7 @@ pub struct World {
     pub configuration: Vec<u8>,
     /// The clock.
     pub now_ms: u64,
-    /// What was logged.
+    /// Lines that were logged.
     pub log: Vec<String>,
     /// The period of ticks; 0: none.
     pub tick_ms: u32,
@@ -97,7 +97,7 @@ pub struct Vm {
     instance: Instance,
 }
 
-/// Why a call into the module failed: it trapped, and Envoy would have lost the whole VM.
+/// Error of a call into the module that trapped: Envoy would have lost the whole VM.
 pub type Trap = wasmtime::Error;
 
 impl Vm {
@@ -136,12 +136,12 @@ impl Vm {
         Ok(started == 1 && configured == 1)
     }
 
-    /// What the imports touch.
+    /// Returns the state that the imports use.
     pub fn world(&self) -> &World {
         self.store.data()
     }
 
-    /// What the imports touch.
+    /// Returns the state that the imports use, to change it.
     pub fn world_mut(&mut self) -> &mut World {
         self.store.data_mut()
     }

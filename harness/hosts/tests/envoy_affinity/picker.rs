@@ -15,7 +15,8 @@ use hyper::service::service_fn;
 use hyper::{HeaderMap, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-/// By which the picker names the replica, as the inference extension of the Gateway API does.
+/// Header in which the picker names the replica, as the inference extension of the Gateway API
+/// does.
 const DESTINATION: &str = "x-gateway-destination-endpoint";
 
 /// A request as the picker saw it.
@@ -79,7 +80,7 @@ async fn serve(
     Ok(response)
 }
 
-/// One request of a client: its head, its body in pieces, and then the answers to both.
+/// Processes one request of a client: its head, its body in pieces, and then the answers to both.
 async fn process(shared: Arc<Shared>, mut stream: Incoming, mut sender: Writer) {
     let (mut waiting, mut headers, mut body) = (BytesMut::new(), BTreeMap::new(), Vec::new());
     while let Some(Ok(frame)) = stream.frame().await {
@@ -114,7 +115,7 @@ async fn process(shared: Arc<Shared>, mut stream: Incoming, mut sender: Writer) 
 }
 
 impl Shared {
-    /// By the session alone, so that the same one comes to the same replica.
+    /// Picks a replica by the session alone, so that the same session comes to the same replica.
     fn pick(&self, headers: &BTreeMap<String, String>) -> SocketAddr {
         let session = headers.get(self.session_header).map_or("", String::as_str);
         let sum: usize = session.bytes().map(usize::from).sum();

@@ -1,4 +1,5 @@
-//! What the tests need: the Worker in workerd and a client; the upstream and the texts are of `creole-rig`.
+//! Rig for the tests of the Worker: workerd and a client; the upstream and the texts are in
+//! `creole-rig`.
 //!
 //! The files come from the environment, as `cargo xtask test` sets it: `CREOLE_WORKERD` (the binary),
 //! `CREOLE_WORKER_DIR` (the Worker as it is deployed) and `CREOLE_WORKER_HOOKS_DIR` (the same, able to

@@ -26,20 +26,21 @@ fn compatibility() -> String {
 /// A running Worker. It is killed when this is dropped.
 pub struct Worker {
     pub address: SocketAddr,
-    /// From the start of the process until it listened.
+    /// Time from the start of the process until it listened.
     pub started: Duration,
     child: Child,
     log: Arc<Mutex<String>>,
 }
 
 impl Worker {
-    /// In front of `upstream`, with `config` (one JSON document without `upstreams`).
+    /// Starts a Worker in front of `upstream`, with `config` (one JSON document without
+    /// `upstreams`).
     #[must_use]
     pub fn start(upstream: &str, config: &str) -> Self {
         Self::start_with(&[("UPSTREAM_URL", upstream), ("CREOLE_CONFIG", config)])
     }
 
-    /// With these variables.
+    /// Starts a Worker with these variables.
     #[must_use]
     pub fn start_with(variables: &[(&str, &str)]) -> Self {
         let variables: Vec<_> = variables
@@ -49,7 +50,7 @@ impl Worker {
         Self::run("CREOLE_WORKER_DIR", &variables)
     }
 
-    /// With a variable that is a JSON object.
+    /// Starts a Worker with a variable that is a JSON object.
     #[must_use]
     pub fn start_with_json(name: &str, json: &str) -> Self {
         Self::run("CREOLE_WORKER_DIR", &[(name, format!("json = {}", quote(json)))])

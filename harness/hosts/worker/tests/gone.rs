@@ -1,4 +1,5 @@
-//! Who is gone is gone: a client that resets its connection leaves nothing behind in the isolate, at whatever moment.
+//! Clients that reset their connection, at whatever moment: they must leave nothing behind in the
+//! isolate.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 #![allow(clippy::arithmetic_side_effects, reason = "tests")]
 

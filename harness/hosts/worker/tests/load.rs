@@ -10,7 +10,7 @@ use creole_worker_tests::client::{figures, request};
 use creole_worker_tests::load::{self, Ends, STREAMS};
 use creole_worker_tests::{Upstream, Worker, get, messages, open, until};
 
-/// One stream of a client, which leaves after a while if it is one of those that leave.
+/// Runs one stream of a client, which leaves after a while if it is one of those that leave.
 async fn stream(worker: Arc<Worker>, index: usize, ends: Arc<Ends>) {
     let read = async {
         let sent = request("POST", "/v1/messages", messages(true));
@@ -20,7 +20,7 @@ async fn stream(worker: Arc<Worker>, index: usize, ends: Arc<Ends>) {
     ends.count(index, 2500, read).await;
 }
 
-/// How many exchanges the module believes to be alive, and its memory.
+/// Returns the number of exchanges that the module believes to be alive, and its memory in bytes.
 async fn alive(worker: &Worker) -> (u64, u64) {
     let figures = figures(worker).await;
     (figures.live, figures.bytes)

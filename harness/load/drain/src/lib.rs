@@ -1,5 +1,6 @@
-//! What any translation in a filter costs at least: the request's body is taken out of Envoy piece by
-//! piece and put back whole at its end, each piece of the response is taken out and put back at once.
+//! Minimum work of any translation in a filter: the request's body is taken out of Envoy piece by
+//! piece and put back whole at its end, each piece of the response is taken out and put back at
+//! once.
 //!
 //! On the crate `proxy-wasm`, so not for bodies above Envoy's buffer limit of 1 MiB: see
 //! `docs/dev/decisions/0001-own-guest-abi.md`.
