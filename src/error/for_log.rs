@@ -1,4 +1,5 @@
-//! What the log says of an error: Creole's own words, without anything that a client or an upstream chose.
+//! Reason of an error for the log: Creole's own words, without anything that a client or an
+//! upstream chose.
 
 use super::{Error, Failure};
 use crate::text::words;
@@ -6,13 +7,14 @@ use crate::text::words;
 /// Longest reason in the log, in bytes.
 const REASON_BYTES_MAX: usize = 300;
 
-/// What Creole quotes of itself. Another quoted text is somebody's value.
+/// Words that Creole quotes of itself. Any other quoted text is somebody's value.
 const OWN_WORDS: [&str; 8] =
     ["user", "assistant", "system", "object", "adaptive", "enabled", "disabled", "models"];
 
 impl Error {
-    /// Creole's own words for it, where it has some: the place in a request and what was expected there, the path that
-    /// an upstream does not serve. What is quoted of a request is left out, and so are the upstream's words.
+    /// Returns Creole's own words for the error, where there are some: the place in a request and
+    /// what was expected there, or the path that an upstream does not serve. Quotes of a request
+    /// are left out, and so are the upstream's words.
     #[must_use]
     pub(crate) fn reason_for_log(&self) -> Option<String> {
         let own = match &*self.0 {
@@ -30,7 +32,8 @@ impl Error {
     }
 }
 
-/// A text without the values in single or double quotes. Names of members in back ticks are the API's.
+/// Returns a text without the values in single or double quotes. Names of members in back ticks are
+/// the API's.
 fn without_values(text: &str) -> String {
     let mut out = String::new();
     let mut rest = words::beginning(text, REASON_BYTES_MAX);

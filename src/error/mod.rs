@@ -1,4 +1,4 @@
-//! What went wrong, by whose fault, and what the client reads of it.
+//! Errors: their cause, the party that must act, and the message that the client reads.
 //!
 //! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` on the wire and decides, with
 //! the status, whether an SDK retries. [`Fault`] is for operators: whose problem it is. The message
@@ -21,7 +21,7 @@ pub(crate) use rejection::{
 #[cfg(test)]
 pub(crate) use rejection::{MESSAGE_CHARS_MAX, UNPAID};
 
-/// The `error.type` of the Messages API.
+/// `error.type` of the Messages API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// 400, and every other 4xx without a type of its own.
@@ -49,7 +49,7 @@ pub enum ErrorKind {
 }
 
 impl ErrorKind {
-    /// The word on the wire.
+    /// Returns the word on the wire.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl ErrorKind {
         }
     }
 
-    /// The status that goes with it.
+    /// Returns the HTTP status that goes with the type.
     #[must_use]
     pub fn status(self) -> u16 {
         match self {
@@ -86,19 +86,19 @@ impl ErrorKind {
     }
 }
 
-/// Who must act: client, upstream or operator.
+/// Party that must act on an error: client, upstream or operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The request cannot be served as it is.
+    /// The client's request cannot be served as it is.
     Client,
     /// The model server failed, or broke its protocol.
     Upstream,
-    /// This gateway's configuration or limits.
+    /// This gateway's configuration or limits are at fault.
     Operator,
 }
 
 impl Fault {
-    /// As it is named in logs and metrics.
+    /// Returns the name of the party in logs and metrics.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -109,12 +109,12 @@ impl Fault {
     }
 }
 
-/// What a client reads of an error.
+/// Contents of an error's answer for a client: status, body and headers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
-    /// The `error.type`.
+    /// `error.type`
     pub kind: ErrorKind,
-    /// The HTTP status, where the head has not been sent yet.
+    /// HTTP status, where the head has not been sent yet.
     pub status: u16,
     /// `error.message`
     pub message: String,
@@ -124,24 +124,25 @@ pub struct Details {
     pub should_retry: Option<bool>,
     /// `retry-after` in seconds, where an upstream has it in the body alone.
     pub retry_after: Option<u64>,
-    /// The methods that a path takes, for the header `allow` of a 405.
+    /// Methods that a path takes, for the header `allow` of a 405.
     pub allow: Option<String>,
 }
 
-/// What went wrong, by who must act.
+/// Cause of an error, by the party that must act.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Failure {
-    /// The client; `too_many`: of more than is read of something ([`crate::model::limits`]).
+    /// Fault of the client; `too_many`: the request has more of something than is read
+    /// ([`crate::model::limits`]).
     Client { details: Details, too_many: bool },
-    /// Who runs this gateway.
+    /// Fault of the operator, who runs this gateway.
     Operator { details: Details },
-    /// The model server; `broke_off`: it gave no reason for an answer without an end.
+    /// Fault of the model server; `broke_off`: it gave no reason for an answer without an end.
     Upstream { details: Details, broke_off: bool },
-    /// Whoever the model server's refusal is about.
+    /// Refusal by the model server; `fault` is whoever the refusal is about.
     Rejected { details: Details, fault: Fault, rejection: Rejection },
 }
 
-/// An answer that is an error.
+/// Answer that is an error.
 ///
 /// It is one pointer, because nearly all functions can return one and nearly none does. It dereferences to what a
 /// client reads.
@@ -149,7 +150,7 @@ enum Failure {
 pub struct Error(Box<Failure>);
 
 impl Details {
-    /// The words for a client, with the status of their kind.
+    /// Makes the details for a client, with the status of their kind.
     fn new(kind: ErrorKind, message: String) -> Self {
         let status = kind.status();
         Self {
@@ -165,7 +166,7 @@ impl Details {
 }
 
 impl Error {
-    /// An error with the status of its kind.
+    /// Makes an error with the status of its kind.
     #[must_use]
     pub fn new(fault: Fault, kind: ErrorKind, message: impl Into<String>) -> Self {
         Self::with_message(fault, kind, message.into())
@@ -182,31 +183,34 @@ impl Error {
         }))
     }
 
-    /// What an upstream refused.
+    /// Makes the error for a request that an upstream refused.
     pub(crate) fn rejected(rejection: Rejection) -> Self {
         let (fault, details) = rejection.to_client();
         Self(Box::new(Failure::Rejected { details, fault, rejection }))
     }
 
-    /// A request that cannot be served; `message` begins with the path where there is one.
+    /// Makes the error of a request that cannot be served; `message` begins with the path where
+    /// there is one.
     #[must_use]
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(Fault::Client, ErrorKind::InvalidRequest, message)
     }
 
-    /// A field or block of the client that cannot be kept and must not be lost.
+    /// Makes the error of a client's field or block that cannot be kept and must not be lost.
     #[must_use]
     pub fn unsupported(path: &str) -> Self {
         Self::unsupported_kind(path, "this")
     }
 
-    /// A part of a request that cannot be kept: `kind` names it where its path does not.
+    /// Makes the error of a part of a request that cannot be kept: `kind` names it where its path
+    /// does not.
     #[must_use]
     pub fn unsupported_kind(path: &str, kind: &str) -> Self {
         Self::invalid(format!("{path}: {kind} is not supported by this gateway"))
     }
 
-    /// A method that a path does not take: 405. `allow` are those that it takes.
+    /// Makes the error of a method that a path does not take: 405. `allow` are the methods that it
+    /// takes.
     #[must_use]
     pub fn method_not_allowed(method: &str, allow: &[&str]) -> Self {
         let allow = allow.join(", ");
@@ -216,19 +220,19 @@ impl Error {
         error
     }
 
-    /// An answer of the upstream that cannot be understood: 502.
+    /// Makes the error of an upstream's answer that cannot be understood: 502.
     #[must_use]
     pub fn misbehaved(message: impl Into<String>) -> Self {
         Self::new(Fault::Upstream, ErrorKind::Api, message).with_status(502)
     }
 
-    /// An answer without content.
+    /// Makes the error of an answer without content.
     #[must_use]
     pub fn answer_empty() -> Self {
         Self::broken_off("Upstream sent an empty response")
     }
 
-    /// An answer without its end.
+    /// Makes the error of an answer without its end.
     #[must_use]
     pub fn answer_broke_off() -> Self {
         Self::broken_off("Upstream stream ended before completion.")
@@ -239,39 +243,39 @@ impl Error {
         Self(Box::new(Failure::Upstream { details, broke_off: true }))
     }
 
-    /// More of an answer than may be held.
+    /// Makes the error of an answer that is larger than may be held.
     #[must_use]
     pub fn answer_too_large() -> Self {
         Self::misbehaved("Upstream sent an answer that is too large")
     }
 
-    /// A body of the client that is no JSON text.
+    /// Makes the error of a client's body that is no JSON text.
     pub(crate) fn not_json(error: &json::Error) -> Self {
         Self::invalid(format!("The request body is not valid JSON: {}", error.reason()))
     }
 
-    /// This error with `status`.
+    /// Returns this error with `status`.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
         self.status = status;
         self
     }
 
-    /// This error with a `code` on which clients act.
+    /// Returns this error with a `code` on which clients act.
     #[must_use]
     pub fn with_code(mut self, code: &'static str) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// This error with the header `x-should-retry`.
+    /// Returns this error with the header `x-should-retry`.
     #[must_use]
     pub fn with_should_retry(mut self, retry: bool) -> Self {
         self.should_retry = Some(retry);
         self
     }
 
-    /// This error of a request that has more of something than is read.
+    /// Returns this error as that of a request with more of something than is read.
     pub(crate) fn with_too_many(mut self) -> Self {
         if let Failure::Client { too_many, .. } = &mut *self.0 {
             *too_many = true;
@@ -279,7 +283,7 @@ impl Error {
         self
     }
 
-    /// Who must act.
+    /// Returns the party that must act.
     #[must_use]
     pub fn fault(&self) -> Fault {
         match *self.0 {
@@ -290,17 +294,17 @@ impl Error {
         }
     }
 
-    /// Whether the request has more of something than is read.
+    /// Returns true if the request has more of something than is read.
     pub(crate) fn is_too_many(&self) -> bool {
         matches!(*self.0, Failure::Client { too_many: true, .. })
     }
 
-    /// Whether the answer ended before it was complete, and the upstream gave no reason.
+    /// Returns true if the answer ended before it was complete, and the upstream gave no reason.
     pub(crate) fn is_broken_off(&self) -> bool {
         matches!(*self.0, Failure::Upstream { broke_off: true, .. })
     }
 
-    /// What the upstream refused, where it did.
+    /// Returns the upstream's refusal, if that is the error.
     pub(crate) fn rejection(&self) -> Option<&Rejection> {
         match &*self.0 {
             Failure::Rejected { rejection, .. } => Some(rejection),
@@ -334,7 +338,7 @@ impl DerefMut for Error {
 }
 
 impl From<json::Error> for Error {
-    /// A body of the client that could not be read.
+    /// Makes the error of a client's body that could not be read.
     fn from(error: json::Error) -> Self {
         if error.is_syntax() { Self::not_json(&error) } else { Self::invalid(error.to_string()) }
     }

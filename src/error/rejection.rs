@@ -1,4 +1,4 @@
-//! What an upstream refused, as data, and the words that a client reads of it.
+//! Refusal of a request by an upstream, as data, and the words that a client reads of it.
 //!
 //! `upstream_error` reads it once. A second request leaves out what its [`Reason`]s name, a later one what is
 //! remembered of them, and the client reads what [`Rejection::to_client`] makes of them.
@@ -6,10 +6,10 @@
 use super::{Details, ErrorKind, Fault};
 use crate::text::words;
 
-/// What an upstream refused.
+/// Refusal of a request by an upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rejection {
-    /// The upstream's status, or the one that its words and codes stand for.
+    /// HTTP status of the upstream, or the status that its words and codes stand for.
     pub(crate) status: u16,
     /// `details.error_code`, on which clients act.
     pub(crate) code: Option<String>,
@@ -17,20 +17,20 @@ pub(crate) struct Rejection {
     pub(crate) codes: Vec<String>,
     /// The upstream's words, without credentials; empty if it has no words.
     pub(crate) message: String,
-    /// The parameter that the error names beside its words.
+    /// Name of the parameter that the error gives beside its words.
     pub(crate) parameter: Option<String>,
-    /// Seconds until the upstream takes a request again.
+    /// Number of seconds until the upstream takes a request again.
     pub(crate) retry_after: Option<u64>,
-    /// What its words and codes mean, the surest first. A server may mean several: "content must be a string" is
-    /// about an image, or about `null`.
+    /// Meanings of the words and codes, the surest first. A server may mean several: "content must
+    /// be a string" is about an image, or about `null`.
     pub(crate) reasons: Vec<Reason>,
-    /// The upstream got the gateway's own credential.
+    /// True if the upstream got the gateway's own credential.
     pub(crate) of_gateway: bool,
-    /// It depends on more than the model and the parameter: on another parameter, on credit, on one block.
+    /// True if the cause is more than model and parameter: another parameter, credit, one block.
     pub(crate) is_passing: bool,
 }
 
-/// One thing that an upstream's error means.
+/// Meaning of an upstream's error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Reason {
     /// The gateway's own credential is wrong.
@@ -45,23 +45,23 @@ pub(crate) enum Reason {
     ContextTooLong(ContextLimit),
     /// The limit of the answer is higher than the model's.
     AnswerTooLong { wanted: u64, most: u64, model: String },
-    /// The answer may have so many tokens at most.
+    /// The answer may have at most this number of tokens.
     AnswerLimit(u64),
     /// The limit of the answer is too low for a word.
     AnswerTooShort,
     /// The provider's filter refused the prompt.
     Filter,
-    /// The words are those of the real API, which clients know.
+    /// The upstream's words are those of the real API, which clients know.
     ClientsWords,
-    /// The words name the effort, whatever they say of it.
+    /// The upstream's words name the effort, whatever they say of it.
     EffortNamed,
     /// A message of the system may not stand where it does.
     SystemRole,
-    /// `thinking.type` may not be `adaptive`.
+    /// `adaptive` is refused as `thinking.type`.
     AdaptiveThinking,
-    /// The schema of the tool at this position among the client's.
+    /// The schema of the tool at this position among the client's is refused.
     ToolSchema(usize),
-    /// How calls and results are paired.
+    /// Calls and results are not paired as the upstream wants.
     Pairing,
     /// `null` as the content of a message with calls.
     NullContent,
@@ -71,7 +71,7 @@ pub(crate) enum Reason {
     Documents,
     /// Images, of which the model takes none.
     Images,
-    /// One of the images, or so many.
+    /// Image that is refused, one of several, or the number of images.
     OneImage,
     /// `response_format`
     ResponseFormat,
@@ -84,13 +84,13 @@ pub(crate) enum Reason {
     StreamOptions,
     /// Neighbouring messages of one role, or a beginning that is not the user's.
     Neighbours,
-    /// More than so many stop sequences.
+    /// There are more than this number of stop sequences.
     StopCount(usize),
     /// The effort: the values that would be taken, and whether the words name some value.
     Effort { taken: Vec<&'static str>, names_value: bool },
-    /// Another parameter.
+    /// Another parameter is refused.
     Parameter(Parameter),
-    /// A complaint of pydantic that is written as Python writes it, here with its path.
+    /// Complaint of pydantic that a server writes as Python does, here as `PATH: MESSAGE`.
     Complaint(String),
 }
 
@@ -99,11 +99,11 @@ pub(crate) enum Reason {
 pub enum Parameter {
     /// The name of the answer's limit: `max_tokens` or `max_completion_tokens`.
     MaxTokensField,
-    /// Whatever tells the model to think, which it cannot.
+    /// Any setting that tells the model to think, although it cannot.
     Thinking,
-    /// The switch of thinking.
+    /// Switch of thinking.
     ThinkingSwitch,
-    /// How much the model may think.
+    /// Limit on the amount of thinking.
     ThinkingBudget,
     /// `temperature` or `top_p`
     Sampling,
@@ -131,12 +131,12 @@ pub enum Parameter {
     Phase,
 }
 
-/// What answers at an address that is not the API's.
+/// Kind of server that answers at an address that is not the API's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WrongAddress {
     /// A server without this path, or one that redirects it.
     NoPath,
-    /// A web page.
+    /// Server that sends a web page instead of an answer.
     OfPages,
     /// A server that waits for TLS.
     WantsTls,
@@ -153,24 +153,24 @@ pub(crate) enum ContextLimit {
     Sum { prompt: u64, answer: u64, window: u64 },
 }
 
-/// The real API's words where no numbers are known.
+/// Words of the real API for a prompt that is too long, where no numbers are known.
 const TOO_LONG: &str = "prompt is too long";
 
-/// The real API's words, behind which Claude Code reads `PROMPT + ANSWER > WINDOW`.
+/// Words of the real API behind which Claude Code reads `PROMPT + ANSWER > WINDOW`.
 pub(crate) const NO_SPACE: &str = "input length and `max_tokens` exceed context limit:";
 
-/// The real API's words before the most tokens that were wanted.
+/// Words of the real API before the number of tokens that were wanted.
 pub(crate) const MAX_TOKENS: &str = "max_tokens: ";
 
-/// The real API's words between the most tokens that an answer may have and the name of the model.
+/// Words of the real API between the maximum number of output tokens and the model's name.
 pub(crate) const OF_OUTPUT: &str = ", which is the maximum allowed number of output tokens for ";
 
-/// Where an upstream refuses the gateway's own key because its account is empty. Claude Code looks for these
-/// words.
+/// Message where an upstream refuses the gateway's own key because its account is empty. Claude
+/// Code looks for these words.
 pub(crate) const UNPAID: &str = "The gateway's credit balance is too low at the upstream.";
 
 impl ContextLimit {
-    /// The real API's words.
+    /// Returns the real API's words.
     fn words(self) -> String {
         match self {
             Self::Unknown => TOO_LONG.to_owned(),
@@ -185,7 +185,7 @@ impl ContextLimit {
 }
 
 impl WrongAddress {
-    /// What the client reads. A page's words alone, `Please log in`, would read as Creole's.
+    /// Returns the client's message. A page's words alone, `Please log in`, would read as Creole's.
     fn words(self, upstreams: &str) -> String {
         match self {
             Self::NoPath => upstreams.to_owned(),
@@ -194,7 +194,7 @@ impl WrongAddress {
         }
     }
 
-    /// What the client reads once it is known where the request went.
+    /// Returns the client's message once it is known where the request went.
     pub(crate) fn words_with(self, path: &str, status: u16, upstream: &str, words: &str) -> String {
         let own = match self {
             Self::NoPath => format!(
@@ -212,7 +212,7 @@ impl WrongAddress {
 }
 
 impl Rejection {
-    /// Whose fault it is, and what the client reads: the one map from reasons and status to status, type and words.
+    /// Returns fault and details: the one map from reasons and status to status, type and words.
     pub(super) fn to_client(&self) -> (Fault, Details) {
         let decided = self.reasons.iter().find_map(|reason| self.by_reason(reason));
         let (fault, mut details) = decided.unwrap_or_else(|| {
@@ -229,7 +229,7 @@ impl Rejection {
         (fault, details)
     }
 
-    /// Status, type and words where a reason decides them, and not the status.
+    /// Returns fault and details where a reason decides them, and not the status.
     fn by_reason(&self, reason: &Reason) -> Option<(Fault, Details)> {
         let final_error = |fault, kind: ErrorKind, message| {
             (fault, Details { should_retry: Some(false), ..Details::new(kind, message) })
@@ -277,7 +277,7 @@ impl Rejection {
         }
     }
 
-    /// The upstream's words, or its status.
+    /// Returns the upstream's words, or its status.
     pub(crate) fn words(&self) -> String {
         match self.message.as_str() {
             // As `u64`, because no other number of 16 bits is written.
@@ -286,7 +286,7 @@ impl Rejection {
         }
     }
 
-    /// The real API's words, and the upstream's behind them, unless these are the real API's.
+    /// Returns the real API's words with the upstream's behind, unless these are the real API's.
     fn behind(&self, words: &str) -> String {
         match self.message.as_str() {
             "" => words.to_owned(),
@@ -299,7 +299,7 @@ impl Rejection {
         }
     }
 
-    /// The upstream's words where those for the client are others and say less: they are for the log.
+    /// Returns the upstream's words, for the log, where the client gets others that say less.
     pub(crate) fn hidden(&self) -> Option<&str> {
         let hides = |reason: &Reason| {
             matches!(
@@ -310,7 +310,7 @@ impl Rejection {
         self.reasons.iter().any(hides).then_some(&*self.message)
     }
 
-    /// Creole's own words for the log, out of the message for the client; the upstream's are not for it.
+    /// Returns Creole's own words for the log, out of the client's message, without the upstream's.
     pub(super) fn reason_for_log(&self, message: &str) -> String {
         let known = self.reasons.iter().find_map(|reason| match reason {
             Reason::WrongAddress(_) => {
@@ -326,7 +326,7 @@ impl Rejection {
         known.unwrap_or_else(|| self.status_for_log())
     }
 
-    /// What its status says.
+    /// Returns Creole's words for the upstream's status, for the log.
     fn status_for_log(&self) -> String {
         let status = u64::from(self.status);
         match of_status(self.status).0 {
@@ -343,7 +343,7 @@ impl Rejection {
         }
     }
 
-    /// What answers at the operator's address, where it is not the API.
+    /// Returns the kind of server at the operator's address, where it is not the API.
     pub(crate) fn wrong_address(&self) -> Option<WrongAddress> {
         self.reasons.iter().find_map(|reason| match reason {
             Reason::WrongAddress(wrong) => Some(*wrong),
@@ -351,8 +351,8 @@ impl Rejection {
         })
     }
 
-    /// The `stop_reason` where the refusal is an answer without content: a content filter refused the prompt, or
-    /// `max_tokens` is too low for a word.
+    /// Returns the `stop_reason` where the refusal is an answer without content: a content filter
+    /// refused the prompt, or `max_tokens` is too low for a word.
     #[must_use]
     pub(crate) fn stop_reason(&self) -> Option<&'static str> {
         self.reasons.iter().find_map(|reason| match reason {
@@ -362,8 +362,8 @@ impl Rejection {
         })
     }
 
-    /// The message in the words by which Claude Code mends a request and sends it again. To all clients they name what
-    /// they have sent: the upstream names what Creole made of it.
+    /// Returns words by which Claude Code mends a request and sends it again. To all clients they
+    /// name what they have sent: the upstream names what Creole made of it.
     pub(crate) fn in_clients_words(&self) -> Option<String> {
         let is_known = |reason: &Reason| {
             matches!(
@@ -410,7 +410,7 @@ impl Rejection {
 /// Longest message for the client, in characters.
 pub(crate) const MESSAGE_CHARS_MAX: usize = 2_000;
 
-/// Cuts a message to what a person reads.
+/// Cuts a message to the length that a person reads.
 pub(crate) fn cut(message: &mut String) {
     if let Some((at, _)) = message.char_indices().nth(MESSAGE_CHARS_MAX) {
         words::truncate(message, at);
@@ -418,7 +418,7 @@ pub(crate) fn cut(message: &mut String) {
     }
 }
 
-/// Kind and status for the client, by the upstream's status alone.
+/// Returns kind and status for the client, by the upstream's status alone.
 #[must_use]
 pub(crate) fn of_status(status: u16) -> (ErrorKind, u16) {
     match status {

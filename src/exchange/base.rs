@@ -7,29 +7,31 @@ use std::borrow::Cow;
 
 use crate::text::words;
 
-/// What a client is told whose path is not served.
+/// Hint in the error for a client whose path is not served.
 pub(super) const HINT: &str = " It serves /v1/messages and other paths below /v1/, so a client's base URL is the \
                                gateway's address alone, such as http://127.0.0.1:8787.";
 
-/// The last segment of the base paths of others: `/anthropic` (`DeepSeek`, Kimi), `/api/anthropic` (Zhipu).
+/// Last segment of the base paths of other services: `/anthropic` (`DeepSeek`, Kimi),
+/// `/api/anthropic` (Zhipu).
 const PREFIX: &str = "/anthropic";
 
-/// Whether a path is one of Creole's own, or below one, whatever the number of slashes at its end.
+/// Returns true if a path is one of Creole's own, or below one, whatever the number of slashes at
+/// its end.
 pub(super) fn is_own(path: &str) -> bool {
     ["/v1/messages", "/v1/models"].iter().any(|own| {
         path.strip_prefix(own).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     })
 }
 
-/// A path without the `/v1` of a base URL that ends so, which the SDKs put before `/v1/messages`.
+/// Removes the `/v1` of a base URL that ends so: the SDKs add `/v1/messages` behind it.
 pub(super) fn without_doubled(path: &str) -> &str {
     path.strip_prefix("/v1").filter(|rest| rest.starts_with("/v1/")).unwrap_or(path)
 }
 
-/// The path for [`Exchange::handle_request_head`](super::Exchange::handle_request_head) of a client whose base URL has
-/// another path than it should have: none (`/messages`), `/anthropic`, or a slash at its end. The path comes back as
-/// for the right base URL. This is for a host that serves nothing else outside of `/v1`; behind a proxy,
-/// `/anthropic` may be somebody's route.
+/// Returns the path for [`Exchange::handle_request_head`](super::Exchange::handle_request_head) of
+/// a client whose base URL has another path than it should have: none (`/messages`), `/anthropic`,
+/// or a slash at its end. The result is the path for the right base URL. This is for a host that
+/// serves nothing else outside of `/v1`; behind a proxy, `/anthropic` may be somebody's route.
 #[must_use]
 pub fn with_version(path: &str) -> Cow<'_, str> {
     let bare = words::before(path, b"?#");
@@ -42,7 +44,7 @@ pub fn with_version(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// The path of Creole's own that a path without a query stands for.
+/// Returns the path of Creole's own that a path without a query stands for.
 fn meant(bare: &str) -> Option<String> {
     let single = with_single_slashes(bare);
     let (below, has_prefix) = match without_prefix(&single) {
@@ -63,7 +65,7 @@ fn meant(bare: &str) -> Option<String> {
     is_own(below).then(|| below.to_owned())
 }
 
-/// What stands behind a base path that ends in [`PREFIX`].
+/// Returns the path behind a base path that ends in [`PREFIX`].
 fn without_prefix(path: &str) -> Option<&str> {
     // An upstream may have such a path.
     if path.starts_with("/v1/") {

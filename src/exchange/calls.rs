@@ -1,4 +1,5 @@
-//! The calls of an exchange: with each a round begins.
+//! Calls of an exchange for the client's answer, a count or a list of models. A round begins with
+//! each.
 
 use super::count::{self, Count};
 use super::models::LIST_TIMEOUT_MS;
@@ -17,8 +18,8 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// A request that is due: one for a preparation, the first for the upstream, another one without what that refused,
-    /// or the judge's.
+    /// Returns the call that is due: one for a preparation, the first to the upstream, another one
+    /// without what that refused, or the judge's.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
         if self.state.take_judge_due() {
             return self.judge_call(now);
@@ -102,7 +103,8 @@ impl Exchange {
         }
     }
 
-    /// The call after a refusal. Where there is no other request, the client is told of the refusal.
+    /// Makes the call after a refusal. If there is no other request to send, tells the client of
+    /// the refusal.
     fn next_call(&mut self, refusal: Refusal, body: &[u8], now: Millis) -> Option<Call> {
         if let Some(request) =
             words::utf8(body).and_then(|text| self.without_refused(&refusal, text))
@@ -116,7 +118,7 @@ impl Exchange {
         None
     }
 
-    /// A round begins with this request.
+    /// Begins a round with this request.
     fn call(
         &mut self,
         request: RoundRequest,
@@ -157,7 +159,7 @@ impl Exchange {
         self.state.call(round);
     }
 
-    /// Gives the question for the upstream's tokenizer, or answers with an estimate.
+    /// Writes the question for the upstream's tokenizer, or answers with an estimate.
     fn count_tokens(&mut self, text: &str, now: Millis) -> Result<Option<Call>, Error> {
         let estimate = match protocols::count_tokens(text, &self.config) {
             Ok(estimate) => estimate,
@@ -181,7 +183,8 @@ impl Exchange {
         Ok(None)
     }
 
-    /// Gives the question for the upstream's models; the list is empty where it cannot be asked.
+    /// Writes the question for the upstream's models. Where it cannot be asked, answers with an
+    /// empty list.
     fn list_models(&mut self, list_for: ListFor, now: Millis) -> Option<Call> {
         let upstream = self.config.first_upstream();
         let headers = upstream.and_then(|upstream| self.upstream_headers(upstream, false).ok());

@@ -1,5 +1,5 @@
-//! What upstreams refused in single conversations: it comes again with each of their requests, and says nothing of
-//! other conversations.
+//! Changes that upstreams asked for in single conversations. An upstream refuses the same in each
+//! request of the conversation, and this says nothing of other conversations.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -7,24 +7,26 @@ use crate::Millis;
 use crate::error::Rejection;
 use crate::protocols::Refused;
 
-/// How long a change is made in a conversation: then the server may be another one.
+/// Time for which a change is made in a conversation. After it, the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
 
-/// How long a change is made that is about one image, or about the load of this moment.
+/// Time for which a change is made that is about one image, or about the load of this moment.
 const BRIEFLY_MS: Millis = 60_000;
 
-/// Most conversations; then the client that has most of them loses its oldest one.
+/// Maximum number of conversations; beyond it, the client that has most of them loses its oldest
+/// one.
 const CONVERSATIONS_MAX: usize = 256;
 
-/// Most changes of a conversation; then the oldest is forgotten.
+/// Maximum number of changes of a conversation; beyond it, the oldest is forgotten.
 const CHANGES_MAX: usize = 16;
 
-/// How many refusals of a conversation its client is told to answer with the next request, and how many of these may
-/// have nothing but a name to speak for a change.
+/// Maximum number of refusals of a conversation which its client is told to answer with another
+/// request; and how many of these may have only a name as evidence for the change.
 const ASKED_MAX: usize = 4;
 const NAMED_MAX: usize = 2;
 
-/// A conversation of one client with one model. Of clients and conversations nothing but keyed hashes is kept.
+/// Identity of a conversation of one client with one model. Of clients and conversations nothing
+/// but keyed hashes is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ConversationId {
     client: u64,
@@ -32,7 +34,8 @@ pub(super) struct ConversationId {
 }
 
 impl ConversationId {
-    /// `client`: its key. `conversation`: upstream, model and what names the conversation.
+    /// Hashes the client's key, and with it `conversation`: upstream, model and what names the
+    /// conversation.
     pub(super) fn new(secret: u64, client: &str, conversation: &[&str]) -> Self {
         let keyed = |texts: &[&str]| {
             let mut hasher = DefaultHasher::new();
@@ -51,20 +54,20 @@ pub(super) struct Conversations(Vec<Conversation>);
 struct Conversation {
     id: ConversationId,
     changes: Vec<Known>,
-    /// A refusal of which the next request of the conversation decides what is changed.
+    /// Refusal for which the next request of the conversation decides the change.
     pending: Option<Box<Rejection>>,
-    /// The refusals for which its client was told to send it again.
+    /// Refusals for which the client was told to send the conversation again.
     asked: Vec<Asked>,
     until: Millis,
 }
 
-/// A change, and what is known of it.
+/// Change that was made in a conversation, and what is known of its effect.
 #[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) change: Refused,
-    /// Hash of the words that asked for it.
+    /// Hash of the words of the refusal that asked for the change.
     pub(super) words: u64,
-    /// Whether a request with it was refused in the same words.
+    /// True if a request with this change was refused in the same words.
     pub(super) is_useless: bool,
     until: Millis,
 }
@@ -76,7 +79,7 @@ struct Asked {
     until: Millis,
 }
 
-/// How long a change is made.
+/// Duration of a change: [`REMEMBERED_MS`] or [`BRIEFLY_MS`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lasts {
     Long,
@@ -88,7 +91,8 @@ impl Conversations {
         self.0.is_empty()
     }
 
-    /// The changes of a conversation, and the refusal that waits for its next request, which is taken.
+    /// Returns the changes of a conversation, and takes the refusal that waits for its next
+    /// request.
     pub(super) fn of(
         &mut self,
         id: ConversationId,
@@ -127,7 +131,8 @@ impl Conversations {
         })
     }
 
-    /// Remembers a change. It is made for as long as `lasts` says from the first time on, however often it helps.
+    /// Remembers a change. It is made for as long as `lasts` says, from the first time on, however
+    /// often it helps.
     pub(super) fn note(
         &mut self,
         id: ConversationId,
@@ -151,7 +156,8 @@ impl Conversations {
         });
     }
 
-    /// A request with this change was refused in the words that had asked for it.
+    /// Notes that a change is useless: a request with it was refused in the words that had asked
+    /// for it.
     pub(super) fn spurn(&mut self, id: ConversationId, change: &(Refused, u64), now: Millis) {
         self.note(id, change, Lasts::Long, now);
         self.learn(id, now, |one| {

@@ -6,26 +6,27 @@ use crate::protocols::TokenCount;
 use crate::tokens::counted::count_of;
 use crate::upstream_error;
 
-/// A count that an upstream is called for.
+/// Count of tokens for which an upstream is called.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Count {
-    /// The number where the upstream does not answer.
+    /// Token count for the client if the upstream does not answer.
     pub(super) estimate: TokenCount,
-    /// Tokens that its tokenizer was not shown.
+    /// Number of estimated tokens that the upstream's tokenizer was not shown.
     pub(super) beside: u64,
-    /// Older versions of this server refuse the question.
+    /// True if older versions of this server refuse the question.
     pub(super) may_be_older: bool,
 }
 
 impl Count {
-    /// Whether an answer with this status may hold a count, or says that the upstream has no such endpoint, does not
-    /// understand the question, or is not well. Other statuses are errors of a request like any other.
+    /// Returns true if an answer with this status may hold a count, or says that the upstream has
+    /// no such endpoint, does not understand the question, or is not well. Other statuses are
+    /// errors of a request like any other.
     pub(super) fn takes(self, status: u16) -> bool {
         matches!(status, 200..300 | 404 | 405 | 500..)
             || self.may_be_older && matches!(status, 400 | 422)
     }
 
-    /// The count of the tokenizer, with what it was not shown.
+    /// Returns the tokenizer's count plus the estimate of what it was not shown.
     fn with_estimated(self, counted: TokenCount) -> TokenCount {
         let input = counted.input.saturating_add(self.beside);
         let cleared = self.estimate.original.map(|all| all.saturating_sub(self.estimate.input));
@@ -33,7 +34,8 @@ impl Count {
         TokenCount { input, original: counted.original.or(original) }
     }
 
-    /// The client's answer, of the tokenizer's; and whether it is an estimate.
+    /// Writes the client's answer from the tokenizer's. The second value is true if the count is an
+    /// estimate.
     pub(super) fn answer(self, answer: Option<&[u8]>) -> (Vec<u8>, bool) {
         let counted = answer.and_then(count_of);
         let tokens = match counted {
@@ -44,17 +46,19 @@ impl Count {
     }
 }
 
-/// Whether the body of an answer is worth reading. How it ended does not matter: what was cut off is no JSON.
+/// Returns the body if its status says that it is worth reading. How the body ended does not
+/// matter: what was cut off is no JSON.
 pub(super) fn readable(status: u16, body: &[u8]) -> Option<&[u8]> {
     (200..300).contains(&status).then_some(body)
 }
 
-/// The error of an upstream that has the endpoint and not the model. Another 404 is of one without a tokenizer.
+/// Returns the error of an upstream that has the endpoint and not the model. Another 404 is from an
+/// upstream without a tokenizer.
 pub(super) fn unknown_model(status: u16, body: &[u8]) -> Option<Error> {
     (status == 404).then(|| upstream_error::unknown_model(body)).flatten()
 }
 
-/// The answer to a request for a count.
+/// Writes the answer to a request for a count.
 pub(super) fn body_of(tokens: TokenCount) -> Vec<u8> {
     let TokenCount { input, original } = tokens;
     let edited = original.map_or_else(String::new, |original| {

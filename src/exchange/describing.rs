@@ -21,7 +21,7 @@ use crate::protocols::{self, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// The images that the upstream's model does not see, and another one does.
+    /// Collects the images that the upstream's model does not see, if another model does.
     pub(super) fn images_to_describe(&mut self, body: &[u8]) -> Option<Preparation> {
         let (vision, vision_model) = self.config.vision()?;
         let body = words::utf8(body)?;
@@ -43,7 +43,8 @@ impl Exchange {
         Some(Preparation::Descriptions(descriptions))
     }
 
-    /// Whether this model of an upstream sees nothing, and another one does.
+    /// Returns true if this model of an upstream sees no images, and the vision model is another
+    /// one.
     pub(super) fn is_seen_for(&self, upstream: &Upstream, model: &str) -> bool {
         let is_other =
             |(vision, sees): (&Upstream, &str)| upstream.name != vision.name || model != sees;
@@ -51,8 +52,9 @@ impl Exchange {
             && self.config.vision().is_some_and(is_other)
     }
 
-    /// Whether an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.
-    /// Strict mode refuses the very images, so it is asked as if they were described.
+    /// Returns true if an upstream gets this request: nobody pays for descriptions of one that is
+    /// refused or answered here. Strict mode refuses the very images, so the check is made as if
+    /// they were described.
     fn is_sent(&self, body: &str, descriptions: &Descriptions) -> bool {
         let (config, headers) = (&self.config, &self.client.headers);
         let described = config.settings.strict.then(|| descriptions.trial(body));
@@ -62,7 +64,7 @@ impl Exchange {
         matches!(translated, Ok(Translated::Send { .. }))
     }
 
-    /// The call for the next description; nothing if there can be none.
+    /// Returns the call for the next description, or nothing if there can be none.
     pub(super) fn description_call(
         &mut self,
         body: &[u8],
@@ -79,7 +81,7 @@ impl Exchange {
         Some(call)
     }
 
-    /// What the model answered that sees.
+    /// Takes the vision model's answer: the description of an image, or an error.
     pub(super) fn take_description(&mut self, answer: &OwnAnswer, is_cut: bool) {
         let said = self.read_description(answer);
         if let Err(error) = &said
@@ -123,7 +125,7 @@ impl Exchange {
         can_ask_again(refused, upstream.protocol, error, &answer.context)
     }
 
-    /// There is no answer for the description that was asked for.
+    /// Notes that the description that was asked for has no answer.
     pub(super) fn take_no_description(&mut self, failure: &Failure) {
         let reason = if *failure == Failure::Timeout { "timeout" } else { "error" };
         if let Some((descriptions, _)) = self.preparing.descriptions_mut() {
@@ -133,8 +135,8 @@ impl Exchange {
     }
 }
 
-/// The model that describes, and its upstream. One server may have it beside models that see nothing, and then the
-/// profile says of all that they see nothing.
+/// Returns the model that describes images, and its upstream. One server may have it beside models
+/// that see nothing, and then the profile says of all that they see nothing.
 fn seeing(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
     let (upstream, model) = config.vision()?;
     let mut upstream = Cow::Borrowed(upstream);
@@ -144,7 +146,7 @@ fn seeing(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
     Some((upstream, model))
 }
 
-/// What an error of the upstream means for a description, in one word.
+/// Returns the one-word reason why an upstream's error left an image without a description.
 fn failed(error: &Error) -> &'static str {
     if error.rejection().and_then(Rejection::stop_reason) == Some("refusal") {
         return "refused";

@@ -1,4 +1,4 @@
-//! Documents of a request, which a host reads that can.
+//! Reading the PDFs of a request, on hosts that can.
 
 use std::fmt;
 
@@ -9,13 +9,14 @@ use crate::prepare::documents::{Documents, bytes_of};
 use crate::prepare::{DocumentText, Preparation, Question, Unread};
 use crate::text::words;
 
-/// A PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it does to its reader
-/// must not reach the host.
+/// PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it
+/// does to its reader must not reach the host.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Document {
-    /// What the client says is a PDF.
+    /// Bytes that the client says are a PDF.
     pub bytes: Vec<u8>,
-    /// When the time for all documents of the request is over. After it, only a text counts that the host has already.
+    /// End of the time for all documents of the request. After it, only a text counts that the host
+    /// has already.
     pub until: Millis,
 }
 
@@ -27,8 +28,9 @@ impl fmt::Debug for Document {
 }
 
 impl Exchange {
-    /// A document that is to be read before there is a call: asked for where [`poll_call`](Self::poll_call) gives none.
-    /// Only for hosts that [can](super::HostCan::read_documents).
+    /// Returns a document that the host must read before there is a call. A host asks for it if
+    /// [`poll_call`](Self::poll_call) gives none. Only for hosts that
+    /// [can](super::HostCan::read_documents).
     pub fn poll_document(&mut self) -> Option<Document> {
         if self.state.is_due() {
             return None;
@@ -39,8 +41,8 @@ impl Exchange {
         Some(Document { bytes: bytes_of(body, data).unwrap_or_default(), until })
     }
 
-    /// The document that [`poll_document`](Self::poll_document) gave was read, or cannot be. Then
-    /// [`poll_call`](Self::poll_call) goes on.
+    /// Takes the text of the document that [`poll_document`](Self::poll_document) gave, or the
+    /// reason why it cannot be read. Then [`poll_call`](Self::poll_call) goes on.
     pub fn handle_document(&mut self, came: Result<DocumentText, Unread>) {
         if let Some(documents) = self.preparing.documents() {
             documents.take(came);
@@ -48,7 +50,7 @@ impl Exchange {
         }
     }
 
-    /// The PDFs, for an upstream that takes none.
+    /// Collects the PDFs for an upstream that takes none.
     pub(super) fn documents_to_read(&mut self, body: &[u8]) -> Option<Preparation> {
         let settings = &self.config.settings;
         // What is not text gets lost.

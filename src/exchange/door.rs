@@ -1,4 +1,5 @@
-//! Who and what may come in, before a request is read.
+//! Checks of a request's head: gateway loops, client keys, and methods that may pass to an
+//! upstream.
 
 use super::Exchange;
 use crate::config::Config;
@@ -6,15 +7,17 @@ use crate::error::{Error, ErrorKind, Fault};
 use crate::headers::{self, Header};
 use crate::observe::report::Cause;
 
-/// Most hosts of Creole that a request passes. A laptop's gateway in front of a team's is two; more are a circle.
+/// Maximum number of hosts of Creole that a request passes. A laptop's gateway in front of a team's
+/// is two; more are a circle.
 const HOPS_MAX: u32 = 4;
 
-/// The methods that go to an upstream on paths that are not Creole's. `TRACE` would show the client what the upstream
-/// got, the operator's key included; `CONNECT` would make a tunnel with it.
+/// Methods that go to an upstream on paths that are not Creole's. `TRACE` would show the client
+/// what the upstream got, the operator's key included; `CONNECT` would make a tunnel with it.
 const PASSED_METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 impl Config {
-    /// Whether a client that sends these headers may come in: clients have no keys of Creole's, or it has one.
+    /// Returns true if a client that sends these headers may come in: no client keys are
+    /// configured, or the client sent one.
     #[must_use]
     pub fn lets_in(&self, headers: &[Header]) -> bool {
         let keys = &self.client_keys;

@@ -21,32 +21,32 @@ use crate::observe::report::{JudgeReport, Outcome};
 use crate::protocols::Refused;
 use crate::protocols::messages::write_answer::PING;
 
-/// What is kept for the verdicts on one answer.
+/// State of the verdicts on one answer.
 #[derive(Debug)]
 pub(super) struct Judging {
     gate: Gate,
-    /// Whether the client gets events.
+    /// True if the client gets the answer as events.
     is_stream: bool,
     asks: Asks,
-    /// What the judge's upstream refused of the request for it.
+    /// Parts of the judge's request that its upstream refused.
     refused: Vec<Refused>,
-    /// When the judge was first to be asked.
+    /// Time at which the judge was first to be asked.
     asked_at: Option<Millis>,
 }
 
-/// Who is asked.
+/// Question for the judge, or the reason why nobody is asked.
 #[derive(Debug)]
 enum Asks {
-    /// The judge, who is shown this.
+    /// The judge is asked, and shown this brief.
     Judge(Brief),
-    /// Nobody: there is more to be shown than a judge reads.
+    /// Nobody is asked: the request is more than a judge reads.
     TooLong,
-    /// Nobody: the host cannot send a second request behind an answer.
+    /// Nobody is asked: the host cannot send a second request after an answer.
     Unsupported,
 }
 
 impl Judging {
-    /// Whether the end of the answer waits for the judge.
+    /// Returns true if the end of the answer waits for the judge.
     fn is_waiting(&self) -> bool {
         self.gate.is_holding()
     }
@@ -55,7 +55,7 @@ impl Judging {
         matches!(self.asks, Asks::Judge(_)) && self.gate.needs_judge()
     }
 
-    /// Bytes that are kept in memory.
+    /// Returns the number of bytes that are kept in memory for the verdicts.
     pub(super) fn held_bytes(&self) -> usize {
         let brief = match &self.asks {
             Asks::Judge(brief) => brief.held_bytes(),
@@ -76,7 +76,8 @@ impl Judging {
 }
 
 impl Exchange {
-    /// The client asks for verdicts. `body` is its request.
+    /// Begins to hold the answer for the judge, if the client asks for verdicts. `body` is the
+    /// client's request.
     pub(super) fn begin_judging(&mut self, body: &str, context: &RequestContext) {
         let Some((upstream, model)) = self.config.judge().filter(|_| context.is_judged) else {
             return;
@@ -111,7 +112,7 @@ impl Exchange {
         }
     }
 
-    /// The answer is complete: the judge is asked, or it is over. `is_cut`: the upstream goes on.
+    /// Ends a complete answer, or makes the judge's call due. `is_cut`: the upstream goes on.
     pub(super) fn end_answer(&mut self, is_cut: bool, now: Millis) {
         let waits = self.judging.as_ref().is_some_and(|judging| judging.is_waiting());
         if waits && !self.is_ended() {
@@ -128,18 +129,19 @@ impl Exchange {
         }
     }
 
-    /// Whether the upstream's answer is complete, and the judge has not spoken.
+    /// Returns true if the upstream's answer is complete, and the judge has not spoken.
     pub(super) fn is_judging(&self) -> bool {
         self.state.is_judge_due() || self.state.round().is_some_and(Round::is_judge)
     }
 
-    /// When the judge is given up.
+    /// Returns the time at which the judge is given up.
     pub(super) fn judge_until(&self) -> Option<Millis> {
         let asked_at = self.judging.as_ref()?.asked_at?;
         Some(asked_at.saturating_add(self.config.settings.safeguards.timeout_ms))
     }
 
-    /// The request for the judge; nothing if there can be none.
+    /// Returns the call of the judge. If there can be none, ends the answer with unavailable
+    /// verdicts.
     pub(super) fn judge_call(&mut self, now: Millis) -> Option<Call> {
         let call = self.write_judge_call(now);
         if call.is_none() {
@@ -160,7 +162,7 @@ impl Exchange {
         Some(call)
     }
 
-    /// What the judge answered.
+    /// Reads the judge's answer, and tells the client its verdicts or asks the judge again.
     pub(super) fn judged(
         &mut self,
         status: u16,
@@ -201,7 +203,8 @@ impl Exchange {
         })
     }
 
-    /// Whether the judge's upstream refused what can be left out; then it is.
+    /// Returns true if the judge's upstream refused something that can be left out; the next
+    /// request then leaves it out.
     fn can_ask_judge_again(&mut self, error: &Error, context: &RequestContext) -> bool {
         let (Some((upstream, _)), Some(judging)) = (self.config.judge(), &mut self.judging) else {
             return false;
@@ -227,7 +230,7 @@ impl Exchange {
         self.finish(Outcome::Answered, 200, now);
     }
 
-    /// The judge was not reached, or is given up.
+    /// Ends the answer without verdicts: the judge was not reached, or is given up.
     pub(super) fn tell_no_verdicts(&mut self, is_timeout: bool, now: Millis) {
         let reason =
             if is_timeout { Judged::None("timeout") } else { Judged::Unavailable("error") };
@@ -260,7 +263,7 @@ impl Exchange {
         }
     }
 
-    /// A sign of life while the judge thinks.
+    /// Writes a ping to the client while the judge thinks.
     pub(super) fn ping_for_judge(&mut self, now: Millis) {
         self.output.body.extend_from_slice(PING);
         self.count_bytes(PING.len());
@@ -268,7 +271,7 @@ impl Exchange {
     }
 }
 
-/// Counts the verdicts. Gives how many the judge owes.
+/// Counts the verdicts in the report. Returns the number of verdicts that the judge owes.
 fn note(verdicts: &Verdicts, calls: &[judge::Call], report: &mut JudgeReport) -> usize {
     let Verdicts::Of(verdicts) = verdicts else {
         report.unjudged = u32::try_from(calls.len()).unwrap_or(u32::MAX);
@@ -288,7 +291,7 @@ fn note(verdicts: &Verdicts, calls: &[judge::Call], report: &mut JudgeReport) ->
     missing
 }
 
-/// What an error of the judge's upstream means for the verdicts.
+/// Turns an error of the judge's upstream into the reason for missing verdicts.
 fn failed(error: &Error) -> Judged {
     let rejection = error.rejection();
     if rejection.and_then(Rejection::stop_reason) == Some("refusal") {

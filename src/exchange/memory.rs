@@ -1,6 +1,6 @@
-//! What upstreams refused of late. Clients send their settings with each request, so what a model refused once it
-//! would refuse each time: for a while, it is left out from the start. What says nothing of other conversations is
-//! remembered of its own alone.
+//! Memory of what upstreams refused of late. Clients send their settings with each request, so what
+//! a model refused once it would refuse each time: for a while, it is left out from the start. A
+//! refusal that says nothing of other conversations is remembered of its own alone.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,22 +15,22 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::Refused;
 use crate::upstream_error::evidence::Evidence;
 
-/// How long it is remembered: by then the server may be another one.
+/// Time for which a refusal is remembered. After it, the server may be another one.
 const REMEMBERED_MS: Millis = 10 * 60_000;
 
-/// Most of what is remembered; then the oldest is forgotten.
+/// Maximum number of refusals that are remembered of models; beyond it, the oldest is forgotten.
 const REFUSALS_MAX: usize = 256;
 
-/// Longest path and longest code of an error that are kept.
+/// Maximum lengths of an error's path and of each of its codes; longer ones are not kept.
 const PATH_BYTES_MAX: usize = 512;
 const CODE_BYTES_MAX: usize = 128;
 
-/// Longest name of a model of which something is remembered.
+/// Maximum length of the name of a model of which something is remembered.
 const MODEL_BYTES_MAX: usize = 256;
 
-/// What upstreams refused of late, for all exchanges whose configurations name the same upstreams: see
-/// [`Exchange::remember`]. Of requests it holds names of models, keyed hashes of conversations, and what an upstream
-/// said of a request that its client is told to send again, until it does.
+/// Recent refusals of upstreams, for all exchanges whose configurations name the same upstreams:
+/// see [`Exchange::remember`]. Of requests it holds names of models, keyed hashes of conversations,
+/// and what an upstream said of a request that its client is told to send again, until it does.
 #[derive(Default)]
 pub struct Refusals(Mutex<Memory>);
 
@@ -45,7 +45,7 @@ impl fmt::Debug for Refusals {
 struct Memory {
     models: Vec<Remembered>,
     conversations: Conversations,
-    /// What conversations are hashed with: a number that no client knows.
+    /// Key of the hashes of conversations: a number that no client knows.
     secret: Option<u64>,
 }
 
@@ -56,22 +56,22 @@ struct Remembered {
     until: Millis,
 }
 
-/// Requests of which the same is refused.
+/// Requests of which an upstream refuses the same: those for one model, with or without tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RefusalScope {
     upstream: String,
-    /// As the client names it.
+    /// Model name that the client sent.
     model: String,
-    /// Some models take an effort only without tools.
+    /// True if the request has tools: some models take an effort only without tools.
     has_tools: bool,
 }
 
-/// What a rejection refuses, and can be left out.
+/// Change that a rejection asks for: something that is refused and can be left out.
 pub(super) struct Found {
     pub(super) refused: Refused,
-    /// The requests of which the same is refused, if it says something of others.
+    /// Requests of which the same is refused, if the rejection says something of others.
     pub(super) scope: Option<RefusalScope>,
-    /// What speaks for it, where the words are not known.
+    /// Evidence for the change, if the words of the rejection are not known.
     pub(super) evidence: Option<Evidence>,
 }
 
@@ -82,12 +82,14 @@ impl RefusalScope {
     }
 }
 
-/// Whether an error is of the request, not of a key, a rate or the server's state, which come and go.
+/// Returns true if an error is about the request, not about a key, a rate or the server's state,
+/// which come and go.
 pub(super) fn is_of_request(rejection: &Rejection) -> bool {
     matches!(rejection.status, 400 | 404 | 405 | 413 | 415 | 422 | 501)
 }
 
-/// Whether a change would take a file that the user has just given: it may be another one than was refused.
+/// Returns true if a change would take a file that the user has just given: it may be another one
+/// than was refused.
 pub(super) fn is_of_new_file(change: &Refused, context: &RequestContext) -> bool {
     match change {
         Refused::Images => context.refusable.new_image,
@@ -101,7 +103,7 @@ impl Refusals {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is refused of such requests, in the order in which it was.
+    /// Returns what is refused of requests like `sent`, in the order of the refusals.
     fn of(&self, sent: &RoundRequest, now: Millis) -> Vec<Refused> {
         let remembered = &mut self.lock().models;
         remembered.retain(|one| now < one.until);
@@ -123,8 +125,9 @@ impl Refusals {
 }
 
 impl Exchange {
-    /// What upstreams refuse is remembered here, and what is remembered is left out, with the warning that a second
-    /// request would have. A host that cannot [ask again](super::HostCan::ask_again) tells its clients to do so. Not in
+    /// Makes the exchange remember what upstreams refuse, and leave out what is remembered, with
+    /// the warning that a second request would have. A host that cannot [ask
+    /// again](super::HostCan::ask_again) tells its clients to do so. Nothing is remembered in
     /// strict mode, which leaves nothing out.
     pub fn remember(&mut self, refusals: Arc<Refusals>) {
         if !self.config.settings.strict {
@@ -132,7 +135,8 @@ impl Exchange {
         }
     }
 
-    /// The request without what is remembered of its model and of its conversation, as far as that is part of it.
+    /// Removes from a request what is remembered of its model and of its conversation, as far as
+    /// that is part of it.
     pub(super) fn without_remembered(
         &mut self,
         body: &str,
@@ -179,7 +183,8 @@ impl Exchange {
         sent
     }
 
-    /// Changes a request so, and says whether that made another one of it.
+    /// Makes a change to a request. Returns false, and takes the change back, if the request stays
+    /// the same.
     fn leave_out(&mut self, change: &Refused, body: &str, sent: &mut RoundRequest) -> bool {
         let mut warnings = self.preparing.warnings(false);
         self.refused.push(change.clone());
@@ -197,14 +202,16 @@ impl Exchange {
         }
     }
 
-    /// Notes the conversation of a request. Most are never refused, and need none.
+    /// Notes the conversation of a request. Most conversations are never refused anything, and need
+    /// no note.
     pub(super) fn note_conversation(&mut self, upstream: &str, context: &RequestContext) {
         if let (Some(refusals), None) = (&self.refusals, self.conversation) {
             self.conversation = self.conversation_of(refusals, upstream, context);
         }
     }
 
-    /// The conversation of a request, where something names it: its session, or the user's first words.
+    /// Identifies the conversation of a request by its session or the user's first words, if either
+    /// is known.
     fn conversation_of(
         &self,
         refusals: &Refusals,
@@ -231,7 +238,7 @@ impl Exchange {
         Some(ConversationId::new(secret, &client, &[name, &context.model, &named]))
     }
 
-    /// Remembers the conversation's own changes, with which a request was answered.
+    /// Remembers the changes of the conversation with which a request was answered.
     pub(super) fn remember_help(&self, now: Millis) {
         let is_answered = self.report.upstream_status.is_some_and(|status| status < 300);
         if let (Some(refusals), Some(id), true) = (&self.refusals, self.conversation, is_answered) {
@@ -265,7 +272,8 @@ impl Exchange {
         refusals.lock().conversations.ask(id, kept, by_name, self.report.requested_at)
     }
 
-    /// The requests of which the upstream would refuse it, if a rejection is about more than this request.
+    /// Returns the requests of which the upstream would refuse the same, if a rejection is about
+    /// more than this request.
     pub(super) fn lasting_scope(
         &self,
         context: &RequestContext,
@@ -294,7 +302,7 @@ impl Exchange {
         scope.filter(|scope| scope.model.len() <= MODEL_BYTES_MAX)
     }
 
-    /// Remembers what is refused of such requests.
+    /// Remembers what is refused of the requests in `scope`.
     pub(super) fn memorize(&self, scope: RefusalScope, refused: &Refused) {
         if let Some(refusals) = &self.refusals {
             refusals.add(scope, refused.clone(), self.report.requested_at);

@@ -1,4 +1,4 @@
-//! One request and its response: the only type that a host drives.
+//! Exchange: one request and its response, without I/O. It is the only type that a host drives.
 //!
 //! There is no I/O, no clock and no entropy in here: bytes and times come in as arguments, ids come
 //! from the seed. The same arguments give the same bytes on every host.
@@ -72,7 +72,8 @@ use crate::observe::warning::Warnings;
 use crate::protocols::messages::models::ListFor;
 use crate::protocols::{self, Refused, UpstreamProtocol};
 
-/// One request of a client and its response, for which a host makes calls: a round for each.
+/// Exchange of one client's request and its response, for which a host makes calls. Each call is a
+/// round.
 ///
 /// A host feeds what happened (`handle_…`), and then does what is due (`poll_…`), until nothing is:
 ///
@@ -136,22 +137,23 @@ pub struct Exchange {
     state: State,
     watchdog: Watchdog,
     output: Output,
-    /// What upstreams refused of late, and what of that this request is one of.
+    /// Recent refusals of upstreams, shared with other exchanges; and those that apply to this
+    /// request.
     refusals: Option<Arc<Refusals>>,
     remembered: Vec<Refused>,
-    /// The conversation, where something can be remembered of it, and its own changes with the words that asked for
-    /// them.
+    /// Conversation of the request, if something can be remembered of it; and its own changes, with
+    /// a hash of the words that asked for them.
     conversation: Option<ConversationId>,
     own_changes: Vec<(Refused, u64)>,
-    /// What the upstream refused, and what it was then called without.
+    /// Parts that the upstream refused, and without which it was then called.
     refused: Vec<Refused>,
     /// The first error in unknown words for which the upstream was asked again.
     first_refusal: Option<Error>,
     /// Number of changes for which nothing but a name spoke.
     named: u32,
-    /// What is done to the request before its upstream is called.
+    /// Preparations: changes to the request before its upstream is called.
     preparing: Preparing,
-    /// The client asks for verdicts on tool calls.
+    /// State of the verdicts on tool calls, if the client asks for them.
     judging: Option<Box<Judging>>,
 }
 
@@ -168,18 +170,18 @@ impl fmt::Debug for Exchange {
     }
 }
 
-/// What is kept of the request.
+/// Parts of the client's request that are kept.
 #[derive(Default)]
 struct Client {
     path: Path,
     headers: Vec<Header>,
-    /// The conversation, where an upstream is told of it.
+    /// Id of the conversation, if some upstream is told of it.
     session: Option<String>,
-    /// Empty once no upstream can be called any more.
+    /// Body of the request; empty once no upstream can be called any more.
     body: Vec<u8>,
 }
 
-/// The paths that are ours and take a body.
+/// Paths that Creole answers with the help of an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Path {
     #[default]
@@ -218,7 +220,7 @@ impl Exchange {
         }
     }
 
-    /// What happened so far.
+    /// Returns a report of what has happened so far.
     #[must_use]
     pub fn report(&self) -> Report {
         let mut report = self.report.clone();
@@ -229,7 +231,7 @@ impl Exchange {
         report
     }
 
-    /// Those of the request and of the answer so far.
+    /// Returns the warnings of the request and of the answer so far.
     fn warnings(&self) -> Warnings {
         let mut warnings = self.report.warnings.clone();
         if let Some(answer) = self.answer() {
@@ -238,19 +240,20 @@ impl Exchange {
         warnings
     }
 
-    /// The answer, while one is made.
+    /// Returns the answer while it is made.
     fn answer(&self) -> Option<&Answer> {
         self.state.round()?.answer()
     }
 
-    /// The host spent so many microseconds more on this exchange. The core has no clock: whoever
-    /// measures around the calls of this type tells it, for the report.
+    /// Adds microseconds that the host spent on this exchange to its report. The core has no clock:
+    /// whoever measures around the calls of this type tells it.
     pub fn add_translation_us(&mut self, spent_us: u64) {
         let sum = self.report.translation_us.unwrap_or_default().saturating_add(spent_us);
         self.report.translation_us = Some(sum);
     }
 
-    /// Whether the upstream has sent content: what [`Report::content_at`] says, without a copy of all of it.
+    /// Returns true if the upstream has sent content: what [`Report::content_at`] says, without a
+    /// copy of the report.
     #[must_use]
     pub fn has_content(&self) -> bool {
         self.report.content_at.is_some()
@@ -262,13 +265,13 @@ impl Exchange {
         self.report.client_key.as_deref()
     }
 
-    /// The configuration of this exchange.
+    /// Returns the configuration of this exchange.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
     }
 
-    /// The body of a request is complete: a call, or an answer that needs none, is due.
+    /// Takes the complete body of the request. A call, or an answer that needs none, is due then.
     pub fn handle_request_body(&mut self, body: Vec<u8>, now: Millis) {
         self.report.requested_at = now;
         self.report.request_bytes = body.len();
@@ -276,33 +279,34 @@ impl Exchange {
         self.state.complete();
     }
 
-    /// The client is gone. Nothing can be sent any more.
+    /// Ends the exchange of a client that is gone. Nothing can be sent any more.
     pub fn handle_client_gone(&mut self, now: Millis) {
         if !self.state.is_ended() && !self.state.is_passed() {
             self.finish(Outcome::Abandoned, 499, now);
         }
     }
 
-    /// The client's body is not kept any longer, because memory is scarce: no upstream is called again.
+    /// Drops the client's body, because memory is scarce: no upstream is called again.
     pub fn forget_request_body(&mut self) {
         if !self.state.is_due() && !self.preparing.is_under_way() {
             self.client.body = Vec::new();
         }
     }
 
-    /// Whether the client has everything, once it has what can be polled.
+    /// Returns true if the client has everything once it has what can be polled.
     #[must_use]
     pub fn is_ended(&self) -> bool {
         self.state.is_ended()
     }
 
-    /// Whether [`Exchange::poll_call`] makes a request now, which takes as long as reading the client's body.
+    /// Returns true if [`Exchange::poll_call`] makes a request now, which takes as long as reading
+    /// the client's body.
     #[must_use]
     pub fn is_call_due(&self) -> bool {
         self.state.is_due()
     }
 
-    /// Status and headers for the client, once.
+    /// Returns status and headers for the client, once.
     pub fn poll_head(&mut self) -> Option<Head> {
         if self.state.is_ended() && self.output.is_blank() {
             // Waiting for more would hang the client.
@@ -316,7 +320,7 @@ impl Exchange {
         self.output.take_body(out);
     }
 
-    /// The whole answer, if the exchange has ended before its head was polled.
+    /// Returns the whole answer, if the exchange has ended before its head was polled.
     pub fn poll_reply(&mut self) -> Option<Reply> {
         let head = if self.is_ended() { self.poll_head()? } else { return None };
         let mut body = Vec::new();
@@ -324,8 +328,8 @@ impl Exchange {
         Some(Reply { head, body })
     }
 
-    /// What to do with the rest of the upstream's answer, if nobody needs it. A call that is polled after this has an
-    /// answer of its own.
+    /// Returns what the host does with the rest of the upstream's answer, if nobody needs it. A
+    /// call that is polled after this has an answer of its own.
     #[must_use]
     pub fn poll_cancel(&self) -> Option<Cancel> {
         if self.state.is_cut() {
@@ -337,7 +341,7 @@ impl Exchange {
         }
     }
 
-    /// When [`Exchange::handle_timeout`] wants to be called, or never.
+    /// Returns the time at which [`Exchange::handle_timeout`] must be called, if any.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Millis> {
         if self.state.is_judge_due() {
@@ -348,15 +352,16 @@ impl Exchange {
         Some(self.watchdog.next(self.may_ping_unasked()))
     }
 
-    /// Whether a whole answer is being collected: it is held until it is complete, though a client that was
-    /// kept waiting may have its head.
+    /// Returns true while a whole answer is collected. It is held until it is complete, though a
+    /// client that was kept waiting may have its head.
     #[must_use]
     pub fn is_collecting(&self) -> bool {
         self.state.round().is_some_and(round::Round::is_collecting)
     }
 
-    /// Bytes that are kept in memory: the client's body, what is collected of the upstream's, events that are not
-    /// complete, and blocks and calls that wait for their turn. A host counts them towards `buffered_bytes_max`.
+    /// Returns the number of bytes kept in memory: the client's body, what is collected of the
+    /// upstream's, events that are not complete, and blocks and calls that wait for their turn. A
+    /// host counts them towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let judging = self.judging.as_ref().map_or(0, |judging| judging.held_bytes());
@@ -364,20 +369,22 @@ impl Exchange {
         self.answer_bytes().saturating_add(self.client.body.len()).saturating_add(beside)
     }
 
-    /// Returns the bytes of the client's headers that are kept until the exchange ends.
+    /// Returns the number of bytes of the client's headers that are kept until the exchange ends.
     #[must_use]
     pub fn head_bytes(&self) -> usize {
         let bytes = |(name, value): &Header| name.len().saturating_add(value.len());
         self.client.headers.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
-    /// Bytes of the upstream's answer that are kept in memory, and of which the next call may translate all at once.
+    /// Returns the number of bytes of the upstream's answer that are kept in memory. The next call
+    /// may translate all of them at once.
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
         self.state.round().map_or(0, round::Round::held_bytes)
     }
 
-    /// Bytes of the client's body that the end of the upstream's answer may read once more, where that refuses it.
+    /// Returns the number of bytes of the client's body that the end of the upstream's answer may
+    /// read once more, if that refuses the request.
     #[must_use]
     pub fn refused_bytes(&self) -> usize {
         let is_open = self.state.round().is_some_and(|round| !round.is_aside());
@@ -385,12 +392,12 @@ impl Exchange {
         if is_open && !has_begun { self.client.body.len() } else { 0 }
     }
 
-    /// The upstream that has the request.
+    /// Returns the upstream that has the request.
     fn upstream(&self) -> Option<&Upstream> {
         self.config.upstreams.get(&self.report.upstream)
     }
 
-    /// The protocol of the upstream that has the request.
+    /// Returns the protocol of the upstream that has the request.
     fn protocol(&self) -> &'static dyn UpstreamProtocol {
         protocols::of(self.upstream().map_or(Protocol::Openai, |upstream| upstream.protocol))
     }

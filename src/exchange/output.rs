@@ -1,4 +1,4 @@
-//! What the client gets, and how an exchange ends.
+//! Output of an exchange: head and bytes for the client, and the ways in which an exchange ends.
 
 use std::borrow::Cow;
 use std::mem;
@@ -22,15 +22,15 @@ pub(super) struct Output {
 
 #[derive(Debug)]
 enum HeadState {
-    /// Not known; these are the headers that the upstream's head gave.
+    /// The head is not known. The headers are those that the upstream's head gave for the client.
     Held(Vec<Header>),
-    /// Known, and not taken.
+    /// The head is known, and the host has not taken it.
     Due(Head, Body),
-    /// The client was promised such a body.
+    /// The host has taken the head, which promised such a body.
     Sent(Body),
 }
 
-/// What a client can be promised.
+/// Kind of body that a head promises the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     Json,
@@ -53,17 +53,18 @@ impl Output {
         Self { head: HeadState::Held(Vec::new()), body: Vec::new() }
     }
 
-    /// Whether nothing is known yet of what the client gets.
+    /// Returns true if no head has been made for the client.
     pub(super) fn is_held(&self) -> bool {
         matches!(self.head, HeadState::Held(_))
     }
 
-    /// Whether the client has nothing of an answer: neither a head, nor more than comments.
+    /// Returns true if the client has nothing of an answer: no head, or one with nothing but
+    /// comments behind it.
     pub(super) fn is_blank(&self) -> bool {
         matches!(self.promised(), None | Some(Body::Comments))
     }
 
-    /// What the client was promised.
+    /// Returns the kind of body that the client was promised, if there is a head.
     pub(super) fn promised(&self) -> Option<Body> {
         match self.head {
             HeadState::Held(_) => None,
@@ -71,7 +72,7 @@ impl Output {
         }
     }
 
-    /// The headers of an upstream's head.
+    /// Keeps the headers of an upstream's head for the client's head.
     pub(super) fn hold(&mut self, headers: Vec<Header>) {
         if self.is_held() {
             self.head = HeadState::Held(headers);
@@ -85,7 +86,7 @@ impl Output {
         Some(head)
     }
 
-    /// Moves the bytes; they are copied only if `out` has some.
+    /// Moves the bytes for the client to `out`; they are copied only if `out` has some.
     pub(super) fn take_body(&mut self, out: &mut Vec<u8>) {
         if out.is_empty() {
             mem::swap(out, &mut self.body);
@@ -96,12 +97,12 @@ impl Output {
 }
 
 impl Exchange {
-    /// Events follow.
+    /// Makes the head of a stream of events.
     pub(super) fn begin_stream(&mut self) {
         self.begin_events(Body::Events);
     }
 
-    /// Comments follow, and perhaps events.
+    /// Makes the head of a stream that begins with comments, and perhaps goes on with events.
     pub(super) fn begin_comments(&mut self) {
         self.begin_events(Body::Comments);
     }
@@ -125,7 +126,7 @@ impl Exchange {
         }
     }
 
-    /// A message follows as a whole.
+    /// Makes the head of a message that is sent as a whole.
     pub(super) fn begin_message(&mut self, upstream_id: Option<String>) {
         let mut head = self.make_head(200, Body::Json);
         if let Some(id) = upstream_id.filter(|id| headers::is_value(id)) {
@@ -134,13 +135,13 @@ impl Exchange {
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// JSON follows that is no message.
+    /// Makes the head of a JSON body that is no message.
     pub(super) fn begin_json(&mut self) {
         let head = self.make_head(200, Body::Json);
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// The words of an error follow.
+    /// Makes the head of an error, whose words follow as the body.
     pub(super) fn begin_error(&mut self, error: &Error) {
         let mut head = self.make_head(error.status, Body::Json);
         if let Some(retry) = error.should_retry {
@@ -158,7 +159,7 @@ impl Exchange {
         self.output.head = HeadState::Due(head, Body::Json);
     }
 
-    /// The head with what every answer carries.
+    /// Makes a head with the headers that every answer has.
     fn make_head(&mut self, status: u16, body: Body) -> Head {
         let mut head = Head { status, headers: Vec::new() };
         head.add("content-type", body.content_type().to_owned());
@@ -193,7 +194,7 @@ impl Exchange {
         head
     }
 
-    /// A whole answer that is JSON.
+    /// Writes a whole answer that is JSON.
     pub(super) fn answer_json(&mut self, body: &[u8]) {
         if self.output.is_held() {
             self.begin_json();
@@ -209,8 +210,8 @@ impl Exchange {
     //   finish  what the answer counted, and the time, go into the report; then `end`.
     //   end     outcome and status go into the report, those of the first call.
 
-    /// What an event did since there were `before` bytes: gives the head if these were the first, and turns an error
-    /// into what the client can still be told.
+    /// Finishes an event before which the output had `before` bytes: makes the head if the event
+    /// gave the first bytes, and turns an error into what the client can still be told.
     pub(super) fn settle(&mut self, result: Result<(), Error>, before: usize, now: Millis) {
         match result {
             Ok(()) => {
@@ -287,7 +288,7 @@ impl Exchange {
         self.count_bytes_since(before);
     }
 
-    /// The answer is over, or given up: what it counted goes into the report.
+    /// Ends an answer that is over or given up, and puts its counts into the report.
     pub(super) fn finish(&mut self, outcome: Outcome, status: u16, now: Millis) {
         self.report = self.report();
         if outcome == Outcome::Answered && self.report.outcome == Outcome::Open {
@@ -297,7 +298,7 @@ impl Exchange {
         self.report.ended_at = Some(now);
     }
 
-    /// How it ended; of several the first counts.
+    /// Sets the outcome of the exchange and its status; only the first call counts.
     pub(super) fn end(&mut self, outcome: Outcome, status: u16) {
         if self.report.outcome == Outcome::Open {
             self.report.outcome = outcome;
@@ -308,12 +309,12 @@ impl Exchange {
         self.state.end();
     }
 
-    /// An error for a client that should have been told something and was not.
+    /// Writes an error for a client that should have been told something and was not.
     pub(super) fn tell_nothing_came(&mut self) {
         self.write_error(&Error::answer_empty());
     }
 
-    /// Keeps for the log why it failed.
+    /// Keeps for the log why the exchange failed.
     fn note_reason(&mut self, error: &Error) {
         self.report.reason = error.reason_for_log();
         let codes = error.rejection().map(|rejection| rejection.codes.join(","));
@@ -323,20 +324,21 @@ impl Exchange {
         });
     }
 
-    /// What an upstream says can quote the credential that it got, which need not look like one.
+    /// Removes credentials from an upstream's words, which can quote the credential that it got. It
+    /// need not look like one.
     pub(super) fn hide_credentials(&self, message: &mut String) {
         let Some(upstream) = self.upstream() else { return };
         let Ok(sent) = self.upstream_headers(upstream, false) else { return };
         upstream_error::hide(message, headers::credentials(&sent, &upstream.headers));
     }
 
-    /// What was written behind `before` goes to the client.
+    /// Counts the bytes behind `before` as bytes for the client.
     pub(super) fn count_bytes_since(&mut self, before: usize) {
         debug_assert!(self.output.body.len() >= before, "bytes for the client were lost");
         self.count_bytes(self.output.body.len().saturating_sub(before));
     }
 
-    /// So many bytes more go to the client.
+    /// Adds to the number of bytes for the client in the report.
     pub(super) fn count_bytes(&mut self, bytes: usize) {
         self.report.response_bytes = self.report.response_bytes.saturating_add(bytes);
     }

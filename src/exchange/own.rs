@@ -1,5 +1,6 @@
-//! Requests of Creole's own, for a model that the operator names: to the judge for verdicts (`judging`), and for
-//! descriptions of images (`describing`). Here is how they are sent, read, and sent again without what was refused.
+//! Requests of Creole's own, for a model that the operator names: to the judge for verdicts
+//! (`judging`), and for descriptions of images (`describing`). This file sends them, reads their
+//! answers, and notes what the next one leaves out after a refusal.
 //!
 //! They are no requests of the client's. Of its headers only the trace goes along, with the count of hosts that were
 //! passed, and the credential, with the beta of its kind, if that is what the upstream wants. With several upstreams
@@ -18,12 +19,13 @@ use crate::protocols::{self, Refused, Translated};
 use crate::text::words;
 use crate::upstream_error;
 
-/// Most requests for one answer: a server may refuse a parameter, and then a second one.
+/// Maximum number of requests for one answer: a server may refuse a parameter, and then a second
+/// one.
 const REQUESTS_MAX: usize = 3;
 
-/// An answer to such a request.
+/// Answer to a request of Creole's own.
 pub(super) struct OwnMessage {
-    /// Its texts.
+    /// Text of all text blocks of the answer.
     pub(super) text: String,
     pub(super) stop_reason: Option<&'static str>,
     pub(super) input_tokens: u64,
@@ -31,7 +33,8 @@ pub(super) struct OwnMessage {
 }
 
 impl Exchange {
-    /// The call with this body, which is one of the Messages API; nothing if there can be none.
+    /// Writes the call for a body, which is one of the Messages API; returns nothing if there can
+    /// be none.
     pub(super) fn own_call(
         &self,
         (upstream, model): (&Upstream, &str),
@@ -47,7 +50,7 @@ impl Exchange {
         Some((Call { upstream, path, headers, body, fetch: None }, context))
     }
 
-    /// Reads the answer of an upstream that speaks this.
+    /// Reads the answer to a request of Creole's own, in the protocol of its upstream.
     ///
     /// # Errors
     /// The upstream refused, or what it sent is no answer.
@@ -83,7 +86,7 @@ impl Exchange {
     }
 }
 
-/// Whether the upstream refused what can be left out; then it is in `refused`.
+/// Returns true if the upstream refused something that can be left out, and adds it to `refused`.
 pub(super) fn can_ask_again(
     refused: &mut Vec<Refused>,
     protocol: Protocol,
@@ -117,7 +120,8 @@ fn own_headers(client: &[Header], upstream: &Upstream) -> Result<Vec<Header>, Er
     Ok(headers)
 }
 
-/// The betas that name the kind of the client's credential: Anthropic takes a token of OAuth only with one.
+/// Returns the betas that name the kind of the client's credential: Anthropic takes a token of
+/// OAuth only with one.
 fn oauth_betas(client: &[Header]) -> Option<Header> {
     let sent = client.iter().filter(|(name, _)| name == "anthropic-beta");
     let betas = sent.flat_map(|(_, value)| value.split(',')).map(str::trim);
@@ -125,7 +129,7 @@ fn oauth_betas(client: &[Header]) -> Option<Header> {
     (!betas.is_empty()).then(|| ("anthropic-beta".to_owned(), betas.join(",")))
 }
 
-/// The texts of a message.
+/// Returns the text of all text blocks of a message.
 fn text_of(message: &[u8]) -> String {
     let message = words::lossy(message);
     let mut said = String::new();

@@ -1,16 +1,18 @@
-//! Where a request goes that is not ours and passes untouched, and what changes in its head.
+//! Requests that are not Creole's and pass untouched: their upstream and path, and the changes in
+//! their head.
 
 use crate::config::{Config, Upstream};
 use crate::headers::{self, CREDENTIALS, HOP_BY_HOP, Header};
 use crate::protocols;
 use crate::text::words;
 
-/// The upstream that it goes to, which is the first one, and its path there: `/v1` is the client's base
-/// path as the upstream has its own; what is below it stays as it is, query included.
+/// Returns the upstream of a request that passes, which is the first one, and the path there: `/v1`
+/// is the client's base path as the upstream has its own; what is below it stays as it is, query
+/// included.
 ///
-/// Nothing where a server might be led out of its base path: the key must not open what is beside it.
-/// Servers differ in what separates segments and in how often they decode them, so each way to read
-/// the path counts.
+/// Returns nothing if a server might be led out of its base path: the key must not open what is
+/// beside it. Servers differ in what separates segments and in how often they decode them, so each
+/// way to read the path counts.
 #[must_use]
 pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, String)> {
     let below = path.strip_prefix("/v1")?;
@@ -21,10 +23,11 @@ pub fn passed<'c>(config: &'c Config, path: &str) -> Option<(&'c Upstream, Strin
     Some((upstream, [&upstream.base_path, below].concat()))
 }
 
-/// What a client may say where an upstream gets something of the operator's: its key, or a header. A list of what
-/// passes, because headers that choose another path, method, account or host have many names
-/// (`x-original-url`, `x-http-method-override`, `openai-organization`, `x-envoy-original-dst-host`). Those of CORS
-/// choose nothing: the upstream answers by them whether a page may read.
+/// Headers of the client that pass where an upstream gets something of the operator's: its key, or
+/// a header. This is a list of what passes, because headers that choose another path, method,
+/// account or host have many names (`x-original-url`, `x-http-method-override`,
+/// `openai-organization`, `x-envoy-original-dst-host`). The headers of CORS choose nothing: the
+/// upstream answers by them whether a page may read.
 const BESIDE_KEYS: [&str; 34] = [
     "accept",
     "accept-charset",
@@ -62,7 +65,8 @@ const BESIDE_KEYS: [&str; 34] = [
     "x-request-id",
 ];
 
-/// By these a server takes another path or method than the request has; they never pass, so that the base path holds.
+/// Headers by which a server takes another path or method than the request has. They never pass, so
+/// that the base path holds.
 const OVERRIDES: [&str; 6] = [
     "x-http-method",
     "x-http-method-override",
@@ -72,18 +76,19 @@ const OVERRIDES: [&str; 6] = [
     "x-rewrite-url",
 ];
 
-/// What changes in a head that passes, by name: each host keeps headers in a way of its own.
+/// Changes in a head that passes, by name: each host keeps headers in a way of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedHead {
-    /// The names of headers that stay behind, in lower case.
+    /// Names of the headers that do not pass, in lower case.
     pub remove: Vec<String>,
-    /// Headers to be set after that.
+    /// Headers to be set after those in `remove` are gone.
     pub set: Vec<Header>,
 }
 
 impl PassedHead {
-    /// Of a request for `upstream`; `head` has all names and values. Where the upstream gets a key or a header of the
-    /// operator's, only a list of the client's headers passes, and none of its credentials; else nearly all do.
+    /// Returns the changes in a request for `upstream`; `head` has all names and values. Where the
+    /// upstream gets a key or a header of the operator's, only a list of the client's headers
+    /// passes, and none of its credentials if there is a key; else nearly all headers do.
     pub fn of_request<'v>(
         head: impl IntoIterator<Item = (&'v str, &'v str)>,
         upstream: &Upstream,
@@ -118,7 +123,7 @@ impl PassedHead {
         Self { remove, set }
     }
 
-    /// Of an answer. `connection`: the values of this header, if there are any.
+    /// Returns the changes in an answer. `connection`: the values of this header, if there are any.
     pub fn of_answer<'v>(connection: impl IntoIterator<Item = &'v str>) -> Self {
         let named = connection.into_iter().flat_map(|value| value.split(','));
         let named = named.map(|name| name.trim().to_ascii_lowercase());
@@ -127,7 +132,7 @@ impl PassedHead {
     }
 }
 
-/// Whether a segment is `.` or `..`, for some server.
+/// Returns true if a segment is `.` or `..` for some server.
 fn has_dots(path: &str) -> bool {
     let mut rest = path.as_bytes().iter();
     // Its last four bytes, none of which is zero.

@@ -17,8 +17,9 @@ use crate::Millis;
 const COMMENT: &[u8] = b": ping\n\n";
 
 impl Exchange {
-    /// Whether the client may get a ping: it must have been promised events, or be promised them with the first ping.
-    /// While the upstream only keeps its connection alive, Creole must keep the client's alive too.
+    /// Returns true if the client may get a ping: it must have been promised events, or be promised
+    /// them with the first ping. While the upstream only keeps its connection alive, Creole must
+    /// keep the client's alive too.
     pub(super) fn may_ping(&self) -> bool {
         let Some(round) = self.state.round() else { return false };
         match self.output.promised() {
@@ -30,7 +31,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the host can write a ping while the upstream sends nothing.
+    /// Returns true if the host can write a ping while the upstream sends nothing.
     pub(super) fn may_ping_unasked(&self) -> bool {
         let can_write = match self.can.ping {
             Pings::Sent => true,
@@ -40,15 +41,15 @@ impl Exchange {
         can_write && self.may_ping()
     }
 
-    /// Whether the client wants a stream of an upstream that was asked for a whole answer, whose head may come no
-    /// sooner than its end.
+    /// Returns true if the client wants a stream of an upstream that was asked for a whole answer,
+    /// whose head may come no sooner than its end.
     fn collects_for_stream(&self) -> bool {
         let context = self.state.round().and_then(|round| round.context());
         self.can.ping == Pings::Sent
             && context.is_some_and(|context| context.stream && !context.upstream_stream)
     }
 
-    /// Whether the next ping is a comment.
+    /// Returns true if the next ping is a comment.
     fn pings_by_comment(&self) -> bool {
         match self.output.promised() {
             Some(body) => body == Body::Comments,

@@ -1,8 +1,8 @@
 //! The preparations of a request: calls before the first of its upstream, one after another.
 //!
-//! The client has nothing meanwhile. No call that fails ends the exchange by itself: what does not come is missing, and
-//! the preparation decides what that means. It may refuse the request when it gives the body
-//! ([`Preparation::written`]).
+//! Nothing is sent to the client until all preparations are done. No call that fails ends the
+//! exchange by itself: what does not come is missing, and the preparation decides what that means.
+//! It may refuse the request when it gives the body ([`Preparation::written`]).
 
 use std::mem;
 
@@ -25,36 +25,36 @@ use crate::prepare::{Preparation, Question};
 use crate::protocols::Refused;
 use crate::text::words;
 
-/// What image servers are told. Nothing of it is the client's.
+/// Headers for the servers of images. None of them is the client's.
 const HEADERS: [(&str, &str); 3] = [
     ("accept", "image/png, image/jpeg, image/gif, image/webp"),
     ("accept-encoding", "identity"),
     ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
 ];
 
-/// Begins a preparation of a body, if there is something to do for it.
+/// Function that begins a preparation of a body, if there is something to do for it.
 type Begin = fn(&mut Exchange, &[u8]) -> Option<Preparation>;
 
-/// All preparations, in their order. Each looks whether it has something to do for a body, and that costs next to
-/// nothing where the configuration does not ask for it.
+/// Preparations in their order. Each checks whether it has something to do for a body, which costs
+/// next to nothing where the configuration does not ask for it.
 const ALL: [Begin; 3] =
     [Exchange::documents_to_read, Exchange::images_to_fetch, Exchange::images_to_describe];
 
-/// Where the preparations of a request are.
+/// Progress of the preparations of one request.
 #[derive(Default)]
 pub(super) struct Preparing {
-    /// How many have begun.
+    /// Number of preparations that have begun, or had nothing to do.
     begun: usize,
-    /// The one that is under way, and until when it may ask.
+    /// Preparation that is under way, and the time until which it may ask.
     current: Option<(Preparation, Millis)>,
-    /// What the upstream of a model that is asked refused.
+    /// Parts that the vision model's upstream refused of requests for descriptions.
     refused: Vec<Refused>,
-    /// What they warn of, in whatever request follows.
+    /// Warnings of the request and its preparations, for whatever request follows.
     warnings: Option<Box<Warnings>>,
 }
 
 impl Preparing {
-    /// Bytes that are kept in memory.
+    /// Returns the number of bytes that the preparation keeps in memory.
     pub(super) fn held_bytes(&self) -> usize {
         self.current.as_ref().map_or(0, |(preparation, _)| preparation.held_bytes())
     }
@@ -63,7 +63,7 @@ impl Preparing {
         self.begun > 0
     }
 
-    /// The warnings of all, for another request.
+    /// Returns the warnings of the preparations, with which each further request begins.
     pub(super) fn warnings(&self, is_strict: bool) -> Warnings {
         self.warnings.as_deref().cloned().unwrap_or_else(|| Warnings::new(is_strict))
     }
@@ -83,7 +83,7 @@ impl Preparing {
         }
     }
 
-    /// The images that are described, and what was refused of requests for that.
+    /// Returns the images that are described, and what was refused of requests for that.
     pub(super) fn descriptions(&self) -> Option<(&Descriptions, &[Refused])> {
         match &self.current {
             Some((Preparation::Descriptions(descriptions), _)) => {
@@ -111,7 +111,7 @@ impl Preparing {
 }
 
 impl Exchange {
-    /// What is due next.
+    /// Goes on with the preparations, and returns what is due for them next.
     pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Next, Error> {
         loop {
             if let Some((preparation, until)) = &mut self.preparing.current {
@@ -164,14 +164,14 @@ impl Exchange {
         self.upstream_headers(upstream, false).map(|_| ())
     }
 
-    /// The upstream that gets a body, and its name for the model.
+    /// Returns the upstream that gets a body, and its name for the model.
     pub(super) fn route_of(&self, body: &str) -> Option<(&Upstream, String)> {
         let model = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&model)?;
         Some((upstream, model.to_owned()))
     }
 
-    /// The images that the upstream takes as data alone, or the model that describes them.
+    /// Collects the images that the upstream takes as data alone, or that another model describes.
     fn images_to_fetch(&mut self, body: &[u8]) -> Option<Preparation> {
         let settings = &self.config.settings;
         if settings.fetch_images.hosts.is_empty() || !self.can.fetch || !self.can.ask_again {
@@ -203,7 +203,7 @@ impl Exchange {
         Call { upstream, path, headers, body, fetch: Some(fetch) }
     }
 
-    /// Ends the preparation that is under way: gives the body as it is from now on.
+    /// Ends the preparation that is under way, and returns the body as it is from now on.
     fn prepared(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Vec<u8>, Error> {
         let Some((preparation, until)) = self.preparing.current.take() else {
             return Ok(mem::take(body));
@@ -235,12 +235,13 @@ impl Exchange {
         Ok(written)
     }
 
-    /// Whether a call of a preparation has no answer yet.
+    /// Returns true if a call of a preparation has no answer yet.
     pub(super) fn is_preparing(&self) -> bool {
         self.state.round().is_some_and(Round::is_preparation)
     }
 
-    /// An answer for the image that was asked for. `is_cut`: there is more of it than is read.
+    /// Takes an answer for the image that was asked for. `is_cut`: there is more of it than is
+    /// read.
     pub(super) fn take_image(&mut self, answer: &ImageAnswer, is_cut: bool) {
         let report = self.report.images.get_or_insert_default();
         report.bytes = report.bytes.saturating_add(answer.body.len());
@@ -255,7 +256,7 @@ impl Exchange {
         self.state.prepare(is_cut);
     }
 
-    /// What was asked for a preparation has no answer.
+    /// Notes that a call of a preparation has no answer.
     pub(super) fn take_nothing(&mut self, failure: &Failure) {
         if self.preparing.descriptions().is_some() {
             return self.take_no_description(failure);

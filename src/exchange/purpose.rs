@@ -1,4 +1,5 @@
-//! What an upstream, or a server on the web, is called for; and how much is read of what is collected as a whole.
+//! Purpose of a call to an upstream or a server on the web, and limits of the bodies that are
+//! collected as a whole.
 
 use super::End;
 use super::count::Count;
@@ -8,20 +9,22 @@ use crate::model::request_context::RequestContext;
 use crate::prepare::images::Images;
 use crate::protocols::messages::models::ListFor;
 
-/// An upstream's error body is read up to here; the rest would not be shown anyway.
+/// Maximum number of bytes that are read of an upstream's error body; more would not be shown
+/// anyway.
 const ERROR_BODY_BYTES_MAX: usize = 256 << 10;
 
-/// Most of an answer to a request of Creole's own. It has few words, but a stream has much around each.
+/// Maximum number of bytes that are read of an answer to a request of Creole's own. The answer has
+/// few words, but a stream has much around each.
 const OWN_BYTES_MAX: usize = 4 << 20;
 
-/// What an upstream is called for.
+/// Purpose of a call.
 #[derive(Debug)]
 pub(super) enum Purpose {
     /// An answer to the client's request.
     Answer(Box<RequestContext>),
     /// A count of tokens.
     Count(Count, Box<RequestContext>),
-    /// The names of its models.
+    /// The names of the upstream's models.
     Models(ListFor),
     /// Something that Creole itself asks a model.
     Own(Own, Box<RequestContext>),
@@ -29,16 +32,16 @@ pub(super) enum Purpose {
     Image,
 }
 
-/// What Creole itself asks a model.
+/// Question of Creole's own for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Own {
     /// Verdicts on the calls of an answer.
     Verdicts,
-    /// What an image of the client's request shows.
+    /// A description of an image of the client's request.
     Description,
 }
 
-/// What is collected as a whole.
+/// Body that is collected as a whole before it is read, by what was asked for.
 #[derive(Debug)]
 pub(super) enum Collected {
     /// The error of an upstream that refuses the request.
@@ -46,14 +49,14 @@ pub(super) enum Collected {
     Count(Count),
     Models(ListFor),
     Own(Own, Box<RequestContext>),
-    /// `location`: where a redirection leads.
+    /// An image. `location`: the address to which a redirection leads.
     Image {
         location: Option<String>,
     },
 }
 
 impl Collected {
-    /// How much of it is read.
+    /// Returns the maximum number of body bytes to read.
     pub(super) fn bytes_max(&self, status: u16, settings: &Settings) -> usize {
         match self {
             Self::Refusal(_) => ERROR_BODY_BYTES_MAX,
@@ -69,7 +72,7 @@ impl Collected {
     }
 }
 
-/// What a model answered that Creole itself had asked.
+/// Answer of a model to a question of Creole's own.
 #[derive(Debug)]
 pub(super) struct OwnAnswer {
     pub(super) status: u16,
@@ -78,13 +81,13 @@ pub(super) struct OwnAnswer {
     pub(super) end: End,
 }
 
-/// What a server answered that was asked for an image.
+/// Answer of a server that was asked for an image.
 #[derive(Debug)]
 pub(super) struct ImageAnswer {
     pub(super) status: u16,
-    /// Where a redirection leads.
+    /// Address to which a redirection leads.
     pub(super) location: Option<String>,
     pub(super) body: Vec<u8>,
-    /// Whether it ended as it should.
+    /// True if the body ended as HTTP says it should.
     pub(super) is_whole: bool,
 }

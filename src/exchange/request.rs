@@ -1,4 +1,4 @@
-//! The client's request: whose it is, and what of it an upstream gets.
+//! The client's request: its path, and the parts of it that an upstream gets.
 
 use super::base::{is_own, without_doubled};
 use super::seam::request_too_large;
@@ -13,11 +13,12 @@ use crate::protocols;
 use crate::protocols::messages::models::{self, ListFor};
 use crate::text::words;
 
-/// Longest name that is taken from a request that is refused: the log has it.
+/// Maximum length of a model name that is taken from a refused request: the log has it.
 const MODEL_BYTES_MAX: usize = 256;
 
 impl Exchange {
-    /// The head of a request has come. `path` may have a query.
+    /// Takes the head of a request, and decides what the host does with it. `path` may have a
+    /// query.
     pub fn handle_request_head(
         &mut self,
         method: &str,
@@ -132,9 +133,10 @@ impl Exchange {
         }
     }
 
-    /// For a host that cannot hold the head of a request until its body is known: path and headers for
-    /// an upstream, which are the same for every body but for `accept`. No headers where the client sent no
-    /// credential: the exchange refuses the request once it is complete.
+    /// Returns path and headers for an upstream, for a host that cannot hold the head of a request
+    /// until its body is known. They are the same for every body but for `accept`. There are no
+    /// headers if the client sent no credential: the exchange refuses the request once it is
+    /// complete.
     #[must_use]
     pub fn early_head(&self, upstream: &Upstream) -> (String, Vec<Header>) {
         let headers = self.upstream_headers(upstream, true).unwrap_or_default();
@@ -152,12 +154,12 @@ impl Exchange {
         })
     }
 
-    /// Whether some upstream is told which conversation a request belongs to.
+    /// Returns true if some upstream is told which conversation a request belongs to.
     fn tells_sessions(&self) -> bool {
         self.config.upstreams.values().any(|upstream| !upstream.session.names.is_empty())
     }
 
-    /// The body is known: what no header said of the conversation may stand there.
+    /// Notes the conversation that a body names, if no header named it.
     pub(super) fn note_session(&mut self, body: &str) {
         if self.client.session.is_none() && self.tells_sessions() {
             self.client.session = headers::session::of_body(body);
@@ -184,14 +186,15 @@ impl Exchange {
         self.report.counts = context.counts;
     }
 
-    /// What is known of a request that is refused: the model, and the upstream that it would have got.
+    /// Notes for the report what is known of a refused request: the model, and the upstream that it
+    /// would have got.
     pub(super) fn note_refused(&mut self, body: &str) {
         let Some(model) = model_of(body, self.config.settings.depth_max) else { return };
         self.note_upstream(&model);
         self.report.model = model;
     }
 
-    /// Notes the upstream that requests for `model` get, of one that goes nowhere.
+    /// Notes the upstream that requests for `model` get, for a request that is not sent.
     pub(super) fn note_upstream(&mut self, model: &str) {
         if let Some((upstream, _)) = self.config.route(model) {
             self.report.upstream.clone_from(&upstream.name);
@@ -199,7 +202,7 @@ impl Exchange {
     }
 }
 
-/// `model` of a body that may be wrong elsewhere.
+/// Reads `model` of a body that may be wrong elsewhere.
 fn model_of(body: &str, depth_max: u32) -> Option<String> {
     let mut reader = Reader::new(body, depth_max);
     reader.begin_object().ok()?;

@@ -1,4 +1,4 @@
-//! What comes of a call: the upstream's answer, a failure, or the time.
+//! Results of a call: the upstream's answer, a failure of the host's, or a timeout.
 
 use super::purpose::{Own, OwnAnswer};
 use super::round::Ended;
@@ -13,7 +13,7 @@ use crate::observe::report::{Cause, Outcome};
 use crate::observe::warning::Warnings;
 
 impl Exchange {
-    /// The head of the upstream's answer has come.
+    /// Takes the head of the upstream's answer.
     pub fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
         // Not ours, a second head, or one for a request that was answered here.
         let Some(round) = self.state.round_mut().filter(|round| round.awaits_head()) else {
@@ -48,8 +48,8 @@ impl Exchange {
         }
     }
 
-    /// For a host that cannot hold the head back: makes it of what is known now. Later errors can then only be told in
-    /// the body.
+    /// Makes the client's head of what is known now, for a host that cannot hold it back. Later
+    /// errors can then only be told in the body.
     pub fn release_head(&mut self) {
         let Some(round) = self.state.round().filter(|_| self.output.is_held()) else { return };
         if let Some(status) = round.refusal_status() {
@@ -62,7 +62,7 @@ impl Exchange {
         }
     }
 
-    /// A piece of the upstream's body has come, cut anywhere.
+    /// Takes a piece of the upstream's body, which may be cut anywhere.
     pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
         let Some(round) = self.state.round_mut().filter(|_| !piece.is_empty()) else { return };
         if !round.is_aside() {
@@ -113,12 +113,12 @@ impl Exchange {
         }
     }
 
-    /// The upstream's body is over.
+    /// Takes the end of the upstream's body.
     pub fn handle_call_end(&mut self, end: End, now: Millis) {
         self.end_call(end, false, now);
     }
 
-    /// `is_cut`: the upstream goes on with what nobody reads.
+    /// Ends the call. `is_cut`: the upstream goes on with what nobody reads.
     fn end_call(&mut self, end: End, is_cut: bool, now: Millis) {
         let before = self.output.body.len();
         let Some(round) = self.state.round_mut() else { return };
@@ -147,8 +147,9 @@ impl Exchange {
         self.end_answer(is_cut, now);
     }
 
-    /// What the client is told, or nothing if the upstream is called again for what its error asks for. That comes even
-    /// after a good status: routers give theirs before they have asked the server behind them.
+    /// Returns the result that the client is told, or nothing if the upstream is called again for
+    /// what its error asks for. Such an error comes even after a good status: routers send theirs
+    /// before they have asked the server behind them.
     fn conclude(&mut self, result: Result<(), Error>) -> Option<Result<(), Error>> {
         let Err(mut error) = result else { return Some(Ok(())) };
         let Some(round) = self.state.take_round() else { return Some(Err(error)) };
@@ -176,7 +177,7 @@ impl Exchange {
         }
     }
 
-    /// Tells where the request went, if what answered there is not the API.
+    /// Names in an error the address of the request, if what answered there is not the API.
     fn name_address(&self, error: &mut Error) {
         let (Some(upstream), Some(rejection)) = (self.upstream(), error.rejection()) else {
             return;
@@ -201,7 +202,8 @@ impl Exchange {
         self.answer_json(body);
     }
 
-    /// Ends a question that has an answer without the upstream. Others go on.
+    /// Ends a count or a list of models, which can be answered without the upstream. Other calls go
+    /// on.
     fn end_without_upstream(&mut self, now: Millis) {
         let ended = self.state.round().and_then(|round| round.without_upstream());
         if let Some(Ended::Json { body, is_estimate }) = ended {
@@ -209,7 +211,7 @@ impl Exchange {
         }
     }
 
-    /// A failure that no upstream answered for.
+    /// Takes a failure that no upstream answered for.
     pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
         if self.is_judging() {
             return self.tell_no_verdicts(failure == Failure::Timeout, now);
@@ -241,8 +243,8 @@ impl Exchange {
         self.settle(Err(error), self.output.body.len(), now);
     }
 
-    /// The time of [`Exchange::poll_timeout`] has come: sends a ping, or gives up on an upstream
-    /// that has stalled. Too early is no harm.
+    /// Does what is due at the time of [`Exchange::poll_timeout`]: sends a ping, ends a complete
+    /// answer, or gives up on an upstream that has stalled. A call before that time does no harm.
     pub fn handle_timeout(&mut self, now: Millis) {
         if self.state.is_judge_due() && self.judge_until().is_some_and(|until| now >= until) {
             return self.tell_no_verdicts(true, now);
@@ -263,7 +265,7 @@ impl Exchange {
         }
     }
 
-    /// The upstream has stalled.
+    /// Gives up on an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
         if self.is_judging() {
             return self.tell_no_verdicts(true, now);

@@ -1,7 +1,8 @@
-//! A round after a refusal, where an upstream refuses what stays in the conversation, which would then be refused
-//! for ever: how calls and results are paired although they were repaired, as each vendor has rules of its own, images
-//! or PDFs that its model or its library cannot see, or reasoning, which some servers give and do not take back. Or it
-//! refuses a parameter that the client sends with each request, or its value: see [`Refused`].
+//! Another request after a refusal. An upstream may refuse what stays in the conversation, and
+//! would then refuse it for ever: how calls and results are paired although they were repaired, as
+//! each vendor has rules of its own; images or PDFs that its model or its library cannot see; or
+//! reasoning, which some servers give and do not take back. Or it refuses a parameter that the
+//! client sends with each request, or its value: see [`Refused`].
 //!
 //! Where no row knows the words of a refusal, what it is about is found in the request that was sent
 //! (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each is left out once.
@@ -19,31 +20,35 @@ use crate::protocols::{self, Refused};
 use crate::text::words;
 use crate::upstream_error::evidence::{self, Evidence};
 
-/// Most requests beside the first. Four parameters are refused by some models: `max_tokens`, `temperature`, `stop` and
-/// `parallel_tool_calls`.
+/// Maximum number of requests after the first. Four parameters are refused by some models:
+/// `max_tokens`, `temperature`, `stop` and `parallel_tool_calls`.
 const RETRIES_MAX: u32 = 4;
 
-/// Most requests for which nothing but a name speaks.
+/// Maximum number of requests for which only a name in the error is evidence.
 const NAMED_MAX: u32 = 2;
 
-/// Most changes that are tried on a request to find one that it has: each writes the request once more.
+/// Maximum number of changes that are tried on a request to find one that it has: each writes the
+/// request once more.
 const CHANGES_MAX: usize = 6;
 
-/// An error that a request without what it refuses may mend. The client has nothing but comments.
+/// Error that may be mended by a request without what it refuses. The client has nothing but
+/// comments.
 #[derive(Debug)]
 pub(super) struct Refusal {
-    /// For the client, if there is no such request.
+    /// Error for the client, if there is no request to send without what is refused.
     pub(super) error: Error,
     refused: Refused,
-    /// The requests of which the same is refused, if that is known.
+    /// Requests of which the same is refused, if that is known.
     scope: Option<RefusalScope>,
-    /// Hash of its words, where the change is worth to be remembered of the conversation. Words that are known are
-    /// about one image, one effort or the credit of this moment.
+    /// Hash of the error's words, if the change is worth remembering of the conversation. It is
+    /// none for words that are known: these are about one image, one effort or the credit of this
+    /// moment.
     words: Option<u64>,
 }
 
 impl Exchange {
-    /// Whether the client's body may be needed once more, because the upstream may still refuse some of it.
+    /// Returns true if the client's body may be needed once more, because the upstream may still
+    /// refuse some of it.
     pub(super) fn may_call_again(&self) -> bool {
         let Some(round) = self.state.round() else { return false };
         // With its status a server says that it does not take `stream_options` or so high a limit of the answer,
@@ -59,7 +64,7 @@ impl Exchange {
         may_refuse && self.can_call_again()
     }
 
-    /// Whether not too much was refused, and the client has nothing of the answer yet.
+    /// Returns true if not too much was refused, and the client has nothing of the answer yet.
     fn can_call_again(&self) -> bool {
         self.can.ask_again
             && self.report.retries < RETRIES_MAX
@@ -67,8 +72,8 @@ impl Exchange {
             && self.output.is_blank()
     }
 
-    /// The request to send instead of the one that was refused, without what offends the upstream. None if there is no
-    /// other. `body` is the client's.
+    /// Writes the request to send after a refusal, without what the upstream refused. Returns
+    /// nothing if there is no other request. `body` is the client's.
     pub(super) fn without_refused(
         &mut self,
         refusal: &Refusal,
@@ -104,7 +109,7 @@ impl Exchange {
         Some(request)
     }
 
-    /// The request without what was refused.
+    /// Writes the request without what was refused.
     pub(super) fn without(
         &self,
         refused: &[Refused],
@@ -115,7 +120,7 @@ impl Exchange {
         RoundRequest::of(protocols::request_without(refused, body, config, headers, warnings))
     }
 
-    /// Names what was refused.
+    /// Adds warnings that name what was refused.
     pub(super) fn note_refused_in(&self, warnings: &mut Warnings) {
         for refused in &self.refused {
             let (code, name) = refused.code();
@@ -126,8 +131,8 @@ impl Exchange {
         }
     }
 
-    /// Takes an error before which nothing came. It is kept if the upstream can be called again; else the client has
-    /// it.
+    /// Takes an error before which nothing came. Keeps it if the upstream can be called again; else
+    /// returns the error for the client.
     pub(super) fn take_refusal(
         &mut self,
         context: &RequestContext,
@@ -175,8 +180,9 @@ impl Exchange {
         Err(Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true))
     }
 
-    /// The error that the client gets where no change is left: the first one in unknown words, because the last is
-    /// about a request that the client did not send; but what is final, such as a full window, is told as it is.
+    /// Returns the error for the client if no change is left: the first one in unknown words,
+    /// because the last is about a request that the client did not send. But what is final, such as
+    /// a full window, is told as it is.
     fn given_up(&mut self, context: &RequestContext, error: Error) -> Error {
         let first = self.first_refusal.take();
         let is_final =
@@ -203,7 +209,8 @@ impl Exchange {
         self.evident(rejection, context, Some((body, &sent.body)))
     }
 
-    /// What a rejection refuses of what was sent and can be left out, and the requests of which it is remembered.
+    /// Finds what a rejection in known words refuses and can be left out, and the requests of which
+    /// it is remembered.
     pub(super) fn left_out(
         &self,
         rejection: &Rejection,
@@ -286,9 +293,9 @@ impl Exchange {
         !(is_known || is_turned(refused) && self.refused.iter().any(is_turned))
     }
 
-    /// The error as the client gets it, where the upstream is not asked again here. Of an error of pairing the
-    /// request is not at fault: the next replica, or the same server a moment later, may take it. Others are in the
-    /// client's own words.
+    /// Explains an error to the client if the upstream is not asked again here. Of an error of
+    /// pairing the request is not at fault: the next replica, or the same server a moment later,
+    /// may take it. Other errors are told in the client's own words.
     fn explained(&mut self, context: &RequestContext, mut error: Error) -> Error {
         let Some(rejection) = error.rejection() else { return error };
         if !(self.can_rebuild(context) && rejection.reasons.contains(&Reason::Pairing)) {
@@ -306,7 +313,8 @@ impl Exchange {
         Error::new(Fault::Upstream, ErrorKind::Overloaded, message).with_should_retry(true)
     }
 
-    /// Whether there are calls, which can be told in words: all of them have their one result.
+    /// Returns true if the request has calls that can be told in words: all of them have their one
+    /// result.
     fn can_rebuild(&self, context: &RequestContext) -> bool {
         let repairs = self
             .upstream()

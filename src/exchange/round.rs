@@ -23,10 +23,10 @@ use crate::protocols::{self, Translated};
 use crate::text::words::BYTE_ORDER_MARK;
 use crate::upstream_error;
 
-/// A request for an upstream, for a round that gives the client's answer or a count.
+/// Request for an upstream, for a round that gives the client's answer or a count.
 #[derive(Debug)]
 pub(super) struct RoundRequest {
-    /// Its name in the configuration.
+    /// Name of the upstream in the configuration.
     pub(super) upstream: String,
     pub(super) body: Vec<u8>,
     pub(super) context: Box<RequestContext>,
@@ -41,43 +41,43 @@ impl RoundRequest {
     }
 }
 
-/// One call, and what came back.
+/// Call of the host, and what has come back of it.
 #[derive(Debug)]
 pub(super) struct Round {
     config: Arc<Config>,
     protocol: Protocol,
     ids: Ids,
-    /// The message begins with the first choice, even if that is empty.
+    /// True if the message begins with the first choice, even if that is empty.
     begins_early: bool,
     progress: Progress,
 }
 
-/// How far the upstream's answer is.
+/// Progress of the upstream's answer.
 #[derive(Debug)]
 enum Progress {
     /// No head has come.
     Sent(Purpose),
     /// The whole body is collected, and then read.
     Collecting { what: Collected, status: u16, body: Vec<u8> },
-    /// Nothing tells yet whether the body is one JSON text or a stream.
+    /// The head has come, and it is not known whether the body is one JSON text or a stream.
     Undecided { answer: Box<Answer>, seen: Vec<u8> },
     /// The body is one JSON text, which is collected.
     Whole { answer: Box<Answer>, body: Vec<u8>, ending: Ending },
     /// The body is a stream of events, or was read as a whole.
     Events { answer: Box<Answer> },
-    /// It ended without an answer.
+    /// The round is over without an answer.
     Over,
 }
 
-/// What a round gave in the end.
+/// Result of a round.
 pub(super) enum Ended {
     /// A count or a list. `is_estimate`: a count that is not exact.
     Json { body: Vec<u8>, is_estimate: bool },
-    /// What a model answered that Creole itself had asked.
+    /// The answer of a model to a question of Creole's own.
     Own(Own, OwnAnswer),
-    /// What the server of an image answered.
+    /// The answer of the server of an image.
     Image(ImageAnswer),
-    /// An answer. `cause`: what ended it, if it failed.
+    /// The client's answer. `cause`: what ended it, if it failed.
     Answer { result: Result<(), Error>, cause: Option<Cause> },
 }
 
@@ -108,7 +108,7 @@ impl Round {
         matches!(self.progress, Progress::Sent(_))
     }
 
-    /// Whether the upstream was called for its models.
+    /// Returns true if the upstream was called for its models.
     pub(super) fn is_list(&self) -> bool {
         matches!(
             self.progress,
@@ -117,7 +117,7 @@ impl Round {
         )
     }
 
-    /// What was asked, if Creole itself asked it.
+    /// Returns the question of Creole's own that the round asks, if it asks one.
     fn own(&self) -> Option<Own> {
         match self.progress {
             Progress::Sent(Purpose::Own(own, _))
@@ -130,12 +130,12 @@ impl Round {
         self.own().is_some()
     }
 
-    /// Whether the judge was called.
+    /// Returns true if the judge was called.
     pub(super) fn is_judge(&self) -> bool {
         self.own() == Some(Own::Verdicts)
     }
 
-    /// Whether the call is one of a preparation.
+    /// Returns true if the call is one of a preparation.
     pub(super) fn is_preparation(&self) -> bool {
         let is_image = matches!(
             self.progress,
@@ -145,12 +145,12 @@ impl Round {
         is_image || self.own() == Some(Own::Description)
     }
 
-    /// Whether nothing of the answer is the client's.
+    /// Returns true if the client gets nothing of this answer.
     pub(super) fn is_aside(&self) -> bool {
         self.is_judge() || self.is_preparation()
     }
 
-    /// The answer for the client, while it is made.
+    /// Returns the answer for the client while it is made.
     pub(super) fn answer(&self) -> Option<&Answer> {
         match &self.progress {
             Progress::Undecided { answer, .. }
@@ -169,7 +169,7 @@ impl Round {
         }
     }
 
-    /// The context of a request for the client's answer, unless the upstream has refused it.
+    /// Returns the context of a request for the client's answer, unless the upstream refused it.
     pub(super) fn context(&self) -> Option<&RequestContext> {
         match &self.progress {
             Progress::Sent(Purpose::Answer(context)) => Some(context),
@@ -177,23 +177,23 @@ impl Round {
         }
     }
 
-    /// The answer, if its body is a stream of events, or is read.
+    /// Returns the answer, if its body is a stream of events or has been read as a whole.
     pub(super) fn events(&self) -> Option<&Answer> {
         let Progress::Events { answer } = &self.progress else { return None };
         Some(answer)
     }
 
-    /// Whether a whole answer is being collected.
+    /// Returns true if a whole answer is being collected.
     pub(super) fn is_collecting(&self) -> bool {
         matches!(self.progress, Progress::Whole { .. })
     }
 
-    /// Whether a whole answer looks complete and is not.
+    /// Returns true if a whole answer looks complete and is not.
     pub(super) fn lacks_end(&self) -> bool {
         matches!(&self.progress, Progress::Whole { answer, body, .. } if !answer.is_whole(body))
     }
 
-    /// The status of an upstream that refuses.
+    /// Returns the status of an upstream that refuses the request.
     pub(super) fn refusal_status(&self) -> Option<u16> {
         match self.progress {
             Progress::Collecting { what: Collected::Refusal(_), status, .. } => Some(status),
@@ -201,7 +201,7 @@ impl Round {
         }
     }
 
-    /// The context of a request for which nothing has come but an error.
+    /// Returns the context of a request for which nothing has come but an error.
     pub(super) fn refused_context(&self) -> Option<&RequestContext> {
         match &self.progress {
             Progress::Collecting { what: Collected::Refusal(context), .. } => Some(context),
@@ -210,7 +210,7 @@ impl Round {
         }
     }
 
-    /// Bytes of the upstream's body that are kept in memory.
+    /// Returns the number of bytes of the upstream's body that are kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         match &self.progress {
             Progress::Collecting { body, .. }
@@ -221,7 +221,7 @@ impl Round {
         }
     }
 
-    /// How much has come, how much of it is more than white space, and whether more must come.
+    /// Returns the amount of content, that without white space, and whether more must come.
     pub(super) fn heard(&self) -> Option<(u64, u64, Ending)> {
         match &self.progress {
             Progress::Events { answer } => {
@@ -236,7 +236,7 @@ impl Round {
         }
     }
 
-    /// The head of the upstream's answer has come.
+    /// Takes the head of the upstream's answer.
     pub(super) fn handle_head(&mut self, status: u16, headers: &[Header], warnings: &mut Warnings) {
         let purpose = match mem::replace(&mut self.progress, Progress::Over) {
             Progress::Sent(purpose) => purpose,
@@ -275,7 +275,7 @@ impl Round {
         };
     }
 
-    /// A piece of the upstream's body has come. Bytes for the client are appended to `out`.
+    /// Takes a piece of the upstream's body. Bytes for the client are appended to `out`.
     pub(super) fn handle_piece(&mut self, piece: &[u8], out: &mut Vec<u8>) -> Result<(), Error> {
         match &mut self.progress {
             Progress::Events { answer } => answer.handle_piece(piece, out),
@@ -308,8 +308,8 @@ impl Round {
         }
     }
 
-    /// The body says what it is. Content types lie: servers send streams as text/plain, and errors and whole answers as
-    /// text/event-stream. The first byte does not.
+    /// Decides by its first byte what the body is. Content types lie: servers send streams as
+    /// text/plain, and errors and whole answers as text/event-stream.
     fn decide(&mut self, first: u8, out: &mut Vec<u8>) -> Result<(), Error> {
         let Progress::Undecided { mut answer, seen } =
             mem::replace(&mut self.progress, Progress::Over)
@@ -327,8 +327,8 @@ impl Round {
         result
     }
 
-    /// How much more of the body is read, where the rest would not matter: an error is told by its
-    /// beginning, and what is too long for an answer is no count.
+    /// Returns how many bytes of a collected body are still read. The beginning of an error tells
+    /// enough, and what is too long for an answer is no count.
     pub(super) fn bytes_left(&self) -> usize {
         let Progress::Collecting { what, status, body } = &self.progress else { return usize::MAX };
         let max = what.bytes_max(*status, &self.config.settings);
@@ -343,8 +343,8 @@ impl Round {
         Ok(())
     }
 
-    /// What the client gets of a question that has an answer without the upstream: a tokenizer that cannot be
-    /// reached, or is silent, is like one that is not there, and a list of models may be empty.
+    /// Returns the client's answer to a question that needs no upstream: a tokenizer that is silent
+    /// or not reached is like one that is not there, and a list of models may be empty.
     pub(super) fn without_upstream(&self) -> Option<Ended> {
         match &self.progress {
             Progress::Sent(Purpose::Count(count, _)) => Some(Ended::count(*count, None)),
@@ -361,7 +361,7 @@ impl Round {
         Ended::Json { body, is_estimate: false }
     }
 
-    /// The upstream's body is over.
+    /// Takes the end of the upstream's body.
     pub(super) fn handle_end(&mut self, end: End, out: &mut Vec<u8>) -> Ended {
         if let Some(ended) = self.without_upstream() {
             return ended;

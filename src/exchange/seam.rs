@@ -1,4 +1,4 @@
-//! What goes through the seam between an [`Exchange`](super::Exchange) and its host.
+//! Types that an [`Exchange`](super::Exchange) and its host hand to each other.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::protocols::messages::write_error;
 pub struct Head {
     /// HTTP status.
     pub status: u16,
-    /// All headers that the client gets from Creole.
+    /// Headers for the client, without those that the host adds itself.
     pub headers: Vec<Header>,
 }
 
@@ -25,7 +25,7 @@ impl Head {
     }
 }
 
-/// A whole response that needs no upstream.
+/// Whole response, which the host sends at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
     /// Status and headers.
@@ -35,8 +35,8 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What a host without a usable configuration answers, where it cannot refuse to start: its log has
-    /// the reason, which is not for clients.
+    /// Returns the answer of a host without a usable configuration, if it cannot refuse to start.
+    /// Its log has the reason, which is not for clients.
     #[must_use]
     pub fn not_configured(seed: u128) -> Self {
         let message = "This gateway is not configured correctly; its log says why.";
@@ -46,7 +46,7 @@ impl Reply {
         reply
     }
 
-    /// An error that no exchange knows of.
+    /// Writes an error that belongs to no exchange.
     pub(super) fn of(error: &Error, request_id: String) -> Self {
         let mut body = Vec::new();
         write_error::body(error, &request_id, &mut body);
@@ -57,38 +57,42 @@ impl Reply {
     }
 }
 
-/// What to do with a request, by its head.
+/// Instruction for the host on a request, decided by its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestHead {
     /// Collect the body and give it to [`Exchange::handle_request_body`](super::Exchange::handle_request_body).
     Translate,
-    /// Not ours: send it on untouched, and send the answer back untouched.
+    /// Send a request that is not Creole's on untouched, and send the answer back untouched.
     PassThrough,
-    /// The answer is there: [`Exchange::poll_reply`](super::Exchange::poll_reply).
+    /// Send the answer that [`Exchange::poll_reply`](super::Exchange::poll_reply) gives.
     Answered,
 }
 
-/// A request for an upstream, or for something on the web.
+/// Request for an upstream, or for something on the web.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Call {
-    /// The upstream's name in the configuration; empty for something on the web.
+    /// Name of the upstream in the configuration; empty for something on the web.
     pub upstream: String,
     /// Path with the upstream's `base_path`.
     pub path: String,
-    /// All headers to send, except `host` and `content-length`. The client's own are not sent.
+    /// Headers to send, complete except for `host` and `content-length`. The client's own headers
+    /// are not sent.
     pub headers: Vec<Header>,
     /// The body.
     pub body: Vec<u8>,
-    /// What is to be fetched from the web. Only for hosts that [can](HostCan::fetch).
+    /// Address to fetch from the web, if the call is not for an upstream. Only for hosts that
+    /// [can](HostCan::fetch).
     pub fetch: Option<Fetch>,
 }
 
-/// Something on the web. A redirection is an answer like any other: the host does not follow it.
+/// Something to fetch from the web. A redirection is an answer like any other: the host does not
+/// follow it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Fetch {
-    /// Its URL, which the configuration allows. A client chose it, and it may hold a signature: no log has it.
+    /// URL to fetch, which the configuration allows. A client chose it, and it may hold a
+    /// signature: no log has it.
     pub url: String,
-    /// Whether its server may be in a private network, or on the host's own machine.
+    /// True if the server may be in a private network, or on the host's own machine.
     pub may_be_private: bool,
 }
 
@@ -113,37 +117,40 @@ impl fmt::Debug for Call {
 }
 
 impl Call {
-    /// The method. `GET` is only for hosts that [can list models](HostCan::list_models), and has no body.
+    /// Returns the method. `GET` is only for hosts that [can list models](HostCan::list_models), or
+    /// fetch, and has no body.
     #[must_use]
     pub fn method(&self) -> &'static str {
         if self.body.is_empty() { "GET" } else { "POST" }
     }
 }
 
-/// What to do with what still comes of an upstream's answer.
+/// Instruction for the host on the rest of an upstream's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cancel {
-    /// Its end is near: a host that reads so far, for a moment, can use the connection again.
+    /// Read the answer to its end, which is near: a host that does so, for a moment, can use the
+    /// connection again.
     ReadOut,
-    /// Close the connection: the text was cut at a stop sequence that the upstream does not know, and it goes on.
+    /// Close the connection: the upstream goes on with what nobody reads, such as text behind a
+    /// stop sequence that it does not know.
     Cut,
 }
 
-/// How the upstream's body ended.
+/// End of an upstream's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// As HTTP says it should.
+    /// The body ended as HTTP says it should.
     Complete,
     /// The connection broke.
     Aborted,
 }
 
-/// What a host can know of failures that no upstream answered for.
+/// Failures that a host notices, and that no upstream answered for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The client's body is larger than `request_bytes_max`.
     RequestTooLarge,
-    /// All exchanges together hold `buffered_bytes_max`.
+    /// The exchanges of the host together hold `buffered_bytes_max`.
     Overloaded,
     /// Connect, TLS or DNS failed, or the connection broke before an answer.
     Unreachable(Unreachable),
@@ -168,7 +175,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the upstream could not be asked, and the request is not at fault.
+    /// Returns true if the upstream could not be asked, and the request is not at fault.
     pub(super) fn is_of_upstream(&self) -> bool {
         matches!(
             self,
@@ -176,12 +183,12 @@ impl Failure {
         )
     }
 
-    /// Whether one call failed, and another can do without it.
+    /// Returns true if one call failed, and another can do without it.
     pub(super) fn is_of_call(&self) -> bool {
         self.is_of_upstream() || matches!(self, Self::BrokeOff | Self::Undecodable)
     }
 
-    /// The cause for the report, and what the client is told.
+    /// Returns the cause for the report, and the error for the client.
     pub(super) fn into_error(self) -> (Cause, Error) {
         match self {
             Self::RequestTooLarge => (Cause::RequestTooLarge, request_too_large()),
@@ -229,14 +236,16 @@ impl Failure {
     }
 }
 
-/// What a host can do. By default it does the least.
+/// Abilities of a host. The default is the least.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostCan {
-    /// Write to the client while the upstream is silent.
+    /// Times at which the host can write to the client while the upstream is silent.
     pub ping: Pings,
-    /// Send another request after the first, so that [`Exchange::poll_call`](super::Exchange::poll_call) gives one: to
-    /// an upstream that refused the first, for which the exchange keeps the client's body, or to the judge of an answer
-    /// of which the client has all but the end. Or first of all to a model that describes images.
+    /// Send another request after the first, so that
+    /// [`Exchange::poll_call`](super::Exchange::poll_call) gives one: to an upstream that refused
+    /// the first, for which the exchange keeps the client's body, or to the judge of an answer of
+    /// which the client has all but the end. A request to a model that describes images may come
+    /// before the first.
     pub ask_again: bool,
     /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where the configuration
     /// names none.
@@ -252,19 +261,20 @@ pub struct HostCan {
     pub serve_others: bool,
 }
 
-/// Whether the host can send bytes to the client while the upstream is silent.
+/// Times at which the host can send bytes to the client while the upstream is silent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pings {
-    /// It has timers and may write at any time.
+    /// The host has timers and may write at any time.
     Sent,
-    /// It writes at any time once the client has the head, which goes out with the upstream's first bytes.
+    /// The host writes at any time once the client has the head, which goes out with the upstream's
+    /// first bytes.
     AfterHead,
-    /// It writes only when the upstream does.
+    /// The host writes only when the upstream does.
     #[default]
     No,
 }
 
-/// What is told of an answer that is compressed and cannot be read.
+/// Error message for an answer that is compressed and cannot be read.
 pub(super) const ENCODING_UNREADABLE: &str =
     "Upstream sent an invalid response: its content-encoding cannot be read";
 

@@ -1,10 +1,10 @@
-//! Where an exchange is.
+//! State machine of an exchange: its phases, and the steps between them.
 
 use super::retry::Refusal;
 use super::round::Round;
 use super::seam::Call;
 
-/// Where an exchange is. Only its methods move it on.
+/// Phase of an exchange. Only its methods move it on.
 #[derive(Debug)]
 pub(super) struct State(Phase);
 
@@ -15,8 +15,8 @@ enum Phase {
     /// The upstream is to be called: for the first time, or without what it refused. The client has nothing but
     /// comments.
     Due(Option<Box<Refusal>>),
-    /// The next call before the first of the upstream is to be made, or that first one. `cut`: the answer to the one
-    /// before goes on with what nobody reads.
+    /// The next call of a preparation, or the first of the upstream after them, is to be made.
+    /// `cut`: the answer to the last call goes on with what nobody reads.
     PreparationDue { cut: bool },
     /// The judge is to be called. The client has all of the answer but its end. `cut`: the upstream goes on with what
     /// nobody reads.
@@ -29,13 +29,13 @@ enum Phase {
     Passed,
 }
 
-/// What is due for the preparations of a request.
+/// Next step of the preparations of a request.
 pub(super) enum Next {
-    /// A call.
+    /// A call is to be made.
     Call(Call),
-    /// Something that the host itself knows.
+    /// The host itself is to read a document.
     Host,
-    /// Nothing more: the body is as the upstream takes it.
+    /// The preparations are done: the body is as the upstream takes it.
     Ready,
 }
 
@@ -48,43 +48,43 @@ impl State {
         self.0 = Phase::Passed;
     }
 
-    /// The request is complete.
+    /// Notes that the request is complete: its first call is due.
     pub(super) fn complete(&mut self) {
         if matches!(self.0, Phase::Requested) {
             self.0 = Phase::Due(None);
         }
     }
 
-    /// A call is made: its round begins.
+    /// Begins the round of a call that is made.
     pub(super) fn call(&mut self, round: Round) {
         self.0 = Phase::Called(round);
     }
 
-    /// The upstream refused, and is called again.
+    /// Makes another call of the upstream due, which refused the last one.
     pub(super) fn retry(&mut self, refusal: Refusal) {
         self.0 = Phase::Due(Some(Box::new(refusal)));
     }
 
-    /// A call of a preparation has its answer, or has none.
+    /// Makes the next step of the preparations due, after a call of theirs was answered or failed.
     pub(super) fn prepare(&mut self, cut: bool) {
         if matches!(self.0, Phase::Called(_)) {
             self.0 = Phase::PreparationDue { cut };
         }
     }
 
-    /// The host itself has answered a preparation.
+    /// Makes the next step of the preparations due, after the host itself has read a document.
     pub(super) fn prepare_on(&mut self) {
         if matches!(self.0, Phase::Requested) {
             self.0 = Phase::PreparationDue { cut: false };
         }
     }
 
-    /// The answer is complete, and the judge is to be called.
+    /// Makes the judge's call due, after the answer is complete.
     pub(super) fn judge(&mut self, cut: bool) {
         self.0 = Phase::JudgeDue { cut };
     }
 
-    /// Whether the judge is to be called. It is no longer due then.
+    /// Returns true if the judge is to be called, and takes the call: it is no longer due.
     pub(super) fn take_judge_due(&mut self) -> bool {
         let is_due = self.is_judge_due();
         if is_due {
@@ -103,14 +103,15 @@ impl State {
         }
     }
 
-    /// The end came in the middle of the upstream's answer, which goes on.
+    /// Notes that an ended exchange came to its end in the middle of the upstream's answer, which
+    /// goes on.
     pub(super) fn cut(&mut self) {
         if self.is_ended() {
             self.0 = Phase::Ended { cut: true };
         }
     }
 
-    /// A call that is due, with the refusal that it follows. It is no longer due then.
+    /// Takes the call that is due, with the refusal that it follows: the call is no longer due.
     pub(super) fn take_due(&mut self) -> Option<Option<Box<Refusal>>> {
         match std::mem::replace(&mut self.0, Phase::Requested) {
             Phase::Due(refusal) => Some(refusal),
@@ -151,8 +152,8 @@ impl State {
         matches!(self.0, Phase::Due(_) | Phase::PreparationDue { .. } | Phase::JudgeDue { .. })
     }
 
-    /// Whether the answer to the last call is over, and another call is to be made: the upstream refused, or a
-    /// preparation goes on.
+    /// Returns true if the answer to the last call is over, and another call is to be made: the
+    /// upstream refused, or a preparation goes on.
     pub(super) fn is_next_due(&self) -> bool {
         matches!(self.0, Phase::Due(Some(_)) | Phase::PreparationDue { .. })
     }

@@ -1,63 +1,64 @@
-//! Why an upstream could not be reached.
+//! Reasons why an upstream could not be reached.
 
-/// The reasons, the same on every host. None has an address in it, because clients read them; an embedder's own words
-/// must not, either.
+/// Reason why an upstream could not be reached, the same on every host. No reason has an address in
+/// it, because clients read it; an embedder's own words must not, either.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unreachable {
-    /// DNS does not know it.
+    /// DNS does not know the upstream's name.
     NoName,
-    /// Nobody listens.
+    /// Nobody listens at the upstream's address.
     Refused,
     /// Nobody answered in time.
     TimedOut,
-    /// There is no way to its host.
+    /// There is no way to the upstream's host.
     NoHost,
-    /// There is no way to its network.
+    /// There is no way to the upstream's network.
     NoNetwork,
-    /// It hung up before its head, or reset the connection.
+    /// The upstream hung up before its head, or reset the connection.
     Closed,
-    /// One of the two: the host cannot tell.
+    /// The connection was refused or lost: the host cannot tell which.
     RefusedOrLost,
-    /// It reset the stream alone.
+    /// The upstream reset the stream, and not the connection.
     StreamRefused,
-    /// It sent a head before the host had all of the request.
+    /// The upstream sent a head before the host had all of the request.
     TooEarly,
-    /// Its head came, and no body.
+    /// The upstream sent a head, and no body.
     NoBody,
-    /// What it speaks is something else.
+    /// The upstream speaks something else than HTTP.
     NotHttp,
-    /// One of the two: the host cannot tell.
+    /// The upstream does not speak HTTP, or hung up: the host cannot tell which.
     NotHttpOrClosed,
-    /// What it speaks is no TLS.
+    /// The upstream speaks something else than TLS.
     NotTls,
     /// TLS found no common ground.
     Handshake,
-    /// Nobody knows who signed its certificate.
+    /// Nobody knows who signed the upstream's certificate.
     UnknownIssuer,
-    /// Its certificate is too old.
+    /// The upstream's certificate has expired.
     Expired,
-    /// Its certificate is that of another server.
+    /// The upstream's certificate is for another name.
     OtherName,
-    /// Its certificate says that it is one of an authority, which signs others.
+    /// The upstream's certificate is that of an authority, which signs others, and not of a server.
     AuthorityAsServer,
-    /// Its certificate is wrong in another way.
+    /// The upstream's certificate is wrong in another way.
     BadCertificate,
     /// TLS failed: the host cannot tell how.
     NotTrusted,
-    /// The host may not open connections there.
+    /// The host may not open connections to the upstream.
     NotAllowed,
     /// The host has no more file descriptors.
     NoFiles,
     /// The platform allows no more calls for one request: a Worker's subrequests.
     TooManyCalls,
-    /// Nothing more is known.
+    /// There is no connection, and nothing more is known.
     NotConnected,
-    /// In an embedder's own words.
+    /// Another reason, in an embedder's own words.
     Other(String),
 }
 
 impl Unreachable {
-    /// Whether another request could reach it. SDKs and agents would ask for minutes.
+    /// Returns true if another request could reach the upstream. If not, SDKs and agents would ask
+    /// in vain for minutes.
     pub(super) fn heals(&self) -> bool {
         !(self.is_of_url()
             || matches!(
@@ -70,12 +71,13 @@ impl Unreachable {
             ))
     }
 
-    /// Whether the configuration names another server, or the wrong scheme.
+    /// Returns true if the fault is in the configuration's URL: it names another server, or the
+    /// wrong scheme.
     pub(super) fn is_of_url(&self) -> bool {
         matches!(self, Self::NotHttp | Self::NotTls | Self::OtherName | Self::NotAllowed)
     }
 
-    /// What the client is told.
+    /// Returns the reason in the words for the client.
     #[must_use]
     pub fn words(&self) -> &str {
         match self {

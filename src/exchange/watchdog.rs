@@ -8,44 +8,45 @@ use crate::Millis;
 use crate::answer::Ending;
 use crate::config::Settings;
 
-/// How long an answer that is complete waits for the end of its connection.
+/// Time for which a complete answer waits for the end of its connection.
 const SURE_MS: u64 = 10_000;
 
-/// How long the end is awaited once the upstream stopped without counts: some upstreams then call a tool.
+/// Time for which the end is awaited once the upstream stopped without counts: some upstreams then
+/// call a tool.
 const LIKELY_MS: u64 = 60_000;
 
-/// How long an upstream may still tell its counts, once the text was cut at a stop sequence. It may not know the
-/// sequence, and then it goes on, and whoever pays for its tokens pays.
+/// Time for which an upstream may still tell its counts, once the text was cut at a stop sequence.
+/// It may not know the sequence, and then it goes on, and whoever pays for its tokens pays.
 const CUT_MS: u64 = 200;
 
-/// What is due.
+/// Action that is due at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
-    /// Nothing yet.
+    /// Nothing is due yet.
     Nothing,
-    /// Nothing was sent to the client for `ping_interval_ms`.
+    /// A ping is due: nothing was sent to the client for `ping_interval_ms`.
     Ping,
-    /// The answer is complete, but for the word that it is.
+    /// The answer is to be ended: it is complete, but for the word that it is.
     End,
     /// The upstream is given up; the text says why.
     Stalled(&'static str),
 }
 
-/// What the upstream has to send next.
+/// Part of the answer that the upstream has to send next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaited {
-    /// The head of its response.
+    /// The head of the upstream's response.
     Head,
     /// The first content of an answer that is no stream. Some servers send their head, and then line ends,
     /// while a model thinks; others send the head when the answer is there. Both may take as long.
     Whole,
     /// The first content of a stream. Servers that send their head at once (mlx-lm, DeepSeek) read the prompt after it.
     First,
-    /// More.
+    /// More of an answer whose content has begun.
     More,
 }
 
-/// The times that matter, in Unix milliseconds.
+/// Timeouts in milliseconds, and the times from which they run, in Unix milliseconds.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watchdog {
     stall_timeout_ms: u64,
@@ -57,14 +58,15 @@ pub(crate) struct Watchdog {
     byte_at: Millis,
     progress: u64,
     progress_at: Millis,
-    /// When the upstream had said why it stopped.
+    /// Time since which the answer may be complete: the upstream said why it stopped, or closed its
+    /// JSON; or the text was cut; or the status decides.
     complete_at: Option<Millis>,
-    /// The time that it gets then.
+    /// Time that the upstream still gets after `complete_at` or later content, in milliseconds.
     patience_ms: u64,
     sent_at: Millis,
-    /// The host can write while the upstream is silent.
+    /// True if the host can write while the upstream is silent.
     writes: bool,
-    /// When the text was cut.
+    /// Time at which the text was cut at a stop sequence.
     cut_at: Option<Millis>,
 }
 
@@ -90,7 +92,7 @@ impl Watchdog {
         }
     }
 
-    /// The upstream has the request, and its head may take so long.
+    /// Starts the times of a call: the upstream's head may take `first_byte_timeout_ms`.
     pub(crate) fn start(&mut self, first_byte_timeout_ms: u64, now: Millis) {
         self.first_byte_timeout_ms = first_byte_timeout_ms;
         self.awaited = Awaited::Head;
@@ -102,27 +104,28 @@ impl Watchdog {
         self.cut_at = None;
     }
 
-    /// The upstream's head has come, of an answer that is a stream or is not. The time before it was no silence
-    /// between signs of life.
+    /// Notes that the upstream's head has come, of an answer that is a stream or is not. The time
+    /// before it was no silence between signs of life.
     pub(crate) fn head(&mut self, is_stream: bool, now: Millis) {
         self.awaited = if is_stream { Awaited::First } else { Awaited::Whole };
         self.byte_at = now;
         self.progress_at = now;
     }
 
-    /// The upstream sent something.
+    /// Notes that the upstream sent something.
     pub(crate) fn byte(&mut self, now: Millis) {
         self.byte_at = now;
     }
 
-    /// The model has begun to write a stream, if only white space: a model that goes astray writes no end of it.
+    /// Notes that the model has begun to write a stream, if only white space: a model that goes
+    /// astray writes no end of it.
     pub(crate) fn begun(&mut self) {
         if self.awaited == Awaited::First {
             self.awaited = Awaited::More;
         }
     }
 
-    /// The upstream has sent `progress` pieces of content so far.
+    /// Notes how many pieces of content the upstream has sent so far.
     pub(crate) fn progress(&mut self, progress: u64, now: Millis) {
         // Comments in front of an answer that is no stream are signs of life, as line ends are.
         let is_first = matches!(self.awaited, Awaited::Whole | Awaited::First) && progress > 0;
@@ -133,7 +136,7 @@ impl Watchdog {
         }
     }
 
-    /// Whether more must come.
+    /// Notes whether more must come, and sets the time that the end may take.
     pub(crate) fn ending(&mut self, ending: Ending, now: Millis) {
         self.patience_ms = match ending {
             Ending::Open => {
@@ -151,24 +154,25 @@ impl Watchdog {
         self.complete_at.get_or_insert(now);
     }
 
-    /// Whether the text was cut, and what the upstream still says of its answer was waited for.
+    /// Returns true if the text was cut, and the wait for what the upstream still says of its
+    /// answer is over.
     #[must_use]
     pub(crate) fn is_cut_over(&self, now: Millis) -> bool {
         self.cut_at.is_some_and(|at| now >= at.saturating_add(CUT_MS))
     }
 
-    /// The client was sent something.
+    /// Notes that the client was sent something.
     pub(crate) fn sent(&mut self, now: Millis) {
         self.sent_at = now;
     }
 
-    /// Whether the client heard nothing for too long.
+    /// Returns true if nothing was sent to the client for `ping_interval_ms`.
     #[must_use]
     pub(crate) fn ping_is_due(&self, now: Millis) -> bool {
         now >= self.sent_at.saturating_add(self.ping_interval_ms)
     }
 
-    /// What is due.
+    /// Returns the action that is due now.
     #[must_use]
     pub(crate) fn due(&self, now: Millis) -> Due {
         if self.end_at().is_some_and(|at| now >= at) {
@@ -186,7 +190,7 @@ impl Watchdog {
         if self.ping_is_due(now) { Due::Ping } else { Due::Nothing }
     }
 
-    /// When something is due next.
+    /// Returns the time of the next action.
     #[must_use]
     pub(crate) fn next(&self, pings: bool) -> Millis {
         let mut next = self.give_up_at();
@@ -197,13 +201,13 @@ impl Watchdog {
         next
     }
 
-    /// When a complete answer is over without the word that it is.
+    /// Returns the time at which a complete answer is over without the word that it is.
     fn end_at(&self) -> Option<Millis> {
         let patience = self.patience_ms.min(self.stall_timeout_ms).min(self.no_progress_timeout_ms);
         Some(self.complete_at?.max(self.progress_at).saturating_add(patience))
     }
 
-    /// When the upstream is given up.
+    /// Returns the time at which the upstream is given up.
     fn give_up_at(&self) -> Millis {
         let answer_at = self.asked_at.saturating_add(self.first_byte_timeout_ms);
         let more_at = self.silent_at().min(self.no_progress_at());

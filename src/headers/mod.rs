@@ -1,4 +1,4 @@
-//! Headers: what goes from the client to the upstream and back, by a list of what passes.
+//! Headers that pass from the client to the upstream and back, and the lists of their names.
 //!
 //! Everything that is not named here stays behind: cookies, telemetry of SDKs, and whatever a
 //! server says about itself. A value that could not stand in a header (line breaks, control
@@ -12,7 +12,7 @@ use crate::config::{CREDENTIAL_BYTES_MAX, Key, UpstreamHeader};
 use crate::error::{Error, ErrorKind, Fault};
 use crate::text::words;
 
-/// Name (in lower case) and value.
+/// Name (in lower case) and value of a header.
 pub type Header = (String, String);
 
 /// Longest value that is passed on, in bytes: what common servers take as one line.
@@ -21,15 +21,16 @@ const VALUE_BYTES_MAX: usize = 8 << 10;
 /// Most values of one name: `tracestate` and `baggage` may come in several lines.
 const VALUES_MAX: usize = 8;
 
-/// A shorter credential is taken for an ordinary word, such as the name of a server without keys.
+/// Shortest credential, in bytes. A shorter text is an ordinary word, such as the name of a server
+/// without keys.
 const CREDENTIAL_BYTES_MIN: usize = 8;
 
-/// The headers that credentials come in, from clients and to upstreams.
+/// Names of the headers that credentials come in, from clients and to upstreams.
 pub const CREDENTIALS: [&str; 2] = ["authorization", "x-api-key"];
 
-/// What belongs to one connection only (RFC 9110, 7.6.1), beside what its `connection` names: the other
-/// side may speak another version of HTTP, where these are errors. And `expect`: whoever forwards a
-/// request has answered a client that waits for 100.
+/// Headers of one connection only (RFC 9110, 7.6.1), beside those that its `connection` names: the
+/// other side may speak another version of HTTP, where these are errors. `expect` is listed too:
+/// whoever forwards a request has answered a client that waits for 100.
 pub(crate) const HOP_BY_HOP: [&str; 11] = [
     "connection",
     "expect",
@@ -44,9 +45,9 @@ pub(crate) const HOP_BY_HOP: [&str; 11] = [
     "upgrade",
 ];
 
-/// Look-up by name.
+/// Look-up of headers by name.
 pub trait Headers {
-    /// The first value. `name` is in lower case.
+    /// Returns the first value of a header. `name` is in lower case.
     fn value(&self, name: &str) -> Option<&str>;
 }
 
@@ -58,24 +59,27 @@ impl Headers for [Header] {
     }
 }
 
-/// The client's headers that go to the upstream as they are.
+/// Headers of the client that go to every upstream as they are.
 const TRACE: [&str; 4] = ["traceparent", "tracestate", "baggage", "x-request-id"];
 
-/// Those that go as they are to an upstream that speaks Messages. All but the first name an account within an
-/// organisation, and go only with the client's own credential.
+/// Headers of the client that go as they are to an upstream that speaks Messages. The headers
+/// behind the first one name an account within an organisation, and go only with the client's own
+/// credential.
 const OF_MESSAGES: &[&str] =
     &["anthropic-beta", "anthropic-workspace-id", "anthropic-user-profile-id"];
 
-/// What is needed of the client's headers beside those and its credentials.
+/// Other headers of the client that an exchange needs, beside credentials.
 const NEEDED: &[&str] = &["anthropic-version", "x-claude-code-agent-id", HOPS];
 
-/// How many hosts of Creole a request has passed. A header of its own: proxies leave `via` out or act on it.
+/// Header with the number of hosts of Creole that a request has passed. It has a name of its own,
+/// because proxies leave `via` out or act on it.
 pub(crate) const HOPS: &str = "x-creole-hops";
 
-/// Sent to an upstream that speaks Messages where the client names no version: the API requires one.
+/// API version for an upstream that speaks Messages where the client names none: the API requires
+/// one.
 const OLDEST_VERSION: &str = "2023-06-01";
 
-/// Those headers of the client that the exchange needs later, with names in lower case.
+/// Returns the client's headers that the exchange needs later, with names in lower case.
 #[must_use]
 pub fn kept(headers: &[Header]) -> Vec<Header> {
     let mut kept = Vec::new();
@@ -93,13 +97,13 @@ pub fn kept(headers: &[Header]) -> Vec<Header> {
     kept
 }
 
-/// The credentials that a client sent, with the scheme that may stand before them.
+/// Returns the credentials that a client sent, with the scheme that may stand before them.
 pub(crate) fn sent_credentials(client: &[Header]) -> impl Iterator<Item = &str> {
     let values = CREDENTIALS.iter().flat_map(|name| named(client, name).take(VALUES_MAX));
     values.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
 }
 
-/// How many hosts of Creole a request has passed.
+/// Returns the number of hosts of Creole that a request has passed.
 #[must_use]
 pub(crate) fn hops(client: &[Header]) -> u32 {
     let counts = named(client, HOPS).filter_map(|(_, value)| value.trim().parse().ok());
@@ -110,7 +114,7 @@ fn named<'h>(headers: &'h [Header], name: &str) -> impl Iterator<Item = &'h Head
     headers.iter().filter(move |(sent, _)| sent.eq_ignore_ascii_case(name))
 }
 
-/// Sets headers of the operator's own.
+/// Sets headers of the operator's own, in place of others of the same name.
 pub(crate) fn set_own(own: &[UpstreamHeader], headers: &mut Vec<Header>) {
     for UpstreamHeader { name, value, .. } in own {
         headers.retain(|(known, _)| known != name);
@@ -118,13 +122,13 @@ pub(crate) fn set_own(own: &[UpstreamHeader], headers: &mut Vec<Header>) {
     }
 }
 
-/// Whether a request is Claude Code's, of which its betas tell.
+/// Returns true if a request is Claude Code's, as its betas tell.
 #[must_use]
 pub(crate) fn is_of_claude_code(headers: &[Header]) -> bool {
     headers.value("anthropic-beta").is_some_and(|betas| words::has(betas, "claude-code-"))
 }
 
-/// The trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.
+/// Returns the trace's id in a `traceparent` of W3C: `00-TRACE-SPAN-FLAGS`.
 #[must_use]
 pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     let id = traceparent.trim().split('-').nth(1)?;
@@ -132,7 +136,7 @@ pub(crate) fn trace_id(traceparent: &str) -> Option<String> {
     (id.len() == 32 && id.bytes().all(hex)).then(|| id.to_owned())
 }
 
-/// All headers for the upstream, beside `host` and `content-length`. `client` may be what
+/// Returns the headers for the upstream, except `host` and `content-length`. `client` may be what
 /// [`kept`] gave.
 ///
 /// # Errors
@@ -142,9 +146,10 @@ pub fn to_upstream(client: &[Header], key: &Key, stream: bool) -> Result<Vec<Hea
     Ok(with_credentials(client, stream, credential.into_iter().collect()))
 }
 
-/// The headers for an upstream that speaks the Messages API: the credential in the header in which it
-/// came, the version and betas that the client asked for, and with its own credential the account. A
-/// secret of the gateway's own goes into `x-api-key`, unless it begins with `Bearer `.
+/// Returns the headers for an upstream that speaks the Messages API: the credential in the header
+/// in which it came, the version and betas that the client asked for, and with its own credential
+/// the account. A secret of the gateway's own goes into `x-api-key`, unless it begins with the
+/// scheme `Bearer`.
 ///
 /// # Errors
 /// There is no credential to send.
@@ -176,7 +181,8 @@ pub fn to_messages_upstream(
     Ok(headers)
 }
 
-/// The header of Chat Completions with a secret of the gateway's own; nothing where the client's is used.
+/// Returns the header of Chat Completions with the gateway's own secret; `None` where the gateway
+/// has none.
 #[must_use]
 pub(crate) fn bearer(key: &Key) -> Option<(&'static str, String)> {
     let Key::Secret(secret) = key else { return None };
@@ -185,7 +191,7 @@ pub(crate) fn bearer(key: &Key) -> Option<(&'static str, String)> {
     Some(("authorization", ["Bearer ", token].concat()))
 }
 
-/// The header of Messages with a secret of the gateway's own; nothing where the client's is used.
+/// Returns the header of Messages with the gateway's own secret; `None` where the gateway has none.
 #[must_use]
 pub(crate) fn api_key(key: &Key) -> Option<(&'static str, String)> {
     let Key::Secret(secret) = key else { return None };
@@ -194,7 +200,8 @@ pub(crate) fn api_key(key: &Key) -> Option<(&'static str, String)> {
     Some((name, secret.to_owned()))
 }
 
-/// The credentials in headers for an upstream, as far as they differ from ordinary words. `own` are the operator's.
+/// Returns the credentials in headers for an upstream, if they are longer than ordinary words.
+/// `own` are the operator's headers.
 pub(crate) fn credentials<'h>(
     upstream: &'h [Header],
     own: &'h [UpstreamHeader],
@@ -232,14 +239,14 @@ fn with_credentials(
     headers
 }
 
-/// What an upstream gets as [`HOPS`].
+/// Returns the value of [`HOPS`] for the upstream.
 #[must_use]
 pub(crate) fn next_hop(client: &[Header]) -> String {
     hops(client).saturating_add(1).to_string()
 }
 
-/// SDKs before October 2026 send `x-api-key`, newer ones `authorization`, Claude Code with a key
-/// helper both; the real API then takes `x-api-key`.
+/// Returns the `authorization` for the upstream. SDKs before October 2026 send `x-api-key`, newer
+/// ones `authorization`, Claude Code with a key helper both; the real API then takes `x-api-key`.
 fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> {
     if *key == Key::None {
         return Ok(None);
@@ -270,7 +277,7 @@ fn authorization(client: &[Header], key: &Key) -> Result<Option<String>, Error> 
     Err(wrong.unwrap_or_else(|| unauthorized("x-api-key header is required")))
 }
 
-/// A credential as it is sent on; else what is wrong with it, if it is more than empty.
+/// Returns a credential as it is sent on; else the error about it, or `None` if it is only empty.
 fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> {
     let value = value.trim();
     if is_credential(value) {
@@ -287,17 +294,17 @@ fn credential<'v>(name: &str, value: &'v str) -> Result<&'v str, Option<Error>> 
     })
 }
 
-/// The error for a client whose credential cannot be used.
+/// Returns the error for a client whose credential cannot be used.
 pub(crate) fn unauthorized(message: impl Into<String>) -> Error {
     Error::new(Fault::Client, ErrorKind::Authentication, message).with_should_retry(false)
 }
 
-/// Whether a text can be sent as a credential.
+/// Returns true if a text can be sent as a credential.
 fn is_credential(text: &str) -> bool {
     text.len() <= CREDENTIAL_BYTES_MAX.saturating_add("Bearer ".len()) && is_visible(text)
 }
 
-/// A key without the scheme that some write before it; nothing if there is no more than that.
+/// Returns a key without the scheme that some write before it; `None` if there is only the scheme.
 fn token(key: &str) -> Option<&str> {
     let (scheme, token) = words::split_once(key, " ").unwrap_or((key, ""));
     if scheme.eq_ignore_ascii_case("bearer") {
@@ -306,13 +313,13 @@ fn token(key: &str) -> Option<&str> {
     Some(key)
 }
 
-/// The upstream's own id for a request.
+/// Returns the upstream's own id for a request.
 #[must_use]
 pub fn request_id(upstream: &[Header]) -> Option<&str> {
     upstream.value("x-request-id").or_else(|| upstream.value("request-id"))
 }
 
-/// Those headers of the upstream that the client gets, renamed. `now` turns the waiting times of
+/// Returns the upstream's headers that the client gets, renamed. `now` turns the waiting times of
 /// rate limits into points in time.
 #[must_use]
 pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
@@ -353,12 +360,12 @@ pub fn to_client(upstream: &[Header], now: Millis) -> Vec<Header> {
     headers
 }
 
-/// A value as it is passed on, if it may be.
+/// Returns a value as it is passed on, if it may be.
 fn usable(value: &str) -> Option<&str> {
     Some(value.trim()).filter(|value| is_value(value))
 }
 
-/// Appends the values of `name`.
+/// Appends the values of the header `name` that may be passed on.
 fn pass(headers: &[Header], name: &str, out: &mut Vec<Header>) {
     let values = headers.iter().filter(|(sent, _)| sent.eq_ignore_ascii_case(name));
     for value in values.filter_map(|(_, value)| usable(value)).take(VALUES_MAX) {
@@ -366,8 +373,8 @@ fn pass(headers: &[Header], name: &str, out: &mut Vec<Header>) {
     }
 }
 
-/// Whether a text can be a header's value, on every host and server: visible ASCII characters and
-/// spaces between them, of a sane length.
+/// Returns true if a text can be a header's value, on every host and server: visible ASCII
+/// characters and spaces between them, of a sane length.
 #[must_use]
 pub fn is_value(text: &str) -> bool {
     text.len() <= VALUE_BYTES_MAX && is_visible(text)

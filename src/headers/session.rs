@@ -1,5 +1,5 @@
-//! The conversation that a request belongs to, by which routers keep its turns on the replica that has their prefix in
-//! its cache.
+//! Session of a request: the conversation that it belongs to, by which routers keep its turns on
+//! the replica that has their prefix in its cache.
 
 use super::{Header, Headers as _};
 use crate::config::{SessionHeaders, SessionId};
@@ -7,33 +7,34 @@ use crate::ids::hex_of_hash;
 use crate::json::{self, Reader};
 use crate::text::words;
 
-/// The headers that may have it: of Claude Code, OpenCode, many others and Codex.
+/// Names of the headers that may carry the session: of Claude Code, OpenCode, many others and
+/// Codex.
 pub(super) const NAMES: [&str; 4] =
     ["x-claude-code-session-id", "x-session-affinity", "x-session-id", "session-id"];
 
-/// Longest id that is sent as it is, in bytes.
+/// Longest session id that is sent as it is, in bytes.
 const ID_BYTES_MAX: usize = 128;
 
-/// The session in a client's headers.
+/// Returns the session in a client's headers.
 pub(crate) fn of_headers(client: &[Header]) -> Option<String> {
     let values = NAMES.iter().filter_map(|name| client.value(name)).map(str::trim);
     values.filter(|id| !id.is_empty()).map(str::to_owned).next()
 }
 
-/// The session of a request: of its headers, or of its user id.
+/// Returns the session of a request: of its headers, or of its user id.
 pub(crate) fn of(client: &[Header], user_id: Option<&str>) -> Option<String> {
     of_headers(client).or_else(|| user_id.and_then(of_user_id))
 }
 
-/// The session in the `metadata` of a request.
+/// Returns the session in the `metadata` of a request.
 pub(crate) fn of_body(body: &str) -> Option<String> {
     let user_id =
         json::member(json::member(body, "metadata")?, "user_id").and_then(json::string)?;
     of_user_id(&user_id.decode())
 }
 
-/// The session in a user id of Claude Code: `session_id` of a JSON text, or, in its versions until 2025, what stands
-/// behind `_session_`.
+/// Returns the session in a user id of Claude Code: `session_id` of a JSON text, or, in its
+/// versions until 2025, what stands behind `_session_`.
 pub(crate) fn of_user_id(user_id: &str) -> Option<String> {
     if !user_id.trim_start().starts_with('{') {
         let (_, session) = words::split_once(user_id, "_session_")?;

@@ -3,7 +3,7 @@
 use crate::Millis;
 use crate::text::words;
 
-/// When a limit is reset, in RFC 3339 and whole seconds, never too early.
+/// Returns the time at which a limit is reset, in RFC 3339 and whole seconds, never too early.
 pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
     // 2100-01-01: nobody waits that long, and what is later is not a time.
     const SECONDS_MAX: u64 = 4_102_444_800;
@@ -21,8 +21,8 @@ pub(super) fn reset_time(text: &str, now: Millis) -> Option<String> {
     (seconds < SECONDS_MAX).then(|| rfc3339(seconds))
 }
 
-/// A waiting time as clients read it: in seconds. Java's SDK fails at a date that has passed, and others read none at
-/// all.
+/// Returns a waiting time in seconds, as clients read it. Java's SDK fails at a date that has
+/// passed, and other clients read no date at all.
 pub(super) fn retry_after(text: &str, now: Millis) -> Option<String> {
     if is_number(text) {
         return Some(text.to_owned());
@@ -34,12 +34,12 @@ pub(super) fn retry_after(text: &str, now: Millis) -> Option<String> {
     Some(wait.div_ceil(1_000).to_string())
 }
 
-/// Digits, perhaps with a fraction.
+/// Returns true if a text is digits, perhaps with a fraction.
 pub(super) fn is_number(text: &str) -> bool {
     duration(text).is_some() && text.ends_with(|last: char| last.is_ascii_digit() || last == '.')
 }
 
-/// The seconds since the Unix epoch of `Wed, 21 Oct 2026 07:28:00 GMT`.
+/// Returns the seconds since the Unix epoch of `Wed, 21 Oct 2026 07:28:00 GMT`.
 fn http_date(text: &str) -> Option<u64> {
     const MONTHS: &str = "MarAprMayJunJulAugSepOctNovDecJanFeb";
     // From the first of March of the year 0 on, after which each leap day ends a year.
@@ -60,7 +60,7 @@ fn http_date(text: &str) -> Option<u64> {
     Some(minutes.saturating_mul(60).saturating_add(second))
 }
 
-/// The milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
+/// Returns the milliseconds, rounded up, of `6m0s`, `120ms`, `1h2m3.5s`, or plain seconds.
 pub(crate) fn duration(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut millis = 0u64;
@@ -102,7 +102,7 @@ fn split_where(text: &str, is_end: impl Fn(char) -> bool) -> (&str, &str) {
     text.split_at_checked(text.find(is_end).unwrap_or(text.len())).unwrap_or((text, ""))
 }
 
-/// `2026-11-18T12:00:00Z`, with any offset or fraction.
+/// Returns true if a text has the form of `2026-11-18T12:00:00Z`, with any offset or fraction.
 fn is_rfc3339(text: &str) -> bool {
     let shape: String = text
         .chars()
@@ -119,7 +119,7 @@ fn is_rfc3339(text: &str) -> bool {
         && text.bytes().skip(19).all(rest_allowed)
 }
 
-/// A time in seconds since the Unix epoch, in UTC.
+/// Returns the RFC 3339 form, in UTC, of a time in seconds since the Unix epoch.
 fn rfc3339(seconds: u64) -> String {
     let (mut days, clock) = (seconds / 86_400, seconds % 86_400);
     let mut year = 1970u64;

@@ -1,4 +1,5 @@
-//! Content blocks: those of requests, and those of answers, which clients send back.
+//! Content blocks of the Messages API: those of requests, and those of answers, which clients send
+//! back.
 
 mod read;
 
@@ -9,7 +10,7 @@ use crate::json::{Raw, Str};
 use crate::text::words;
 pub(crate) use read::BlockParent;
 
-/// One content block. A request can have many small ones, so what is large stands elsewhere.
+/// Content block. A request can have many small ones, so large variants are boxed.
 #[derive(Debug)]
 pub(crate) enum Block<'a> {
     /// `text`
@@ -24,45 +25,45 @@ pub(crate) enum Block<'a> {
     ToolUse(Box<ToolUse<'a>>),
     /// `tool_result`
     ToolResult(Box<ToolResult<'a>>),
-    /// `tool_reference`: the name of a tool that a search found.
+    /// `tool_reference`: name of a tool that a search found.
     ToolReference(Str<'a>),
-    /// `browser_state`: its tabs and state changes, as they were written.
+    /// `browser_state`: tabs and state changes of a browser, as JSON text.
     BrowserState {
-        /// An array; empty if there is none.
+        /// JSON array of tabs; empty if absent.
         tabs: &'a str,
-        /// An array; empty if there is none.
+        /// JSON array of state changes; empty if absent.
         changes: &'a str,
     },
     /// `thinking`
     Thinking {
-        /// The text that the client was shown.
+        /// Reasoning text that the client was shown.
         thinking: Str<'a>,
-        /// Whose reasoning it is.
+        /// Signature, which tells whose reasoning the block holds; empty if the client dropped it.
         signature: Str<'a>,
     },
     /// `redacted_thinking`
     RedactedThinking(Str<'a>),
     /// `server_tool_use`, `mcp_tool_use`
     ServerToolUse {
-        /// The tool.
+        /// Name of the tool.
         name: Str<'a>,
-        /// Its input, as it was written.
+        /// Input of the call, as JSON text.
         input: &'a str,
     },
-    /// The result of a tool that ran at the server: `web_search_tool_result`, `mcp_tool_result`, …
+    /// Result of a tool that ran at the server: `web_search_tool_result`, `mcp_tool_result`, …
     ServerToolResult {
-        /// Its content, as it was written.
+        /// Content of the result, as JSON text.
         content: &'a str,
-        /// Whether it is the result of a tool search.
+        /// True if the result is that of a tool search.
         tool_search: bool,
-        /// Whether the tool failed, where the result says so beside its content.
+        /// True if the tool failed, where the result says so beside its content.
         is_error: bool,
     },
     /// `compaction`
     Compaction {
-        /// The summary.
+        /// Summary of the compacted messages.
         content: Option<Str<'a>>,
-        /// What became of the tools before it.
+        /// Changes of the tools in the compacted messages (`tool_changes`).
         changes: Vec<ToolChange<'a>>,
     },
     /// `tool_addition`, `tool_removal`
@@ -71,61 +72,63 @@ pub(crate) enum Block<'a> {
     ContainerUpload,
     /// `fallback`, `mcp_tool_listing`: notes of the server to itself.
     Note,
-    /// Of a type that this version does not know.
+    /// Block of a type that this version does not know; holds the `type`.
     Unknown(Str<'a>),
 }
 
-/// A text.
+/// `text` block.
 #[derive(Clone, Debug)]
 pub(crate) struct Text<'a> {
-    /// The text.
+    /// Text of the block.
     pub text: Str<'a>,
-    /// The client wants the prompt cached up to here.
+    /// `cache_control`: the client wants the prompt cached up to this text.
     pub cached: Option<CacheMark>,
-    /// Whether it has citations.
+    /// True if the text has citations.
     pub cited: bool,
 }
 
-/// An image.
+/// `image` block.
 #[derive(Debug)]
 pub(crate) struct Image<'a> {
-    /// Where it starts in the body, for errors.
+    /// Byte offset of the block in the request's body.
     pub at: usize,
-    /// Where it comes from.
+    /// Data of the image, or the place that it is loaded from.
     pub source: ImageSource<'a>,
-    /// The client wants the prompt cached up to here.
+    /// `cache_control`: the client wants the prompt cached up to this image.
     pub cached: Option<CacheMark>,
 }
 
-/// Where an image comes from.
+/// Data of an image, or the place that it is loaded from.
 #[derive(Debug)]
 pub(crate) enum ImageSource<'a> {
-    /// It is here.
+    /// Image whose data stands in the request.
     Base64 {
-        /// `image/png`
+        /// Media type, as the client wrote it: `image/png`.
         media_type: Str<'a>,
-        /// The image.
+        /// Data of the image, in base64.
         data: Str<'a>,
     },
-    /// It is on the web.
+    /// Image at an address on the web, or in a `data:` URL.
     Url(Str<'a>),
-    /// It is at Anthropic.
+    /// Image in a file that is stored at Anthropic.
     File,
 }
 
 impl ImageSource<'_> {
-    /// Whether the image is on the web, and not in its address.
+    /// Returns true if the image is on the web, and not in a `data:` URL.
     pub(crate) fn is_remote(&self) -> bool {
         matches!(self, Self::Url(url) if !words::begins(url.raw(), "data:"))
     }
 
-    /// Whether the image is of a type that the Messages API knows, by whatever name, or nothing says of which.
+    /// Returns true if the image is of a type that the Messages API knows, by whatever name, or its
+    /// type is not in the request.
     pub(crate) fn is_of_known_type(&self) -> bool {
         let is_here = matches!(self, Self::Base64 { .. } | Self::Url(_)) && !self.is_remote();
         !is_here || self.known_type().is_some()
     }
 
-    /// The type that the client says, where it is one that the Messages API knows, by whatever name.
+    /// Returns the type that the client gives the image, where the Messages API knows it, by
+    /// whatever name.
     pub(crate) fn known_type(&self) -> Option<&'static str> {
         let written = match self {
             Self::Base64 { media_type, .. } => media_type.decode(),
@@ -141,79 +144,79 @@ impl ImageSource<'_> {
     }
 }
 
-/// A document.
+/// `document` block.
 #[derive(Debug)]
 pub(crate) struct Document<'a> {
-    /// Where it starts in the body, for errors.
+    /// Byte offset of the block in the request's body.
     pub at: usize,
-    /// Where it comes from.
+    /// Content of the document, or the place that it is loaded from.
     pub source: DocumentSource<'a>,
-    /// Its title.
+    /// Title of the document.
     pub title: Option<Str<'a>>,
-    /// What the client says about it.
+    /// Text by which the client describes the document.
     pub context: Option<Str<'a>>,
-    /// The client wants the prompt cached up to here.
+    /// `cache_control`: the client wants the prompt cached up to this document.
     pub cached: Option<CacheMark>,
 }
 
-/// Where a document comes from.
+/// Content of a document, or the place that it is loaded from.
 #[derive(Debug)]
 pub(crate) enum DocumentSource<'a> {
-    /// It is here, as base64; in practice a PDF.
+    /// Document in base64 in the request; in practice a PDF.
     Base64 {
-        /// `application/pdf`
+        /// Media type, as the client wrote it: `application/pdf`.
         media_type: Str<'a>,
-        /// The document.
+        /// Data of the document, in base64.
         data: Str<'a>,
     },
-    /// It is here, as text.
+    /// Document that stands in the request as text.
     Text(Str<'a>),
-    /// It is here, as texts and images.
+    /// Document that stands in the request as text and image blocks.
     Content(Vec<Block<'a>>),
-    /// It is on the web.
+    /// Document at an address on the web.
     Url(Str<'a>),
-    /// It is at Anthropic.
+    /// Document in a file that is stored at Anthropic.
     File,
 }
 
-/// A search result of the client's own.
+/// `search_result` block: a search result of the client's own.
 #[derive(Debug)]
 pub(crate) struct SearchResult<'a> {
-    /// Where it was found.
+    /// Place where the client found the text, such as an address.
     pub source: Str<'a>,
-    /// Its title.
+    /// Title of the found page or document.
     pub title: Str<'a>,
-    /// What it says.
+    /// Text blocks that were found.
     pub content: Vec<Block<'a>>,
 }
 
-/// A tool call of the assistant.
+/// `tool_use` block: a tool call of the assistant.
 #[derive(Debug)]
 pub(crate) struct ToolUse<'a> {
-    /// Where it starts in the body, for errors.
+    /// Byte offset of the block in the request's body, for errors.
     pub at: usize,
-    /// Its id.
+    /// `id` of the call, which its result names.
     pub id: Str<'a>,
-    /// The tool.
+    /// Name of the tool.
     pub name: Str<'a>,
-    /// The tool's toolset.
+    /// Name of the toolset that the tool belongs to.
     pub toolset: Option<Str<'a>>,
-    /// The input, as it was written. Not necessarily an object.
+    /// Input of the call, as JSON text; not necessarily an object.
     pub input: Raw<'a>,
-    /// The model is not to see the input.
+    /// True if the model is not to see the input (`context_management`).
     pub cleared: bool,
 }
 
-/// The result of a tool call.
+/// `tool_result` block: the result of a tool call.
 #[derive(Debug)]
 pub(crate) struct ToolResult<'a> {
-    /// The id of the call.
+    /// `tool_use_id`: id of the call.
     pub id: Str<'a>,
-    /// The blocks that the tool gave; a string is one text.
+    /// Blocks that the tool gave; a string is one text block.
     pub content: Vec<Block<'a>>,
-    /// Whether the tool failed.
+    /// True if the tool failed.
     pub is_error: bool,
-    /// The model is not to see the content.
+    /// True if the model is not to see the content (`context_management`).
     pub cleared: bool,
 }
 

@@ -1,11 +1,11 @@
-//! Marks of the client's: the prompt is to be cached up to here.
+//! `cache_control`: marks up to which the client wants the prompt cached.
 
 use crate::json::Writer;
 
-/// A `cache_control` of a block or a tool.
+/// `cache_control` of a request, a block or a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CacheMark {
-    /// Without a `ttl`, or with one that the Messages API does not have.
+    /// Mark without a `ttl`, or with a `ttl` that the Messages API does not have.
     #[default]
     Plain,
     /// `"ttl": "5m"`
@@ -15,7 +15,7 @@ pub(crate) enum CacheMark {
 }
 
 impl CacheMark {
-    /// The mark with this `ttl`.
+    /// Returns the mark with this `ttl`.
     pub(crate) fn of(ttl: &str) -> Self {
         match ttl {
             "5m" => Self::FiveMinutes,

@@ -1,51 +1,53 @@
-//! `context_management`: what of a request's history the model does not get to see, and what was cleared of it.
+//! `context_management`: parts of a request's history that the model does not get to see, and
+//! counts of what was cleared.
 
 use super::source::{Read, Source, bad_tag, required};
 use crate::json::{self, Str, ValueKind};
 use crate::model::limits::Many;
 use crate::text::names::NameSet;
 
-/// Tokens of input from which tool uses are cleared, where the edit does not say.
+/// Number of input tokens above which tool uses are cleared, where the edit does not say.
 const TRIGGER_TOKENS: u64 = 100_000;
-/// Tool uses that are kept, where the edit does not say.
+/// Number of tool uses that are kept, where the edit does not say.
 const KEPT_TOOL_USES: u64 = 3;
 
-/// The edits that a request asks for. Of two of one type the last one counts.
+/// Edits that a request asks for. Of two edits of one type the last one counts.
 #[derive(Debug, Default)]
 pub(crate) struct ContextManagement<'a> {
-    /// Thinking stays in so many of the assistant's last turns (`clear_thinking_20251015`); `None`: in all.
+    /// Number of the assistant's last turns that keep their thinking (`clear_thinking_20251015`);
+    /// `None`: all of them.
     pub thinking_kept: Option<u64>,
     /// `clear_tool_uses_20250919`
     pub tool_uses: Option<ClearToolUses<'a>>,
-    /// Where `compact_20260112` stands among the edits.
+    /// Position of `compact_20260112` among the edits.
     pub compaction_at: Option<usize>,
-    /// Thinking is cleared by an edit that is not the first.
+    /// True if thinking is cleared by an edit that is not the first.
     pub thinking_is_late: bool,
-    /// An edit of a type that this version does not know.
+    /// True if there is an edit of a type that this version does not know.
     pub has_unknown: bool,
 }
 
 /// `clear_tool_uses_20250919`
 #[derive(Debug)]
 pub(crate) struct ClearToolUses<'a> {
-    /// More than this clears.
+    /// Threshold above which tool uses are cleared.
     pub trigger: Trigger,
-    /// So many of the last tool uses stay.
+    /// Number of last tool uses that are kept.
     pub keep: u64,
-    /// Nothing is cleared as long as it would be fewer tokens.
+    /// Minimum number of tokens to clear; if there would be fewer, nothing is cleared.
     pub clear_at_least: u64,
-    /// The tools whose uses always stay.
+    /// Names of the tools whose uses are never cleared.
     pub exclude_tools: NameSet<'a>,
-    /// The tools whose inputs are cleared, too.
+    /// Tools whose inputs are cleared, too.
     pub inputs: Inputs<'a>,
 }
 
-/// What clears tool uses, when there is more of it.
+/// Threshold above which tool uses are cleared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
-    /// Tokens of the request.
+    /// Number of tokens of the request.
     InputTokens(u64),
-    /// Tool uses that are not cleared yet.
+    /// Number of tool uses that are not cleared yet.
     ToolUses(u64),
 }
 
@@ -60,21 +62,21 @@ pub(crate) enum Inputs<'a> {
     Of(NameSet<'a>),
 }
 
-/// What was cleared of a request, with estimates of its tokens.
+/// Counts of what was cleared of a request's history, with estimates of its tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cleared {
-    /// Turns of the assistant that lost their thinking.
+    /// Number of the assistant's turns that lost their thinking.
     pub thinking_turns: u64,
-    /// Tokens of that thinking.
+    /// Estimated tokens of the cleared thinking.
     pub thinking_tokens: u64,
-    /// Tool uses that lost their result.
+    /// Number of tool uses that lost their result.
     pub tool_uses: u64,
-    /// Tokens of these results, and of inputs.
+    /// Estimated tokens of the cleared results, and of cleared inputs.
     pub tool_tokens: u64,
 }
 
 impl Cleared {
-    /// All tokens that were cleared.
+    /// Returns the estimated number of all tokens that were cleared.
     #[must_use]
     pub fn tokens(&self) -> u64 {
         self.thinking_tokens.saturating_add(self.tool_tokens)
@@ -82,8 +84,8 @@ impl Cleared {
 }
 
 impl ContextManagement<'_> {
-    /// Whether an edit can change what the model sees. Claude Code always asks to keep all thinking, which changes
-    /// nothing.
+    /// Returns true if an edit can change what the model sees. Claude Code always asks to keep all
+    /// thinking, which changes nothing.
     pub(crate) fn clears(&self) -> bool {
         self.thinking_kept.is_some() || self.tool_uses.is_some()
     }
@@ -102,7 +104,7 @@ impl Default for ClearToolUses<'_> {
 }
 
 impl<'a> Source<'a, '_> {
-    /// The value of `context_management`.
+    /// Reads the value of `context_management`.
     pub(super) fn context_management(&mut self) -> Read<ContextManagement<'a>> {
         let mut management = ContextManagement::default();
         self.object(|source, key| {

@@ -13,13 +13,13 @@ pub struct Counts {
     pub cache_creation: u64,
     /// `output_tokens`
     pub output: u64,
-    /// `thinking_tokens`, where the upstream tells them apart.
+    /// `thinking_tokens`, where the upstream counts them apart.
     pub thinking: Option<u64>,
-    /// Some of it is an estimate.
+    /// True if some of the counts are estimates.
     pub estimated: bool,
 }
 
-/// Estimates of tokens.
+/// Estimated tokens of a request and its answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Estimate {
     /// Tokens of the request.
@@ -29,7 +29,7 @@ pub(crate) struct Estimate {
 }
 
 impl Counts {
-    /// The counts that the upstream gave, and `estimate` for those that it did not.
+    /// Returns the counts that the upstream gave, and `estimate` for counts that it did not give.
     pub(crate) fn of(usage: Option<Usage>, estimate: Estimate) -> Self {
         let usage = usage.unwrap_or_default();
         let cache_read = usage.cache_read.unwrap_or(0);
@@ -77,8 +77,8 @@ impl Counts {
         }
     }
 
-    /// Makes counts as [`Counts::of`] does, of a server for which 0 tokens of a prompt or a text mean that it did not
-    /// count: some local servers send zeros.
+    /// Returns counts as [`Counts::of`] does, for a server on which 0 tokens of a prompt or a text
+    /// mean that it did not count: some local servers send zeros.
     pub(crate) fn of_nonzero(usage: Option<Usage>, estimate: Estimate) -> Self {
         let is_cached = |usage: &Usage| usage.cache_read.max(usage.cache_written) > Some(0);
         let usage = usage.map(|usage| Usage {
@@ -91,7 +91,7 @@ impl Counts {
     }
 }
 
-/// The tier in the words of the Messages API.
+/// Returns the service tier in the words of the Messages API.
 pub(crate) fn service_tier(tier: &str) -> &'static str {
     if matches!(tier, "priority" | "fast") { "priority" } else { "standard" }
 }

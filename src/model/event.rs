@@ -1,4 +1,5 @@
-//! Everything that an upstream can say, in the order in which a client gets it.
+//! Events of an answer: everything that an upstream can say, in the order in which a client gets
+//! it.
 //!
 //! A reader of an upstream's protocol makes events of what comes; a writer of the client's protocol makes bytes of
 //! events. Blocks come one after another, each between its begin and its end. Texts are borrowed and stay as they came:
@@ -9,68 +10,68 @@ use super::counts::Counts;
 use super::hosted::HostedCall;
 use super::search::Citation;
 
-/// One thing that an upstream says.
+/// Event of an answer, in no protocol's form.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'e> {
-    /// The answer begins. Its counts are not known yet.
+    /// The answer begins. Its token counts are not known yet.
     Started {
-        /// The name of the model for the client.
+        /// Name of the model, as the client knows it.
         model: &'e str,
-        /// An estimate, or the upstream's count.
+        /// Input tokens of the request: an estimate, or the upstream's count.
         input_tokens: u64,
     },
     /// A block of text begins.
     TextBegins,
-    /// More of the text, escaped; never the half of a surrogate pair.
+    /// Next piece of the open text block, escaped; never the half of a surrogate pair.
     Text(&'e str),
     /// A block of reasoning begins.
     ThinkingBegins,
-    /// More of the reasoning, escaped; never the half of a surrogate pair.
+    /// Next piece of the open reasoning block, escaped; never the half of a surrogate pair.
     Thinking(&'e str),
-    /// All text of the reasoning has come; the client must send this back with it.
+    /// Signature of the reasoning, after all its text; the client must send it back with the text.
     Signature(&'e str),
     /// A tool call begins.
     CallBegins(CallStart<'e>),
-    /// More of the call's input: JSON text, not escaped.
+    /// Next piece of the open call's input: JSON text, not escaped.
     Input(&'e str),
-    /// The text that is open comes from there.
+    /// Citation: the source of words in the open text block.
     Citation(&'e Citation),
-    /// A call that the upstream ran, and its result: two blocks of their own.
+    /// Call that the upstream ran itself, and its result: two blocks of their own.
     Hosted(&'e HostedCall),
-    /// The block that is open is complete.
+    /// The open block is complete.
     BlockEnds,
     /// The answer is complete.
     Stopped(&'e Stop<'e>),
 }
 
-/// A tool call, before its input.
+/// Beginning of a tool call, before its input.
 #[derive(Clone, Copy, Debug)]
 pub struct CallStart<'e> {
-    /// The client's id of the call.
+    /// Id of the call, as the client gets it.
     pub id: &'e str,
-    /// The client's name of the tool.
+    /// Name of the tool, as the client knows it.
     pub name: &'e str,
-    /// The client's toolset of which the tool is a member.
+    /// Toolset of the client's that the tool belongs to.
     pub toolset: Option<&'static str>,
 }
 
-/// How an answer ends.
+/// End of an answer: the stop reason, and the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stop<'e> {
-    /// Why the model stopped, in the words of the Messages API.
+    /// `stop_reason` of the Messages API.
     pub reason: &'static str,
-    /// The client's stop sequence, if the answer ends at one.
+    /// Stop sequence of the client's at which the answer ends, if any.
     pub sequence: Option<&'e str>,
-    /// What the model said as it refused, escaped.
+    /// Words in which the model refused, escaped.
     pub explanation: &'e str,
-    /// The name of the model for the client.
+    /// Name of the model, as the client knows it.
     pub model: &'e str,
-    /// The counts of the whole answer.
+    /// Token counts of the whole answer.
     pub counts: Counts,
-    /// How often the upstream searched the web.
+    /// Number of web searches that the upstream ran.
     pub searches: u64,
-    /// The tier in which the request was served, in the words of the Messages API.
+    /// Tier in which the request was served, in the words of the Messages API.
     pub service_tier: Option<&'static str>,
-    /// What was cleared of the history, where the client asked for it.
+    /// Counts of what was cleared of the history, where the client asked for that.
     pub cleared: Option<Cleared>,
 }

@@ -2,34 +2,34 @@
 
 use super::search::Search;
 
-/// A call that the upstream ran, and its result.
+/// Call that the upstream ran itself, and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostedCall {
-    /// A search of the web.
+    /// Search of the web.
     Search(Search),
-    /// A call of a tool of an MCP server.
+    /// Call of a tool of an MCP server.
     Mcp(McpCall),
 }
 
-/// A call of a tool of an MCP server.
+/// Call of a tool of an MCP server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct McpCall {
-    /// The client's id of the call.
+    /// Id of the call, as the client gets it.
     pub id: String,
-    /// The tool.
+    /// Name of the tool.
     pub name: String,
-    /// The server, by the name that the client gave it.
+    /// Name of the MCP server, as the client gave it.
     pub server: String,
-    /// The input, an object of JSON.
+    /// Input of the call, as the JSON text of an object.
     pub input: String,
-    /// What the tool gave, or what failed; nothing where the call was cut off.
+    /// Result of the tool, or its error message; `None` where the call was cut off.
     pub text: Option<String>,
-    /// There is no result of the tool.
+    /// True if the tool gave no result.
     pub is_error: bool,
 }
 
 impl HostedCall {
-    /// Bytes that it takes in memory.
+    /// Returns the number of bytes of the call's texts in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         match self {
             Self::Search(search) => search.held_bytes(),

@@ -1,4 +1,4 @@
-//! Of what type an image is, by its first bytes.
+//! Detection of an image's type by the first bytes of its data.
 
 use crate::json::{Str, unescape};
 
@@ -7,7 +7,7 @@ const JPEG: &str = "image/jpeg";
 const GIF: &str = "image/gif";
 const WEBP: &str = "image/webp";
 
-/// The types that the Messages API knows, by the names that clients give them behind `image/`.
+/// Types that the Messages API knows, by the names that clients write behind `image/`.
 const NAMES: [(&str, &str); 7] = [
     ("jpeg", JPEG),
     ("jpg", JPEG),
@@ -18,15 +18,17 @@ const NAMES: [(&str, &str); 7] = [
     ("webp", WEBP),
 ];
 
-/// So many letters are looked at, each of which may be an escape of six bytes.
+/// Number of bytes of the data that are inspected: 16 letters, each of which may be an escape of
+/// six bytes.
 const START: usize = 16 * 6;
 
-/// The type that is called so behind `image/`.
+/// Returns the type that is written as `image/NAME`.
 pub(super) fn named(name: &str) -> Option<&'static str> {
     NAMES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, is)| *is)
 }
 
-/// The type of an image in base64. `None` if it begins like none that the Messages API knows.
+/// Returns the type of an image in base64; `None` if it begins like no type that the Messages API
+/// knows.
 pub(crate) fn of(data: Str<'_>) -> Option<&'static str> {
     let raw = data.raw();
     // PHP writes `\/`, .NET `\u002B`.
@@ -40,7 +42,8 @@ pub(crate) fn of(data: Str<'_>) -> Option<&'static str> {
     }
 }
 
-/// Each of these is what the first bytes of such an image become in base64.
+/// Returns the type of an image whose base64 begins with `start`. The prefixes are the first bytes
+/// of each type, in base64.
 fn of_start(start: &str) -> Option<&'static str> {
     if start.starts_with("iVBORw0") {
         Some(PNG)

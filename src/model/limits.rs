@@ -1,4 +1,4 @@
-//! How many of each thing a request may have, and an answer of an upstream.
+//! Limits on the number of each thing in a request, and of blocks in an answer of an upstream.
 //!
 //! A byte of JSON can be hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a text. So the size of a body
 //! says little about what it takes to read it. These limits do, and they hold while a body is read, before anything is
@@ -7,14 +7,16 @@
 
 use crate::error::Error;
 
-/// A thing that a request may have many of. All of one kind in a request count together, wherever they are.
+/// Thing that a request may have many of. All of one kind in a request count together, wherever
+/// they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Many {
     /// `messages`; as many as the Messages API allows.
     Messages,
     /// Blocks in messages, `system`, tool results, documents and search results, and changes of tools.
     Blocks,
-    /// `tool_use` blocks. Of each it is kept who answers it, and what ids it has on both sides.
+    /// `tool_use` blocks. For each, memory holds which result answers it, and its ids on both
+    /// sides.
     Calls,
     /// `tool_result` blocks.
     Results,
@@ -33,7 +35,7 @@ pub enum Many {
 }
 
 impl Many {
-    /// All of them, in the order of the documentation.
+    /// List of all kinds, in the order of the documentation.
     pub const ALL: [Self; KINDS] = [
         Self::Messages,
         Self::Blocks,
@@ -47,7 +49,7 @@ impl Many {
         Self::Fields,
     ];
 
-    /// How many a request may have.
+    /// Returns the maximum number of these things in a request.
     #[must_use]
     pub const fn most(self) -> u32 {
         match self {
@@ -59,7 +61,7 @@ impl Many {
         }
     }
 
-    /// As errors name them.
+    /// Returns the words for the kind in error messages.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -77,15 +79,15 @@ impl Many {
     }
 }
 
-/// How many kinds there are.
+/// Number of kinds in [`Many`].
 const KINDS: usize = 10;
 
-/// What has been counted of one request.
+/// Number of things that one request has had so far, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Counted([u32; KINDS]);
 
 impl Counted {
-    /// Counts one more. Says whether it is one too many.
+    /// Counts one more thing of this kind. Returns true if it is one too many.
     #[inline]
     pub(crate) fn is_exceeded_by(&mut self, many: Many) -> bool {
         let Some(count) = self.0.get_mut(many as usize) else { return true };
@@ -94,7 +96,8 @@ impl Counted {
     }
 }
 
-/// The refusal of a request that has too many; `path` is where the first is that is too much, or its list.
+/// Returns the refusal of a request that has too many things of a kind; `path` is that of the first
+/// one too many, or of its list.
 #[cold]
 pub(crate) fn exceeded(path: &str, many: Many) -> Error {
     // Of the whole body there is no path.
@@ -107,10 +110,11 @@ pub(crate) fn exceeded(path: &str, many: Many) -> Error {
     .with_too_many()
 }
 
-/// Most blocks in a whole message of an upstream that speaks Messages. Each becomes three events.
+/// Maximum number of blocks in a whole message of an upstream that speaks Messages. Each block
+/// becomes three events.
 pub const ANSWER_BLOCKS_MAX: usize = 2048;
 
-/// The failure of an answer that has too many.
+/// Returns the failure of an answer that has too many of `what`.
 #[cold]
 pub(crate) fn answer_exceeded(what: &str) -> Error {
     Error::misbehaved(format!("Upstream sent too many {what}"))

@@ -1,25 +1,26 @@
-//! `mcp_servers`: servers whose tools the real API would call.
+//! `mcp_servers`: MCP servers whose tools the real API would call.
 
 use std::fmt;
 
 use crate::json;
 
-/// The list, as it was written. It has tokens, so it has no readable `Debug`.
+/// JSON text of the list of MCP servers. It holds tokens of the servers, so `Debug` does not show
+/// it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct McpServers<'a>(&'a str);
 
 impl<'a> McpServers<'a> {
-    /// `list`: an array of objects.
+    /// Wraps `list`, the JSON text of an array of objects.
     pub(crate) fn new(list: &'a str) -> Self {
         Self(list)
     }
 
-    /// Whether it names none.
+    /// Returns true if the list names no servers.
     pub(crate) fn is_empty(self) -> bool {
         self.elements().next().is_none()
     }
 
-    /// The servers, each an object.
+    /// Returns the servers, each as the JSON text of an object.
     pub(crate) fn elements(self) -> impl Iterator<Item = &'a str> {
         json::elements(self.0)
     }

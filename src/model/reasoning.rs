@@ -1,4 +1,4 @@
-//! What an upstream says of its reasoning beside the text, and wants back.
+//! Items of reasoning beside its text, which an upstream wants back.
 
 use crate::json::Str;
 
@@ -8,16 +8,16 @@ use crate::json::Str;
 pub(crate) struct Detail<'a> {
     /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`, `redacted_thinking`.
     pub(crate) kind: Option<Str<'a>>,
-    /// Fragments with the same index are one item.
+    /// Number of the item: fragments with the same index are one item.
     pub(crate) index: Option<u64>,
     /// Text for people: `text`, `summary` or `thinking`.
     pub(crate) text: Option<Str<'a>>,
-    /// Encrypted `data`.
+    /// `data`: encrypted reasoning.
     pub(crate) data: Option<Str<'a>>,
     /// `signature`
     pub(crate) signature: Option<Str<'a>>,
-    /// It is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
+    /// True if the item is one of `thinking_blocks`, whose text also comes in `reasoning_content`.
     pub(crate) block: bool,
-    /// The whole item.
+    /// JSON text of the whole item.
     pub(crate) raw: &'a str,
 }

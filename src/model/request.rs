@@ -11,15 +11,15 @@ use crate::json::{self, Str, ValueKind};
 use crate::model::limits::Many;
 use crate::observe::warning::Warnings;
 
-/// Room for as many more is not kept.
+/// Number of tools above which unused capacity of the list is freed.
 const MANY_TOOLS: usize = 1_000;
 
-/// A request.
+/// Body of a Messages request.
 #[derive(Debug, Default)]
 pub(crate) struct Request<'a> {
     /// `model`
     pub model: Str<'a>,
-    /// `max_tokens`; token counts have none.
+    /// `max_tokens`; `None` for a token count, which has no limit.
     pub max_tokens: Option<u64>,
     /// `messages`
     pub messages: Vec<Message<'a>>,
@@ -43,9 +43,9 @@ pub(crate) struct Request<'a> {
     pub thinking: Option<Thinking>,
     /// `output_config.effort`
     pub effort: Option<Str<'a>>,
-    /// The schema of `output_config.format`, else of `output_format`.
+    /// JSON Schema of `output_config.format`, else of `output_format`.
     pub output_schema: Option<&'a str>,
-    /// Whether there is an `output_config.task_budget`.
+    /// True if there is an `output_config.task_budget`.
     pub task_budget: bool,
     /// `metadata.user_id`
     pub user_id: Option<Str<'a>>,
@@ -53,55 +53,57 @@ pub(crate) struct Request<'a> {
     pub service_tier: Option<Str<'a>>,
     /// `speed`
     pub speed: Option<Str<'a>>,
-    /// Whether `inference_geo` names a place.
+    /// True if `inference_geo` names a place, and not `global`.
     pub inference_geo: bool,
-    /// Whether there is a `container`.
+    /// True if there is a `container`.
     pub container: bool,
     /// `context_management`
     pub context_management: ContextManagement<'a>,
-    /// Whether there is a `compaction`.
+    /// True if there is a `compaction`.
     pub compaction: bool,
     /// `mcp_servers`
     pub mcp_servers: McpServers<'a>,
-    /// Whether there are `fallbacks`.
+    /// True if there are `fallbacks`.
     pub fallbacks: bool,
-    /// Whether there is a `fallback_credit_token`.
+    /// True if there is a `fallback_credit_token`.
     pub fallback_credit_token: bool,
-    /// Whether `billing_policy.bill_to` is the user's own profile.
+    /// True if `billing_policy.bill_to` is `user_profile`, the user's own profile.
     pub bill_to_user: bool,
     /// `safeguards`, as it was written.
     pub safeguards: Option<&'a str>,
-    /// Whether there is a `thread`.
+    /// True if there is a `thread`.
     pub thread: bool,
-    /// How many of its tools and blocks have a `cache_control`.
+    /// Number of tools and blocks of the request that have a `cache_control`.
     pub breakpoints: usize,
-    /// Its own `cache_control`: the client wants all of the prompt cached, and no block says so.
+    /// `cache_control` of the request itself: the client wants all of the prompt cached, and marks
+    /// no block for that.
     pub cached: Option<CacheMark>,
-    /// Whether a text in it names half a surrogate pair.
+    /// True if a text of the request has an escape for half a surrogate pair.
     pub has_halves: bool,
 }
 
-/// One message.
+/// Element of `messages`.
 #[derive(Debug)]
 pub(crate) struct Message<'a> {
-    /// Who speaks.
+    /// `role`: the speaker of the message.
     pub role: Role,
-    /// The blocks; a string is one text.
+    /// Blocks of `content`; a string is one text block.
     pub content: Vec<Block<'a>>,
-    /// `clear_at: "next_user_message"`: it is only shown until the user speaks again.
+    /// True with `clear_at: "next_user_message"`: the message is only shown until the user speaks
+    /// again.
     pub until_next_user: bool,
     /// `output_config.effort` of a system message.
     pub effort: Option<Str<'a>>,
 }
 
-/// The last message of the assistant's that answers what was before it. What the assistant is to go on with answers
-/// nothing.
+/// Returns the index of the assistant's last message that answers the messages before it. A final
+/// message of the assistant, which the model is to continue, answers nothing.
 pub(crate) fn last_answer(messages: &[Message<'_>]) -> Option<usize> {
     let before = messages.split_last().map_or_else(Default::default, |(_, before)| before);
     before.iter().rposition(|message| message.role == Role::Assistant)
 }
 
-/// Who speaks.
+/// Speaker of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// `user`
@@ -217,7 +219,7 @@ impl<'a> Request<'a> {
         Ok(true)
     }
 
-    /// Reads members that no other upstream can serve: it is only noted that they are there.
+    /// Reads members that no other upstream can serve: only their presence is noted.
     fn read_unserved(&mut self, source: &mut Source<'a, '_>, key: &str) -> Read<bool> {
         match key {
             // "global" promises nothing.
@@ -269,7 +271,7 @@ impl<'a> Request<'a> {
 }
 
 impl<'a> Source<'a, '_> {
-    /// `system`: a string or an array of text blocks.
+    /// Reads `system`: a string or an array of text blocks.
     fn system(&mut self) -> Read<Vec<Text<'a>>> {
         if self.reader.kind()? != ValueKind::Array {
             let blocks = self.content(BlockParent::Message)?;

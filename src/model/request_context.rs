@@ -1,7 +1,7 @@
-//! What an answer must know about its request.
+//! Facts about a request that are needed to read its answer.
 //!
-//! An upstream's protocol writes it with the request, and whatever reads the answer reads it. It owns its texts: the
-//! request's body is gone by then.
+//! An upstream's protocol fills in a [`RequestContext`] with the request, and the reader of the
+//! answer uses it. It owns its texts: the request's body is gone by then.
 
 use std::sync::Arc;
 
@@ -12,120 +12,126 @@ use crate::dialect::profile::Profile;
 use crate::observe::report::RequestCounts;
 use crate::text::names::NameSet;
 
-/// What an answer must know about its request.
+/// Facts about a request that are needed to read its answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RequestContext {
-    /// The model that the client named, which the answer reports.
+    /// Model that the client named, which the answer reports.
     pub model: String,
-    /// The upstream knows it by another name.
+    /// True if the upstream knows the model by another name.
     pub model_mapped: bool,
-    /// That name: what the upstream is asked for.
+    /// Name of the model in the upstream's request.
     pub upstream_model: String,
-    /// Where an answer ends.
+    /// Limits at which the answer ends, if the model does not end it before.
     pub limits: AnswerLimits,
-    /// Whether the client wants a stream.
+    /// True if the client wants a stream.
     pub stream: bool,
-    /// Whether the upstream is asked for one: it may serve only the other kind of answers.
+    /// True if the upstream is asked for a stream. It differs from `stream` if the upstream serves
+    /// only the other kind of answer.
     pub upstream_stream: bool,
-    /// The tools that were sent to the upstream.
+    /// Tools that were sent to the upstream.
     pub tools: Tools,
-    /// What becomes of reasoning.
+    /// Treatment of the reasoning in the answer.
     pub thinking: ThinkingContext,
-    /// The tools that a guard withheld or the client forbids, which the model may call all the same.
+    /// Tools that a guard withheld or the client forbids, which the model may call all the same.
     pub withheld: Withheld,
-    /// The ids of all `tool_use` blocks in the history; a new id must differ from them.
+    /// Ids of all `tool_use` blocks in the history; a new id must differ from them.
     pub ids_used: NameSet<'static>,
     /// Estimated input tokens, for `message_start`, which comes before the upstream's usage.
     pub input_tokens: u64,
-    /// The part of them that is known before the request is translated: without reasoning and a schema in words.
+    /// Part of `input_tokens` that is known before the request is translated: without reasoning,
+    /// and without a schema that is written as words.
     pub input_estimate: u64,
-    /// The upstream got the gateway's own credential: what it says of that is not for the client.
+    /// True if the upstream got the gateway's own credential: what it says of that credential is
+    /// not for the client.
     pub edge_key: bool,
-    /// The final assistant text, where the profile says that the upstream repeats it.
+    /// Final text of the assistant in the request, where the profile says that the upstream repeats
+    /// it.
     pub prefill: String,
-    /// What the upstream may refuse of the request.
+    /// Parts of the request that the upstream may refuse.
     pub refusable: Refusable,
-    /// Hash of what names the conversation in the request's body; 0 where nothing does.
+    /// Hash of what names the conversation in the request's body; 0 where nothing names it.
     pub conversation: u64,
-    /// What shape the request had.
+    /// Numbers of messages, tools, tool results and tool ids in the request.
     pub counts: RequestCounts,
-    /// What was cleared of the history; nothing where the client did not ask for it.
+    /// Counts of what was cleared of the history; `None` where the client did not ask for that.
     pub cleared: Option<Cleared>,
-    /// The upstream may search the web by itself.
+    /// True if the upstream may search the web by itself.
     pub searches: bool,
-    /// The upstream may call tools of MCP servers by itself.
+    /// True if the upstream may call tools of MCP servers by itself.
     pub calls_mcp: bool,
-    /// The client asks for verdicts on tool calls, and there is a judge.
+    /// True if the client asks for verdicts on tool calls, and there is a judge.
     pub is_judged: bool,
-    /// What the upstream's answers need.
+    /// Settings of the upstream that reading its answers needs.
     pub profile: Profile,
 }
 
-/// Where an answer ends, if the model does not end it before.
+/// Limits at which an answer ends, if the model does not end it before.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AnswerLimits {
-    /// The limit of the answer in the upstream's request; 0 where that is not known.
+    /// Limit of the answer in the upstream's request, in tokens; 0 where that is not known.
     pub max_tokens: u64,
-    /// How many tokens the model's window has; 0 where that is not known.
+    /// Size of the model's context window, in tokens; 0 where that is not known.
     pub window: u64,
-    /// The client's stop sequences. The text is cut here too: the upstream may not know all of them
-    /// (`stop`, `max_stop`), or ignore them.
+    /// Stop sequences of the client. The text is cut in Creole too: the upstream may not know all
+    /// of them (`stop`, `max_stop`), or ignore them.
     pub stop_sequences: Vec<String>,
-    /// The client allows one tool call only (`disable_parallel_tool_use`).
+    /// True if the client allows one tool call only (`disable_parallel_tool_use`).
     pub one_tool_call: bool,
 }
 
-/// What becomes of the reasoning in an answer.
+/// Treatment of the reasoning in an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThinkingContext {
-    /// Whether it is shown.
+    /// Form in which the client gets to see the reasoning.
     pub display: Display,
-    /// It must come back with tool calls (`reasoning_history`), so a thinking block carries it even when its text is
-    /// not shown.
+    /// True if reasoning must come back with tool calls (`reasoning_history`), so a thinking block
+    /// carries it even when its text is not shown.
     pub returns: bool,
-    /// Which upstream thinks, for the signature of thinking blocks; empty where there is only one.
+    /// Mark of the upstream that thinks, for the signature of thinking blocks; empty where there is
+    /// only one upstream.
     pub upstream_mark: String,
-    /// Which model thinks, for reasoning that no other model takes.
+    /// Mark of the upstream and the model that think, for reasoning that no other model takes.
     pub model_mark: String,
 }
 
-/// What the upstream may refuse of a request that has it. Where it has not, an error that names it means something
-/// else.
+/// Parts of a request that the upstream may refuse. If the request lacks a part, an error that
+/// names it means something else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusable {
-    /// Images.
+    /// True if the request has images.
     pub images: bool,
-    /// One of the images is new: the user has just given it.
+    /// True if one of the images is new: the user has just given it.
     pub new_image: bool,
-    /// The hosts from which the upstream has to fetch some of the images, in lower case.
+    /// Hosts from which the upstream has to fetch some of the images, in lower case.
     pub image_hosts: Vec<String>,
-    /// Documents that are not text.
+    /// True if the request has documents that are not text.
     pub documents: bool,
-    /// One of the documents is new: the user has just given it.
+    /// True if one of the documents is new: the user has just given it.
     pub new_document: bool,
-    /// A schema of the answer.
+    /// True if the request has a schema of the answer.
     pub schema: bool,
-    /// Reasoning of earlier turns.
+    /// True if the request has reasoning of earlier turns.
     pub reasoning: bool,
-    /// Where the first reasoning item of Responses stands in the client's request: its message and its block.
+    /// Message and block, by their positions in the client's request, of the first reasoning item
+    /// of Responses.
     pub thought_at: Option<(usize, usize)>,
     /// `temperature` or `top_p`
     pub sampling: bool,
     /// `top_k`
     pub top_k: bool,
-    /// Whatever tells the model to think, or not to.
+    /// True if anything in the request tells the model to think, or not to think.
     pub thinking: bool,
     /// `metadata.user_id`
     pub user: bool,
     /// `service_tier` or `speed`
     pub service_tier: bool,
-    /// Neighbouring messages of the assistant, or one at the beginning.
+    /// True if assistant messages are neighbours, or one is the first message.
     pub neighbours: bool,
-    /// Messages of the assistant with calls, and no text for their content.
+    /// True if messages of the assistant have calls, and no text for their content.
     pub silent_calls: bool,
 }
 
-/// Whether reasoning is shown to the client.
+/// Form in which reasoning is shown to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Display {
     /// No thinking blocks.
@@ -138,14 +144,14 @@ pub enum Display {
 }
 
 impl RequestContext {
-    /// Asks for a whole answer, as the answer to a count is.
+    /// Asks for a whole answer instead of a stream, as the answer to a token count is.
     pub(crate) fn ask_for_whole(&mut self) {
         (self.stream, self.upstream_stream) = (false, false);
     }
 }
 
 impl Display {
-    /// What a client that sent this `thinking` is shown of the reasoning.
+    /// Returns the form of reasoning for a client that sent this `thinking`.
     pub(crate) fn of(thinking: Option<Thinking>, reasoning: Reasoning) -> Self {
         let is_wanted = thinking.is_some_and(|thinking| {
             matches!(thinking.mode, ThinkingMode::Adaptive | ThinkingMode::Enabled(_))
@@ -160,56 +166,58 @@ impl Display {
     }
 }
 
-/// The tools whose calls are not passed on to the client.
+/// Tools whose calls are not passed on to the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Withheld {
-    /// None.
+    /// No tools.
     #[default]
     Nothing,
-    /// These, as the upstream knows them.
+    /// Tools with these names, which are the upstream's.
     These(Vec<String>),
-    /// All but those that were sent: the model must answer by calling one of these.
+    /// Every tool that was not sent: the model must answer by calling one of the sent tools.
     Unsent,
-    /// All: the model must answer.
+    /// Every tool: the model must answer in words.
     All,
-    /// All, because the client forbids calls (`tool_choice: none`), which some servers do not read.
+    /// Every tool, because the client forbids calls (`tool_choice: none`), which some servers do
+    /// not read.
     Forbidden,
 }
 
-/// What is longer is taken for no name of a tool; the Messages API allows 128 letters.
+/// Longest name of a tool, in bytes. A longer text is no name; the Messages API allows 128 letters.
 pub(crate) const NAME_BYTES_MAX: usize = 512;
 
-/// The tools that were sent to the upstream.
+/// Tools that were sent to the upstream, and deferred tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tools {
     pub(crate) sent: Vec<Tool>,
-    /// Those that the client would load first. A model that knows their names may call them all the same.
+    /// Tools with `defer_loading` that nothing has loaded, so they were not sent. A model that
+    /// knows their names may call them all the same.
     pub(crate) deferred: Vec<Tool>,
 }
 
-/// One tool, under both its names.
+/// Tool with its two names, one for the upstream and one for the client.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tool {
-    /// What the upstream knows it as.
+    /// Name of the tool for the upstream.
     pub outgoing: String,
-    /// What the client knows it as.
+    /// Name of the tool for the client.
     pub name: String,
-    /// The client's toolset of which it is a member (`computer`, `browser`).
+    /// Toolset of the client's of which the tool is a member (`computer`, `browser`).
     pub toolset: Option<&'static str>,
-    /// Its position among the client's `tools`, if it is one of them by itself.
+    /// Position of the tool among the client's `tools`, if it is one of them by itself.
     pub place: Option<usize>,
-    /// Its JSON Schema, kept only where the answer needs it: tool calls written as text, inputs that are checked or
-    /// mended.
+    /// JSON Schema of the input, kept only where the answer needs it: tool calls written as text,
+    /// inputs that are checked or mended.
     pub schema: Option<Arc<str>>,
 }
 
 impl Tools {
-    /// Adds a tool.
+    /// Adds a tool that was sent.
     pub fn push(&mut self, tool: Tool) {
         self.sent.push(tool);
     }
 
-    /// What the client knows a tool as that the upstream knows by another name.
+    /// Returns the client's name of a tool that the upstream knows by another name.
     pub(crate) fn client_name(&self, outgoing: &str) -> Option<&str> {
         let is_renamed = |tool: &Tool| tool.outgoing != tool.name;
         if !self.sent.iter().any(is_renamed) {
@@ -224,12 +232,12 @@ impl Tools {
         self.deferred.push(tool);
     }
 
-    /// All of them, in the order of the request.
+    /// Returns the tools that were sent, in the order of the request.
     pub fn iter(&self) -> impl Iterator<Item = &Tool> {
         self.sent.iter()
     }
 
-    /// Whether there are none.
+    /// Returns true if no tools were sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.sent.is_empty()

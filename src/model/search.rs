@@ -1,37 +1,37 @@
-//! Searches of the web that an upstream runs by itself, and where its text comes from.
+//! Web searches that an upstream runs by itself, and citations of web pages.
 
-/// A search of the web.
+/// Web search that the upstream ran.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// The client's id of the search.
+    /// Id of the search, as the client gets it.
     pub id: String,
-    /// What was searched for.
+    /// Words that were searched for.
     pub query: String,
-    /// The addresses of what was found; nothing where the search failed.
+    /// Addresses of the pages found; `None` where the search failed.
     pub found: Option<Vec<String>>,
 }
 
 impl Search {
-    /// Bytes that it takes in memory.
+    /// Returns the number of bytes of the search's texts in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let found = self.found.iter().flatten().map(String::len).sum::<usize>();
         found.saturating_add(self.query.len()).saturating_add(self.id.len())
     }
 }
 
-/// Where a text comes from.
+/// Source of a text on the web.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Citation {
-    /// The address.
+    /// Address of the page.
     pub url: String,
-    /// The title of the page.
+    /// Title of the page.
     pub title: String,
-    /// The beginning of the words that come from there.
+    /// Beginning of the words that come from the page.
     pub cited_text: String,
 }
 
 impl Citation {
-    /// Bytes that it takes in memory.
+    /// Returns the number of bytes of the citation's texts in memory.
     pub(crate) fn held_bytes(&self) -> usize {
         let texts = [&self.url, &self.title, &self.cited_text];
         texts.into_iter().map(String::len).sum()

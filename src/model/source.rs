@@ -1,5 +1,5 @@
-//! The cursor over a request's body, with what all its parts need: unknown members are counted, and
-//! an error names its path.
+//! Cursor over a request's body, shared by the readers of all its parts. It counts unknown members,
+//! and gives an error the path of its place.
 //!
 //! Nobody carries paths around while reading. The place of an error is known as an offset, and the
 //! path to an offset is found by walking the body once more, which only happens for errors.
@@ -12,18 +12,18 @@ use crate::model::CacheMark;
 use crate::model::limits::{self, Counted, Many};
 use crate::observe::warning::Warnings;
 
-/// An error is where the reader stands.
+/// Result of reading a value. The reader's position is the place of an error.
 pub(crate) type Read<T> = Result<T, json::Error>;
 
-/// A body that is being read.
+/// Body that is being read.
 pub(crate) struct Source<'a, 'w> {
     pub(crate) body: &'a str,
     pub(crate) reader: Reader<'a>,
     pub(crate) warnings: &'w mut Warnings,
-    /// How many blocks had a `cache_control`.
+    /// Number of blocks so far that have a `cache_control`.
     pub(crate) breakpoints: usize,
     counted: Counted,
-    /// An error that has its path already. It takes the place of the error that stops the reading.
+    /// Error that has its path already. It takes the place of the error that stops the reading.
     refused: Option<Error>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn read_body<'a, T>(
 }
 
 impl<'a> Source<'a, '_> {
-    /// The client's form of the error that stopped the reading.
+    /// Returns the client's form of the error that stopped the reading.
     fn located(&mut self, error: json::Error) -> Error {
         if let Some(refused) = self.refused.take() {
             return refused;
@@ -91,7 +91,7 @@ impl<'a> Source<'a, '_> {
         self.members(true, &mut member)
     }
 
-    /// Not generic: there are some forty kinds of objects.
+    /// Reads the members of an object. Not generic, because there are some forty kinds of objects.
     fn members(
         &mut self,
         tagged: bool,
@@ -180,7 +180,7 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// Any value, as it was written.
+    /// Reads any value as JSON text.
     pub(crate) fn raw(&mut self, place: &mut &'a str) -> Read<bool> {
         *place = self.reader.skip()?;
         Ok(true)
@@ -198,14 +198,14 @@ impl<'a> Source<'a, '_> {
         self.skip()
     }
 
-    /// An object as it was written, which is counted or copied without its white space.
+    /// Reads an object as JSON text that can be counted or copied without its white space.
     pub(crate) fn raw_object(&mut self, place: &mut Option<Raw<'a>>) -> Read<bool> {
         self.expect(ValueKind::Object)?;
         *place = Some(self.reader.raw()?);
         Ok(true)
     }
 
-    /// A value of one kind, as it was written.
+    /// Reads a value of one kind as JSON text.
     pub(crate) fn raw_of(&mut self, kind: ValueKind) -> Read<&'a str> {
         self.expect(kind)?;
         self.reader.skip()
@@ -224,7 +224,7 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// A whole number that is not negative, with the real API's words about others.
+    /// Reads a whole number that is not negative; errors have the real API's words.
     pub(crate) fn whole_number(&mut self, place: &mut Option<u64>) -> Read<bool> {
         let is_number = self.reader.kind()? == ValueKind::Number;
         let text = if is_number { self.reader.clone().number()? } else { "" };
@@ -244,14 +244,15 @@ impl<'a> Source<'a, '_> {
         }
     }
 
-    /// Whether a negative number comes: LangChain.js and n8n say -1 for what is not set.
+    /// Returns true if the next value is a negative number, outside of strict mode: LangChain.js
+    /// and n8n write -1 for a setting without a value.
     pub(crate) fn is_unset(&self) -> bool {
         let number = self.reader.clone().number();
         !self.warnings.strict() && number.is_ok_and(|number| number.starts_with('-'))
     }
 
-    /// The `type` of the object that comes next, wherever it stands in it: some clients write it
-    /// last. Nothing is consumed.
+    /// Returns the `type` of the next object, wherever it stands in the object: some clients write
+    /// it last. Nothing is consumed.
     pub(crate) fn tag(&mut self) -> Read<Str<'a>> {
         if self.reader.kind()? != ValueKind::Object {
             self.reader.begin_object()?;
@@ -277,8 +278,8 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// The value of a `cache_control`: `{"type": "ephemeral", "ttl"?: "5m" | "1h", "scope"?: "global"}`;
-    /// Claude Code and its SDK send the last.
+    /// Reads the value of a `cache_control`; Claude Code and its SDK send a `scope`:
+    /// `{"type": "ephemeral", "ttl"?: "5m" | "1h", "scope"?: "global"}`.
     pub(crate) fn cache_control(&mut self) -> Read<CacheMark> {
         let mut mark = CacheMark::default();
         self.object(|source, key| match key {
@@ -294,12 +295,12 @@ impl<'a> Source<'a, '_> {
     }
 }
 
-/// `PATH.key: Field required`, to be given where the reader stands at the object.
+/// Returns the error `PATH.key: Field required`. The reader must stand at the object.
 pub(crate) fn missing(key: &str) -> json::Error {
     json::Error::value("Field required").in_key(key)
 }
 
-/// The member `key`, which must be there.
+/// Returns the value of the member `key`, or the error that it is missing.
 pub(crate) fn required<T>(value: Option<T>, key: &str) -> Read<T> {
     value.ok_or_else(|| missing(key))
 }
@@ -308,19 +309,20 @@ pub(crate) fn expected(what: &str, found: ValueKind) -> json::Error {
     json::Error::value(format!("expected {what}, but found {}", found.name()))
 }
 
-/// The real API's words for a `type` that it does not know. The tag is cut: it can be anything.
+/// Returns the real API's words for a `type` that it does not know. The tag is cut: it can be
+/// anything.
 #[must_use]
 pub(crate) fn unknown_tag(tag: &str) -> String {
     let tag: String = tag.chars().take(64).collect();
     format!("Input tag '{tag}' found using 'type' does not match any of the expected tags")
 }
 
-/// The error for a `type` that is none of the `known` ones.
+/// Returns the error for a `type` that is none of the `known` ones.
 pub(crate) fn bad_tag(tag: Str<'_>, known: &str) -> json::Error {
     json::Error::value(format!("{}: {known}", unknown_tag(&tag.decode())))
 }
 
-/// The path of the innermost value that contains `offset`, as a client would write it:
+/// Returns the path of the innermost value that contains `offset`, as a client would write it:
 /// `messages[3].content[0]`. Empty for the whole body.
 #[must_use]
 pub(crate) fn path_at(body: &str, offset: usize) -> String {
@@ -336,7 +338,8 @@ pub(crate) fn path_at(body: &str, offset: usize) -> String {
     path
 }
 
-/// The member or element of the next value that contains `offset`, and a reader that stands at it.
+/// Returns the member or element of the next value that contains `offset`, and a reader that stands
+/// at it.
 fn step_towards<'a>(reader: &mut Reader<'a>, offset: usize) -> Option<(String, Reader<'a>)> {
     let object = match reader.kind().ok()? {
         ValueKind::Object => {

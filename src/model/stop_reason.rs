@@ -1,4 +1,4 @@
-//! Why a model stopped: `finish_reason` to `stop_reason`.
+//! Translation of the upstream's `finish_reason` to `stop_reason`.
 //!
 //! First match:
 //!
@@ -18,25 +18,26 @@ use std::borrow::Cow;
 use crate::error::Error;
 use crate::text::words;
 
-/// What is known at the end of an answer.
+/// Facts about an answer at its end, from which its `stop_reason` follows.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Facts<'a> {
-    /// The last `finish_reason`.
+    /// Last `finish_reason` that the upstream sent.
     pub(crate) finish_reason: Option<&'a str>,
-    /// The model refused in words.
+    /// True if the model refused in words.
     pub(crate) refused: bool,
-    /// There is a `tool_use` block.
+    /// True if the answer has a `tool_use` block.
     pub(crate) has_tool_use: bool,
-    /// There is a block.
+    /// True if the answer has a block.
     pub(crate) has_block: bool,
-    /// The model stopped at a sequence that is one of the client's.
+    /// True if the model stopped at one of the client's stop sequences.
     pub(crate) at_stop_sequence: bool,
 }
 
-/// DashScope's word for a failure. The text beside it says what failed; it is not the model's.
+/// DashScope's `finish_reason` for a failure. The text beside it says what failed; it is not the
+/// model's.
 const TOLD_IN_TEXT: &str = "error_finish";
 
-/// The meaning of a `finish_reason`.
+/// Meaning of a `finish_reason`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Normal,
@@ -114,7 +115,8 @@ pub(crate) fn bare(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// A word such as `STOP`, `contentFilter` or `content-filter` as the format spells it.
+/// Returns a word such as `STOP`, `contentFilter` or `content-filter` in snake case, as the format
+/// spells it.
 fn in_snake_case(word: &str) -> Cow<'_, str> {
     if !word.bytes().any(|byte| byte == b'-' || byte.is_ascii_uppercase()) {
         return word.into();
@@ -131,44 +133,44 @@ fn in_snake_case(word: &str) -> Cow<'_, str> {
     snake.into()
 }
 
-/// Whether the answer broke off: there was no room for more, or a filter stopped it.
+/// Returns true if the answer broke off: there was no room for more, or a filter stopped it.
 pub(crate) fn is_cut_off(finish_reason: &str) -> bool {
     matches!(Meaning::of(finish_reason), Meaning::Length | Meaning::Window | Meaning::Refusal)
 }
 
-/// Whether a filter stopped the answer, or the model refused.
+/// Returns true if a filter stopped the answer, or the model refused.
 pub(crate) fn is_refusal(finish_reason: &str) -> bool {
     Meaning::of(finish_reason) == Meaning::Refusal
 }
 
-/// Whether `later` says less than `word`, which came before it: gateways close with a `stop` of
-/// their own what the limit had cut off.
+/// Returns true if `word`, a limit or a refusal, stands although a normal end came `later`:
+/// gateways close an answer that a limit cut off with a `stop` of their own.
 pub(crate) fn outlasts(word: &str, later: &str) -> bool {
     Meaning::of(later) == Meaning::Normal
         && matches!(Meaning::of(word), Meaning::Length | Meaning::Window | Meaning::Refusal)
 }
 
-/// Whether the word is none that is known.
+/// Returns true if the word is no known `finish_reason`.
 pub(crate) fn is_unknown(finish_reason: &str) -> bool {
     Meaning::of(finish_reason) == Meaning::Unknown
 }
 
-/// Whether the model stopped for a call.
+/// Returns true if the model stopped for a tool call.
 pub(crate) fn says_call(finish_reason: &str) -> bool {
     matches!(&*bare(finish_reason), "tool_calls" | "tool_call" | "tool_use" | "function_call")
 }
 
-/// Whether the word says that the model failed.
+/// Returns true if the word says that the model failed.
 pub(crate) fn is_failure(finish_reason: &str) -> bool {
     Meaning::of(finish_reason) == Meaning::Failure
 }
 
-/// Whether the text beside the word says what failed, and is no part of the answer.
+/// Returns true if the text beside the word says what failed, and is no part of the answer.
 pub(crate) fn is_told_in_text(finish_reason: &str) -> bool {
     in_snake_case(finish_reason) == TOLD_IN_TEXT
 }
 
-/// The `stop_reason` of an answer.
+/// Returns the `stop_reason` of an answer.
 ///
 /// # Errors
 /// The model failed without saying anything.
@@ -192,7 +194,7 @@ fn stopped(word: &str) -> Error {
     Error::misbehaved(message(word))
 }
 
-/// Returns what the client reads of an answer that stopped with this word.
+/// Returns the error message for an answer that stopped with this word.
 pub(crate) fn message(word: &str) -> String {
     let word: String = word.chars().filter(|letter| !letter.is_control()).take(64).collect();
     format!("Upstream stopped: {word}")

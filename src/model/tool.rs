@@ -1,5 +1,4 @@
-//! What a request says about tools: definitions, the choice among them, and changes in mid
-//! conversation.
+//! Tools of a request: definitions, the choice among them, and changes in mid conversation.
 //!
 //! All kinds of tools share one wide struct: the `type` that tells them apart may come last, and
 //! kinds are added with every release of the API, so which fields belong to which kind is no matter
@@ -14,10 +13,10 @@ use crate::json::{self, Raw, Str, ValueKind};
 use crate::json_schema::Found;
 use crate::model::limits::Many;
 
-/// An element of `tools`, or the `definition` of an added tool.
+/// Element of `tools`, or the `definition` of an added tool.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ToolDefinition<'a> {
-    /// Where it stands in the body.
+    /// Byte offset of the definition in the request's body.
     pub at: usize,
     /// `type`; empty if absent, which means a custom tool.
     pub tool_type: Cow<'a, str>,
@@ -27,7 +26,7 @@ pub(crate) struct ToolDefinition<'a> {
     pub description: Option<Str<'a>>,
     /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
     pub input_schema: Option<Raw<'a>>,
-    /// What was found in `input_schema`.
+    /// Findings about `input_schema`.
     pub found: Found,
     /// `cache_control`
     pub cached: Option<CacheMark>,
@@ -35,9 +34,10 @@ pub(crate) struct ToolDefinition<'a> {
     pub strict: bool,
     /// `defer_loading`
     pub defer_loading: bool,
-    /// `allowed_callers` are given, and the model itself is none of them.
+    /// True if `allowed_callers` are given, and the model itself is none of them.
     pub uncallable: bool,
-    /// What few tools have. A definition may be three bytes long, and a request have thousands.
+    /// Members that few tools have. A definition may be three bytes long, and a request have
+    /// thousands.
     rare: Option<Box<Rare<'a>>>,
 }
 
@@ -81,15 +81,15 @@ pub(crate) struct Computer {
 pub(crate) struct Rare<'a> {
     /// `input_examples`, each an object.
     pub input_examples: Vec<Raw<'a>>,
-    /// What a computer has beside.
+    /// Members that only a computer has.
     computer: Option<Box<Computer>>,
     /// `max_characters` (text editor)
     pub max_characters: Option<u64>,
     /// `configs` of a toolset, in their order.
     pub configs: Vec<MemberConfig>,
-    /// What a web search has beside.
+    /// Members that only a web search has.
     search: Option<Box<Search<'a>>>,
-    /// What an MCP toolset has beside.
+    /// Members that only an MCP toolset has.
     mcp: Option<Box<McpToolset<'a>>>,
     /// Limits of a server tool that are given: `max_uses`, `allowed_domains` and the like.
     pub limits: Vec<&'static str>,
@@ -97,10 +97,10 @@ pub(crate) struct Rare<'a> {
     pub function: Option<Raw<'a>>,
 }
 
-/// What a toolset says about one of its members.
+/// Settings of one member of a toolset.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemberConfig {
-    /// The member.
+    /// Name of the member.
     pub name: String,
     /// `enabled`
     pub enabled: Option<bool>,
@@ -109,7 +109,7 @@ pub(crate) struct MemberConfig {
 }
 
 impl<'a> ToolDefinition<'a> {
-    /// What few tools have.
+    /// Returns the members that few tools have.
     pub(crate) fn rare(&self) -> &Rare<'a> {
         const NONE: &Rare<'static> = &Rare {
             input_examples: Vec::new(),
@@ -218,7 +218,7 @@ impl<'a> ToolDefinition<'a> {
 }
 
 impl<'a> Rare<'a> {
-    /// What a computer has beside.
+    /// Returns the members that only a computer has.
     pub(crate) fn computer(&self) -> Computer {
         self.computer.as_deref().copied().unwrap_or_default()
     }
@@ -227,7 +227,7 @@ impl<'a> Rare<'a> {
         self.computer.get_or_insert_default()
     }
 
-    /// What a web search has beside.
+    /// Returns the members that only a web search has.
     pub(crate) fn search(&self) -> Search<'a> {
         self.search.as_deref().copied().unwrap_or_default()
     }
@@ -236,7 +236,7 @@ impl<'a> Rare<'a> {
         self.search.get_or_insert_default()
     }
 
-    /// What an MCP toolset has beside.
+    /// Returns the members that only an MCP toolset has.
     pub(crate) fn mcp(&self) -> McpToolset<'a> {
         self.mcp.as_deref().copied().unwrap_or_default()
     }
@@ -288,7 +288,7 @@ impl MemberConfig {
     }
 }
 
-/// The fields of server tools and of MCP toolsets, beside the common ones.
+/// Names of the fields of server tools and of MCP toolsets, beside the common fields.
 const SERVER_TOOL_LIMITS: [&str; 14] = [
     "max_uses",
     "allowed_domains",
@@ -315,16 +315,16 @@ pub(crate) struct ToolChoice<'a> {
     pub disable_parallel_tool_use: bool,
 }
 
-/// Who chooses.
+/// Choice among the tools: `type` and `name` of `tool_choice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ChoiceMode<'a> {
-    /// The model calls tools or does not.
+    /// The model calls tools or does not, as it chooses.
     Auto,
-    /// It must call one.
+    /// The model must call a tool.
     Any,
-    /// It must call this one.
+    /// The model must call the tool of this name.
     Tool(Cow<'a, str>),
-    /// It must not call any.
+    /// The model must not call a tool.
     None,
 }
 
@@ -352,29 +352,29 @@ impl<'a> ToolChoice<'a> {
 /// A `tool_addition` or `tool_removal`: a change of the tools in mid conversation.
 #[derive(Clone, Debug)]
 pub(crate) enum ToolChange<'a> {
-    /// A tool of `tools` is offered from here on.
+    /// A tool of `tools` is offered from this message on.
     Add(Reference<'a>),
-    /// It is offered no longer.
+    /// A tool is no longer offered from this message on.
     Remove(Reference<'a>),
-    /// A tool that is not in `tools` is offered from here on.
+    /// A tool that is not in `tools` is offered from this message on.
     Define(Box<ToolDefinition<'a>>),
 }
 
-/// Names a tool of the request.
+/// Reference to a tool of the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Reference<'a> {
-    /// Where it stands in the body.
+    /// Byte offset of the reference in the request's body.
     pub at: usize,
-    /// To what.
+    /// Tool that the reference names.
     pub target: Target<'a>,
 }
 
-/// What a reference names.
+/// Tool that a reference names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Target<'a> {
-    /// A tool, by its name.
+    /// Tool, by its name.
     Tool(Cow<'a, str>),
-    /// A tool of an MCP server, or all of them.
+    /// Tool of an MCP server, or all tools of the server.
     Mcp,
 }
 

@@ -1,4 +1,4 @@
-//! Which tool a model means by a name that it wrote.
+//! Look-up of the tool that a model means by a name that it wrote.
 //!
 //! Models garble names: they keep the markup of their templates around them, and spell them as they like. n8n
 //! silently drops a call whose name is not exactly a tool's, and asks again for ever.
@@ -7,16 +7,16 @@ use super::request_context::{Tool, Tools, Withheld};
 use crate::text::words;
 
 impl Tools {
-    /// The tool that an upstream means by `name`: the one of that name, else the only one whose
-    /// name differs from it by case, spaces, `_` and `-` alone.
+    /// Returns the tool that an upstream means by `name`: the tool of that name, else the only tool
+    /// whose name differs from it by case, spaces, `_` and `-` alone.
     pub(crate) fn meant_by(&self, name: &str) -> Option<&Tool> {
         meant_by(&self.sent, name).or_else(|| meant_by(&self.deferred, name))
     }
 }
 
 impl Withheld {
-    /// Whether a call of `name` goes no further. As of any other tool, the name may be spelt in another
-    /// way, unless it is that of one of the `tools` that were sent.
+    /// Returns true if a call of `name` goes no further. The name may be spelt in another way, as
+    /// that of any other tool, unless it is the name of one of the `tools` that were sent.
     pub(crate) fn holds(&self, name: &str, tools: &Tools) -> bool {
         match self {
             Self::Nothing => false,
@@ -52,12 +52,12 @@ fn meant_by<'t>(tools: &'t [Tool], name: &str) -> Option<&'t Tool> {
         .or_else(|| bare.and_then(alike))
 }
 
-/// Where models keep their functions in their own markup. Some write it before the name; Kimi and gpt-oss leave
-/// it out in long contexts.
+/// Namespaces of functions in the markup of models. Some models write the namespace before the
+/// name; Kimi and gpt-oss leave it out in long contexts.
 const PREFIXES: [&str; 4] = ["functions.", "default_api.", "default_api:", "tools."];
 
-/// A name without what models write around it: quotes (Qwen), a tag or control token behind it (GLM, gpt-oss, Mistral),
-/// and the number of the call (Kimi).
+/// Returns a name without what models write around it: quotes (Qwen), a tag or control token behind
+/// it (GLM, gpt-oss, Mistral), and the number of the call (Kimi).
 fn without_markup(name: &str) -> &str {
     let name = without_tag(name).trim();
     let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
@@ -73,7 +73,8 @@ fn without_markup(name: &str) -> &str {
     }
 }
 
-/// A name without one tag that ends behind it, or a control token. With more behind it, an input is lost.
+/// Returns a name without one tag that ends behind it, or a control token. With more behind it, an
+/// input is lost.
 fn without_tag(name: &str) -> &str {
     let before = words::before(name, b"<");
     let tag = name.get(before.len()..).unwrap_or_default();

@@ -7,52 +7,53 @@
 use super::{Block, ToolResult, ToolUse};
 use crate::json::Str;
 
-/// What one side says.
+/// Turn of one side of a conversation.
 #[derive(Debug)]
 pub(crate) enum Turn<'a> {
-    /// The user's until the assistant speaks, with the results of the calls in the turn before.
+    /// Turn of the user: everything until the assistant speaks, with the results of the calls in
+    /// the turn before.
     User(User<'a>),
-    /// The assistant's. One with calls can follow if it has none. Where it is several messages of the client's, a
-    /// [`Block::Note`] stands between them.
+    /// Turn of the assistant. If it has no calls, a turn with calls can follow. If it is several
+    /// messages of the client's, a [`Block::Note`] stands between them.
     Assistant(Vec<Block<'a>>),
-    /// The texts of a system message in the middle that stays where it is.
+    /// Texts of a system message in mid conversation that stays where it is.
     System(Vec<Str<'a>>),
 }
 
 /// A turn of the user.
 #[derive(Debug, Default)]
 pub(crate) struct User<'a> {
-    /// Tool results.
+    /// Results of the calls in the turn before.
     pub results: Vec<ToolResult<'a>>,
-    /// Everything else.
+    /// Parts of the turn that are not tool results.
     pub items: Vec<UserPart<'a>>,
 }
 
 /// A part of a user's turn that is not a tool result.
 #[derive(Debug)]
 pub(crate) enum UserPart<'a> {
-    /// As the client wrote it.
+    /// Block as the client wrote it.
     Block(Block<'a>),
-    /// The texts of a system message that stood here.
+    /// Texts of a system message that stood in the user's turn.
     System(Vec<Str<'a>>),
-    /// The summary of what was compacted.
+    /// Summary of messages that were compacted.
     Summary(Str<'a>),
-    /// A tool result to which there is no call.
+    /// Tool result without a call.
     Orphan(ToolResult<'a>),
-    /// A call and its result, which stand here in words.
+    /// Call and its result, which are written as words in this place.
     Done(Box<(ToolUse<'a>, ToolResult<'a>)>),
-    /// The system prompt, for models that have no role for it.
+    /// System prompt, for models that have no role for it.
     SystemPrompt,
-    /// In place of a late result that now stands with its call: [`MOVED`].
+    /// Placeholder for a late result that now stands with its call: [`MOVED`].
     Moved,
 }
 
-/// The user's words where a late result came. Without it the last turn would be the model's own, and the model
-/// would go on with that.
+/// Words of the user in place of a late result. Without them the last turn would be the model's
+/// own, and the model would go on with that.
 pub(crate) const MOVED: &str =
     "[The result of an earlier tool call has come. It stands with its call.]";
 
-/// The tool calls among the blocks of the assistant.
+/// Returns the tool calls among the blocks of the assistant.
 pub(crate) fn calls<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b ToolUse<'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::ToolUse(call) => Some(&**call),
@@ -60,7 +61,7 @@ pub(crate) fn calls<'b, 'a>(blocks: &'b [Block<'a>]) -> impl Iterator<Item = &'b
     })
 }
 
-/// Whether the user begins, and no two of the assistant's turns are neighbours.
+/// Returns true if the user begins, and no two of the assistant's turns are neighbours.
 pub(crate) fn alternates(turns: &[Turn<'_>]) -> bool {
     let mut spoke = true;
     turns.iter().filter(|turn| !matches!(turn, Turn::System(_))).all(|turn| {
@@ -69,7 +70,8 @@ pub(crate) fn alternates(turns: &[Turn<'_>]) -> bool {
     })
 }
 
-/// The user's turn after the assistant's turn `at`, and its place. System messages may stand between them.
+/// Returns the user's turn after the assistant's turn `at`, and its position. System messages may
+/// stand between them.
 pub(crate) fn answer_to<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> Option<(usize, &'t User<'a>)> {
     let mut later = turns.iter().enumerate().skip(at.saturating_add(1));
     match later.find(|(_, turn)| !matches!(turn, Turn::System(_))) {
@@ -78,8 +80,8 @@ pub(crate) fn answer_to<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> Option<(usi
     }
 }
 
-/// The blocks of the assistant's turn before the user's turn `at`, if there is one. System messages may
-/// stand between them.
+/// Returns the blocks of the assistant's turn before the user's turn `at`, if there is one. System
+/// messages may stand between them.
 pub(crate) fn blocks_before<'t, 'a>(turns: &'t [Turn<'a>], at: usize) -> &'t [Block<'a>] {
     let before = turns.get(..at).unwrap_or_default();
     match before.iter().rfind(|turn| !matches!(turn, Turn::System(_))) {

@@ -2,18 +2,18 @@
 
 use crate::json::{Error, Number, Reader, ValueKind};
 
-/// The token counts of an answer. `None` is unknown: servers send `null` for counts that they do
-/// not have yet.
+/// Token counts of an answer. `None` is unknown: servers send `null` for counts that they do not
+/// have yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
-    /// All input tokens, those of the cache included.
+    /// Input tokens, including those of the cache.
     pub prompt: Option<u64>,
     /// Input tokens without those of the cache, as the Messages API counts them; only from a server
     /// that does not say `prompt`.
     pub input: Option<u64>,
-    /// Output tokens, for most servers with those of reasoning.
+    /// Output tokens; for most servers they include those of reasoning.
     pub completion: Option<u64>,
-    /// The sum, as the server counts it.
+    /// Sum of the tokens, as the server counts it.
     pub total: Option<u64>,
     /// Input tokens that were read from a cache.
     pub cache_read: Option<u64>,
@@ -23,7 +23,7 @@ pub(crate) struct Usage {
     pub reasoning: Option<u64>,
 }
 
-/// Counts from `*_details` go before their namesakes outside.
+/// Counts from `*_details`, which take precedence over counts of the same name outside.
 #[derive(Default)]
 struct Details {
     cached: Option<u64>,
@@ -85,8 +85,8 @@ impl Usage {
         Ok((usage != Self::default()).then_some(usage))
     }
 
-    /// This report in place of an `earlier` one. Reports are totals, so the later one holds; only
-    /// what it leaves open is taken from before.
+    /// Returns this report in place of an `earlier` one. Reports are totals, so the later one
+    /// holds; only counts that it leaves open are taken from before.
     #[must_use]
     pub(crate) fn after(self, earlier: Option<Self>) -> Self {
         let Some(earlier) = earlier else { return self };

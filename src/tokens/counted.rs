@@ -1,30 +1,31 @@
-//! A count of tokens, and the one in the answer of an upstream that counts them.
+//! Token counts of requests, and the reading of a count in the answer of an upstream.
 
 use crate::json::{Error, Reader};
 use crate::model::context_management::Cleared;
 
-/// An answer is flat; a deeper one is not a count.
+/// Maximum depth of JSON in the answer. An answer is flat; a deeper one is not a count.
 const DEPTH_MAX: u32 = 16;
 
-/// How many tokens a request has.
+/// Number of tokens of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenCount {
-    /// Tokens of what goes to the model.
+    /// Number of tokens of what goes to the model.
     pub input: u64,
-    /// Tokens of the client's request, where it asks to have some of it cleared.
+    /// Number of tokens of the client's request, where it asks to have some of it cleared.
     pub original: Option<u64>,
 }
 
 impl TokenCount {
-    /// A count of so many tokens, beside which these were cleared.
+    /// Makes a count of `input` tokens, beside which the `cleared` tokens were cleared.
     pub(crate) fn new(input: u64, cleared: Option<Cleared>) -> Self {
         let original = cleared.map(|cleared| input.saturating_add(cleared.tokens()));
         Self { input, original }
     }
 }
 
-/// The number in a tokenizer's answer: `input_tokens`, `count`, or as many as there are `tokens`.
-/// Nothing where there is none. No request is empty, so a server that says 0 did not understand.
+/// Returns the number in a tokenizer's answer: `input_tokens`, `count`, or as many as there are
+/// `tokens`. `None` where there is no number. No request is empty, so a server that says 0 did not
+/// understand.
 #[must_use]
 pub(crate) fn count_of(body: &[u8]) -> Option<TokenCount> {
     let mut reader = Reader::new(std::str::from_utf8(body).ok()?, DEPTH_MAX);
@@ -53,7 +54,7 @@ pub(crate) fn count_of(body: &[u8]) -> Option<TokenCount> {
     Some(TokenCount { input, original })
 }
 
-/// The tokens of a request before anything was cleared.
+/// Returns the number of tokens of a request before anything was cleared.
 fn original_of(reader: &mut Reader<'_>) -> Result<Option<u64>, Error> {
     let mut original = None;
     if reader.object_or_skip()? {

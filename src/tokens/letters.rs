@@ -1,4 +1,4 @@
-//! About how many tokens a text is, without a tokenizer: from how it is written.
+//! Estimate of a text's tokens without a tokenizer, from the kinds of its characters.
 //!
 //! Tokenizers of today cut a text at the edges of words, numbers and signs, and know the common words
 //! whole. So a word is one token and a little more where it is long; signs in a row share one; a
@@ -8,7 +8,7 @@
 /// Letters of a word that cost nothing beyond the word itself.
 const SHORT_WORD: u64 = 6;
 
-/// Thousandths of a token.
+/// Cost of a word. Costs are in thousandths of a token.
 const WORD: u64 = 1000;
 const LETTER_BEYOND: u64 = 316;
 const THREE_DIGITS: u64 = 2200;
@@ -25,7 +25,7 @@ const CJK_SIGN: u64 = 650;
 const OTHER: u64 = 1000;
 const EMOJI: u64 = 2200;
 
-/// What the letters before were.
+/// Kind of the characters just before, whose costs depend on the length of their run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Run {
     Start,
@@ -37,7 +37,7 @@ enum Run {
     Other,
 }
 
-/// An estimate in thousandths of a token.
+/// Returns an estimate in thousandths of a token.
 #[must_use]
 pub(super) fn thousandths(text: &str) -> u64 {
     let (mut run, mut length, mut sum) = (Run::Start, 0u64, 0u64);

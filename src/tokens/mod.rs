@@ -1,4 +1,4 @@
-//! An estimate of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
+//! Estimates of a request's input tokens: a careful one for `count_tokens`, and a quick one, from
 //! bytes alone, for `message_start`, which must name a number before the upstream has counted.
 
 pub(crate) mod counted;
@@ -14,31 +14,31 @@ use crate::observe::report::RequestCounts;
 const PER_MESSAGE: u64 = 4;
 const PER_TOOL: u64 = 12;
 const PER_IMAGE: u64 = 1600;
-/// A page of a PDF is about 2,000 tokens and 100 kB of base64.
+/// Number of base64 bytes for one token: a page of a PDF is about 2,000 tokens and 100 kB.
 const BASE64_BYTES_PER_TOKEN: u64 = 50;
 
-/// Bytes of text for one token, times ten: what estimates are made with.
+/// Number of bytes of text for one token, times ten, for estimates from bytes.
 const TENTHS_OF_BYTES_PER_TOKEN: u64 = 36;
 
-/// An estimate of the tokens in so many bytes of text.
+/// Returns an estimate of the tokens in so many bytes of text.
 pub(crate) fn tokens_of(bytes: u64) -> u64 {
     bytes.saturating_mul(10).div_ceil(TENTHS_OF_BYTES_PER_TOKEN)
 }
 
-/// A count of a request.
+/// Count of a request's tokens, as far as it has been read.
 pub(crate) struct Count<'t> {
     texts: Texts<'t>,
-    /// The tokens of what is no text.
+    /// Number of tokens of everything that is no text, such as images.
     tokens: u64,
 }
 
-/// How texts are counted, and what was found.
+/// Method by which texts are counted, with the result so far.
 enum Texts<'t> {
-    /// By their length, in bytes.
+    /// Count by length: number of bytes.
     Bytes(u64),
-    /// Letter by letter, in thousandths of tokens.
+    /// Count letter by letter: thousandths of tokens.
     Letters(u64),
-    /// By a tokenizer, later: all of it is kept.
+    /// Count by a tokenizer, later: all text is kept for that.
     Kept(&'t mut String),
 }
 
@@ -55,8 +55,8 @@ pub(crate) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
     Count::of(request, Texts::Letters(0))
 }
 
-/// All text of a request, for a tokenizer, and the tokens that the text does not show. Reasoning of earlier turns is
-/// left to whoever knows what of it is sent.
+/// Returns all text of a request, for a tokenizer, and the tokens that the text does not show.
+/// Reasoning of earlier turns is left to whoever knows what of it is sent.
 #[must_use]
 pub(crate) fn text(request: &Request<'_>) -> (String, u64) {
     let mut text = String::new();
@@ -64,7 +64,7 @@ pub(crate) fn text(request: &Request<'_>) -> (String, u64) {
     (text, tokens)
 }
 
-/// How much of what there is in a request; ids are counted elsewhere.
+/// Returns the numbers of messages, tools and tool results in a request; ids are counted elsewhere.
 #[must_use]
 pub(crate) fn counts(request: &Request<'_>) -> RequestCounts {
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -151,7 +151,7 @@ impl<'t> Count<'t> {
         }
     }
 
-    /// A text that is not escaped.
+    /// Counts a text that is not escaped.
     fn plain(&mut self, text: &str) {
         match &mut self.texts {
             Texts::Bytes(bytes) => *bytes = bytes.saturating_add(text.len() as u64),
@@ -221,7 +221,7 @@ impl<'t> Count<'t> {
         }
     }
 
-    /// A tool's name, description and schema; a Chat Completions tool as a whole.
+    /// Counts a tool's name, description and schema; a Chat Completions tool as a whole.
     fn tool(&mut self, tool: &ToolDefinition<'_>) {
         if let Some(function) = tool.rare().function {
             self.json(function);

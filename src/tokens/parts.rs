@@ -6,7 +6,7 @@ use crate::json::Str;
 use crate::model::tool::ToolDefinition;
 use crate::model::{Block, Text};
 
-/// Estimates of a request with this beginning.
+/// Beginning of a request, for careful estimates of its parts.
 pub(crate) struct Parts<'r, 'a> {
     pub(crate) system: &'r [Text<'a>],
     pub(crate) tools: &'r [ToolDefinition<'a>],

@@ -1,5 +1,5 @@
-//! How blocks are read. `type` may be the last member of a block, so it is looked for first; what follows
-//! knows which members belong to that kind of block.
+//! Reading of content blocks. `type` may be the last member of a block, so it is looked up first;
+//! each kind of block then has its own reader, which knows the members.
 
 use super::{
     Block, Document, DocumentSource, Image, ImageSource, SearchResult, Text, ToolResult, ToolUse,
@@ -9,24 +9,24 @@ use crate::model::limits::Many;
 use crate::model::source::{Read, Source, bad_tag, expected, required};
 use crate::model::tool::ToolChange;
 
-/// Room for as many more is not kept.
+/// Number of blocks in one list above which unused capacity of the list is freed.
 const MANY_BLOCKS: usize = 1_000;
 
-/// Where a block stands, which decides what may be in it.
+/// Parent of a block, which decides what types of blocks are allowed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BlockParent {
-    /// In a message.
+    /// Block in a message.
     Message,
-    /// In a tool result.
+    /// Block in a tool result.
     Result,
-    /// In a document: only texts and images. So blocks cannot be nested any deeper.
+    /// Block in a document: only texts and images, so blocks cannot be nested any deeper.
     Document,
-    /// In a search result: only texts.
+    /// Block in a search result: only texts.
     SearchResult,
 }
 
 impl BlockParent {
-    /// The types that the real API would name in its error.
+    /// Returns the types that the real API would name in its error.
     pub(crate) fn tags(self) -> &'static str {
         match self {
             Self::Message => {
@@ -41,7 +41,7 @@ impl BlockParent {
 }
 
 impl<'a> Source<'a, '_> {
-    /// A string, which is one text block, or an array of blocks.
+    /// Reads a content: a string, which is one text block, or an array of blocks.
     pub(crate) fn content(&mut self, place: BlockParent) -> Read<Vec<Block<'a>>> {
         match self.reader.kind()? {
             ValueKind::String => {

@@ -13,7 +13,7 @@ use crate::protocols::upstream::{CountRequest, Translated};
 use crate::text::surrogates;
 use crate::tokens::counted::TokenCount;
 
-/// The members of a request that the endpoint takes.
+/// Members of a request that the counting endpoint takes.
 const COUNTED: [&str; 8] = [
     "model",
     "instructions",
@@ -25,7 +25,7 @@ const COUNTED: [&str; 8] = [
     "text",
 ];
 
-/// Where an upstream counts; nothing where it cannot.
+/// Returns the path of the upstream's counting endpoint; `None` where it has none.
 pub(super) fn path(upstream: &Upstream) -> Option<String> {
     let counts = upstream.profile.tokenizer == Tokenizer::InputTokens;
     counts.then(|| format!("{}/responses/input_tokens", upstream.base_path))
@@ -45,7 +45,7 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
     })
 }
 
-/// The request for the endpoint of the upstream that serves the model of a request.
+/// Writes the request for the counting endpoint of the upstream that serves the request's model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     let body = surrogates::without_halves(client.body);
     let client = ClientRequest { body: &body, ..*client };

@@ -1,4 +1,5 @@
-//! OpenAI's Responses API. Nothing of a conversation is kept at the upstream.
+//! OpenAI's Responses API, without conversation state at the upstream: each request has the whole
+//! history.
 
 mod count;
 pub(crate) mod read_answer;
@@ -15,7 +16,7 @@ use crate::observe::warning::Warnings;
 use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 
-/// Upstreams that speak Responses.
+/// Protocol of upstreams that speak Responses.
 pub(crate) struct Responses;
 
 impl UpstreamProtocol for Responses {

@@ -1,4 +1,4 @@
-//! How an answer ends: with a response, an error, or without either.
+//! End of an answer: with a response, an error, or without either.
 
 use super::machine::{Machine, UNTOLD};
 use super::names::Named;
@@ -11,7 +11,7 @@ use crate::model::stop_reason;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
 
 impl Machine {
-    /// Takes a whole answer.
+    /// Takes a whole answer from one body or one event.
     pub(super) fn handle_whole(
         &mut self,
         response: &Response<'_>,
@@ -69,7 +69,7 @@ impl Machine {
         self.finish(&response, kind == EventKind::Incomplete, to)
     }
 
-    /// The answer is over, with this response.
+    /// Ends the answer with this response.
     fn finish(
         &mut self,
         response: &Response<'_>,
@@ -89,7 +89,8 @@ impl Machine {
         self.end_answer(to)
     }
 
-    /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
+    /// Handles an error of the upstream. A content filter's error, or one that there is no room for
+    /// an answer, ends the answer with a `stop_reason`.
     pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if self.content().text().is_cut() {
             return self.end_answer(to);
@@ -98,7 +99,7 @@ impl Machine {
         self.end_answer(to)
     }
 
-    /// The stream is over without an end event.
+    /// Handles the end of a stream that sent no end event.
     pub(super) fn end(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         if self.content().text().is_cut() {
             return self.end_answer(to);
@@ -110,7 +111,7 @@ impl Machine {
         }
     }
 
-    /// The answer is over: sends the rest and how it ended.
+    /// Ends the answer: sends its remainder and the reason why it ended.
     fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let end = self.content_mut().reach_end()?;
         self.carry_thought(to);
@@ -120,14 +121,15 @@ impl Machine {
         self.content_mut().end(to)
     }
 
-    /// Takes what a response says beside its items.
+    /// Takes the members of a response beside its items: id, model, tier and token counts.
     pub(super) fn take_summary(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
         to.report.name(response.id, response.model);
         let summary = self.content_mut().summary_mut();
         summary.take(response.model, response.service_tier, response.usage);
     }
 
-    /// Takes why the answer is over. `is_cut_off`: the event says so, whatever the response says.
+    /// Takes the reason why the answer is over. `is_cut_off`: the event says so, whatever the
+    /// response says.
     fn take_reason(&mut self, response: &Response<'_>, is_cut_off: bool, to: &Output<'_>) {
         let reason = response.reason.map(|reason| reason.decode());
         let is_incomplete = is_cut_off || response.status == Status::Incomplete;
@@ -142,7 +144,8 @@ impl Machine {
         self.content_mut().summary_mut().set_finish_reason(word);
     }
 
-    /// Whether the answer has as many tokens as it could have, at a server that does not say that it was cut off.
+    /// Returns true if the answer has as many tokens as allowed, at a server that does not say that
+    /// it cut it off.
     fn reaches_limit(&self, to: &Output<'_>) -> bool {
         let usage = self.content().summary().usage();
         let tokens = usage.and_then(|usage| usage.completion).unwrap_or(0);
@@ -152,8 +155,8 @@ impl Machine {
     }
 }
 
-/// Notes reasoning of earlier turns that the upstream kept from the model, unless that is the rule: it forgets what led
-/// to an answer that the user has seen.
+/// Warns of reasoning of earlier turns that the upstream kept from the model, except at a turn
+/// boundary: by rule, it forgets the reasoning behind an answer that the user has seen.
 fn note_withheld(response: &Response<'_>, to: &mut Output<'_>) {
     for raw in response.withheld.into_iter().flat_map(json::elements) {
         let reason = json::member(raw, "reason").and_then(json::string).map(|it| it.decode());

@@ -1,4 +1,5 @@
-//! Items as they begin and as they are complete: calls, reasoning, and all of an answer's at its end.
+//! Handling of items as they begin and as they are complete: calls, reasoning, and all items of a
+//! complete answer.
 
 use super::machine::Machine;
 use super::names::{ItemNames, Named};
@@ -14,11 +15,11 @@ use crate::protocols::responses::wire::{
     Arguments, Item, ItemKind, Of, PartKind, ThoughtKind, write_with,
 };
 
-/// A blank line between two texts, escaped.
+/// Blank line between two texts, escaped.
 const BLANK_LINE: &str = "\\n\\n";
 
 impl Machine {
-    /// An item begins.
+    /// Takes an item that begins.
     pub(super) fn add_item(
         &mut self,
         item: &Item<'_>,
@@ -46,7 +47,7 @@ impl Machine {
         }
     }
 
-    /// Takes the names of a call.
+    /// Takes the names of an item, and those of its call, if it is one.
     fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut Output<'_>) {
         let names = ItemNames::of(item);
         let ItemNames { id, call_id, tool: name, .. } = &names;
@@ -67,7 +68,7 @@ impl Machine {
         }
     }
 
-    /// The slot that was found, or a new one: an item begins where none is known.
+    /// Returns the slot that was found, or a new one, with which an item begins.
     pub(super) fn slot_of(
         &mut self,
         found: Option<usize>,
@@ -83,7 +84,7 @@ impl Machine {
         Ok(slot)
     }
 
-    /// An item begins: a call takes its place among the blocks.
+    /// Begins an item: a call takes its place among the blocks.
     fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
         let Some(kind) = self.slots().get(slot).map(Slot::kind) else { return Ok(()) };
         if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
@@ -114,7 +115,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes all of a call's input.
+    /// Takes the whole input of a call.
     pub(super) fn complete_input(
         &mut self,
         place: Place,
@@ -128,7 +129,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes all of a call's input, which is a JSON object in place of a text.
+    /// Takes the whole input of a call, which is a JSON object in place of a text.
     pub(super) fn complete_json(
         &mut self,
         place: Place,
@@ -168,7 +169,7 @@ impl Machine {
         }
     }
 
-    /// An item is complete.
+    /// Takes an item that is complete.
     pub(super) fn complete_item(
         &mut self,
         item: &Item<'_>,
@@ -186,7 +187,7 @@ impl Machine {
         self.complete_slot(slot, item, to)
     }
 
-    /// The item in this slot is complete.
+    /// Completes the item in this slot.
     fn complete_slot(
         &mut self,
         slot: usize,
@@ -215,7 +216,7 @@ impl Machine {
         Ok(())
     }
 
-    /// A message is complete.
+    /// Completes a message: takes its texts and their sources, as far as they are new.
     fn complete_message(
         &mut self,
         slot: usize,
@@ -273,7 +274,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Calls that the upstream says it cut off are not run, whatever has come of them.
+    /// Leaves out the calls that the upstream says it cut off: they are not run, whatever has come
+    /// of them.
     pub(super) fn leave_out_half_calls(&mut self, to: &mut Output<'_>) {
         let half = self.slots().iter().filter(|slot| slot.is_cut_off()).filter_map(Slot::call);
         for call in half.collect::<Vec<_>>() {
@@ -314,7 +316,7 @@ impl Machine {
         }
     }
 
-    /// An item of reasoning is complete.
+    /// Completes an item of reasoning, and keeps it for the next turn.
     fn complete_thought(
         &mut self,
         slot: usize,
@@ -358,7 +360,7 @@ impl Machine {
     }
 }
 
-/// Whether no block is made of an item.
+/// Returns true if no block is made of an item.
 fn is_left_out(item: &Item<'_>, to: &Output<'_>) -> bool {
     match item.kind {
         ItemKind::Mcp => !to.context.calls_mcp,

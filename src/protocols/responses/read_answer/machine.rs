@@ -1,7 +1,7 @@
-//! The state of an answer: which item each event belongs to, and in which order items go to the content.
+//! State of an answer: the item of each event, and the order in which items go to the content.
 //!
-//! Texts, reasoning and calls go on as they come. An item is over with its own `done`, with the first content of
-//! another, or with the answer.
+//! Texts, reasoning and calls are passed on as they come. An item is over with its own `done`, with
+//! the first content of another, or with the answer.
 
 use super::names::Named;
 use super::others::Others;
@@ -17,29 +17,29 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, PartKind, Response};
 use crate::text::names::NameSet;
 
-/// A failure that is not told.
+/// Failure without an error that says more.
 pub(super) const UNTOLD: &str = "{}";
 
-/// The state of one answer.
+/// State of one answer.
 #[derive(Debug)]
 pub(super) struct Machine {
     content: Content,
     slots: Slots,
-    /// The item whose text came last.
+    /// Item whose text came last.
     text_slot: Option<usize>,
-    /// The item whose reasoning is open.
+    /// Item whose reasoning is open.
     thought_slot: Option<usize>,
-    /// An error came, and nothing after it that says more.
+    /// Error that has come, until an end event says more, or the stream ends.
     failure: Option<String>,
     others: Others,
-    /// How often the upstream called tools of MCP servers.
+    /// Number of calls of MCP servers' tools that the upstream made.
     mcp_calls: u32,
-    /// The item and the part whose text came last, where it may be cited.
+    /// Item and part of the last text that may be cited.
     cited: Option<(usize, u64)>,
 }
 
 impl Machine {
-    /// `ids_used`: the client's ids of calls in the history.
+    /// Creates the state of an answer. `ids_used`: the client's ids of calls in the history.
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
             content: Content::new(context, ids_used),
@@ -53,7 +53,7 @@ impl Machine {
         }
     }
 
-    /// Takes an event that says no more than this text.
+    /// Takes an event that brings no more than this text.
     #[inline]
     pub(super) fn handle_delta(
         &mut self,
@@ -67,7 +67,7 @@ impl Machine {
         self.check_held(to)
     }
 
-    /// Takes an event. Gives where its text belongs, if it is a delta.
+    /// Takes an event. Returns the place of its text, if it is a delta.
     pub(super) fn handle_event(
         &mut self,
         kind: EventKind,
@@ -177,37 +177,37 @@ impl Machine {
         &mut self.slots
     }
 
-    /// The items that are left out.
+    /// Returns the counts of the items that are left out.
     pub(super) fn others_mut(&mut self) -> &mut Others {
         &mut self.others
     }
 
-    /// The number of a call of an MCP server's tool: each is given once.
+    /// Returns a new number for a call of an MCP server's tool.
     pub(super) fn next_mcp_call(&mut self) -> u32 {
         let number = self.mcp_calls;
         self.mcp_calls = number.saturating_add(1);
         number
     }
 
-    /// Whether a text came last of those that may be cited. The letters of another one are not known any more.
+    /// Returns true if this text may be cited: only the letters of the last such text are kept.
     pub(super) fn may_cite(&self, place: Place) -> bool {
         self.cited == Some((place.slot, place.part))
     }
 
-    /// The error that is kept.
+    /// Returns the error that is kept, and forgets it.
     pub(super) fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }
 
-    /// Keeps an error. A failed response often follows, which says more, and Azure sends one that says nothing before
-    /// it.
+    /// Keeps an error. A failed response often follows, which says more, and Azure sends one
+    /// without an error before it.
     pub(super) fn note_failure(&mut self, raw: &str) {
         if self.failure.as_deref().is_none_or(|known| known == UNTOLD) {
             self.failure = Some(raw.to_owned());
         }
     }
 
-    /// Where the text of an event belongs. An item begins where none is open that it could be of.
+    /// Returns the place of an event's text. Begins an item if the text can belong to no open one.
     fn place(
         &mut self,
         of: Of,
@@ -229,7 +229,7 @@ impl Machine {
         Ok(Place { slot, of, part })
     }
 
-    /// Whether nothing of a text has come.
+    /// Returns true if nothing of a text has come.
     fn is_new(&mut self, place: Place) -> bool {
         let Some(part) = part_kind(place.of) else { return false };
         let said = self.slots.said(place.slot, (part, place.part));
@@ -261,7 +261,8 @@ impl Machine {
         self.take_more(place, text, to)
     }
 
-    /// Takes more of a text of which all has come. It is repeated, unless a gateway said its end too early.
+    /// Takes a delta of an item that is over: a repetition, unless a gateway said the end too
+    /// early.
     fn take_late(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         let part = part_kind(place.of).filter(|part| *part == PartKind::Text);
         let said = part.and_then(|part| self.slots.said(place.slot, (part, place.part)));
@@ -275,7 +276,7 @@ impl Machine {
         }
     }
 
-    /// Takes all of a text.
+    /// Takes a whole text, as far as it is new.
     pub(super) fn complete(
         &mut self,
         place: Place,
@@ -303,7 +304,7 @@ impl Machine {
         }
     }
 
-    /// Takes what is new of a text.
+    /// Passes on the new portion of a text.
     #[inline]
     fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.content.start(to);
@@ -327,7 +328,7 @@ impl Machine {
         }
     }
 
-    /// The text of an item comes: the reasoning before it is over, and the text of another item.
+    /// Enters the text of an item: ends the reasoning before it, and the text of another item.
     #[inline]
     fn enter_text(
         &mut self,
@@ -352,7 +353,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Reasoning of this item comes: that of another one is over.
+    /// Enters the reasoning of an item: ends that of another one.
     pub(super) fn enter_thought(&mut self, slot: usize, to: &mut Output<'_>) {
         if self.thought_slot != Some(slot) {
             self.close_thought(to);
@@ -360,12 +361,12 @@ impl Machine {
         }
     }
 
-    /// Whether the reasoning of this item is open.
+    /// Returns true if the reasoning of this item is open.
     pub(super) fn is_open_thought(&self, slot: usize) -> bool {
         self.thought_slot == Some(slot)
     }
 
-    /// The open reasoning is over.
+    /// Ends the open reasoning and its block.
     pub(super) fn close_thought(&mut self, to: &mut Output<'_>) {
         self.content.end_watch(to);
         if self.thought_slot.is_none() {
@@ -375,7 +376,7 @@ impl Machine {
         self.content.assembly_mut().end_thinking();
     }
 
-    /// The open reasoning goes back as its item.
+    /// Ends the open reasoning, whose item the block carries back to the upstream.
     pub(super) fn carry_thought(&mut self, to: &mut Output<'_>) {
         let Some(slot) = self.thought_slot.take() else { return };
         let id = self.slots.id(slot).map(str::to_owned);
@@ -389,13 +390,13 @@ impl Machine {
         }
     }
 
-    /// Bytes that are kept of the open reasoning.
+    /// Returns the number of bytes that are kept of the open reasoning.
     fn thought_bytes(&self) -> usize {
         let slot = self.thought_slot.and_then(|slot| self.slots.get(slot));
         slot.map_or(0, |slot| slot.thought().held_bytes())
     }
 
-    /// Whether what waits here is not too much.
+    /// Checks that neither waiting nor written bytes exceed their limits.
     fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
         let waiting = self.content.waiting_bytes().saturating_add(self.slots.held_bytes());
         let thoughts = self.thought_bytes();
@@ -407,12 +408,12 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether the message has begun.
+    /// Returns true if the message has begun.
     pub(super) fn has_started(&self) -> bool {
         self.content.has_started()
     }
 
-    /// Whether nothing more of the answer is looked at.
+    /// Returns true if the text was cut at a stop sequence: the rest of the answer is ignored.
     pub(super) fn has_stopped(&self) -> bool {
         self.content.text().is_cut()
     }

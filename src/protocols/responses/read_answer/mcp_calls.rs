@@ -1,4 +1,4 @@
-//! Calls of tools of MCP servers that the upstream ran.
+//! Calls of MCP servers' tools that the upstream ran.
 
 use super::machine::Machine;
 use super::slots::Slot;
@@ -9,7 +9,7 @@ use crate::model::hosted::{HostedCall, McpCall};
 use crate::protocols::responses::wire::{Arguments, Item};
 
 impl Machine {
-    /// A call is over.
+    /// Adds a completed call to the answer.
     pub(super) fn complete_mcp_call(
         &mut self,
         slot: usize,
@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-/// The input of a call, as an object: clients read no other.
+/// Returns the input of a call as a JSON object, since clients read nothing else.
 fn input_of(item: &Item<'_>, depth_max: u32) -> String {
     let text = match item.arguments {
         Arguments::None => return "{}".to_owned(),
@@ -64,7 +64,8 @@ fn input_of(item: &Item<'_>, depth_max: u32) -> String {
     }
 }
 
-/// What an error says: that of the server, of the protocol, or the texts that the tool gave.
+/// Returns the message of an error: that of the server, of the protocol, or the texts that the tool
+/// gave.
 fn told_of(error: &str) -> String {
     if let Some(text) = json::string(error) {
         return text.decode().into_owned();

@@ -1,4 +1,5 @@
-//! Reads answers in Responses: events in, blocks out. A whole answer is an end event that says everything.
+//! Reader of answers in Responses: events in, blocks out. A whole answer is read as an end event
+//! that says everything.
 //!
 //! ```text
 //!  event ─▶ slots: which item ─▶ said: what is new of its text ─▶ content ─▶ assemble ─▶ events
@@ -37,23 +38,24 @@ use crate::text::words;
 use machine::Machine;
 use place::Place;
 
-/// Starts to read an answer.
+/// Creates the reader of an answer.
 pub(crate) fn reader(context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
     let ids_used = std::mem::take(&mut context.ids_used);
     let machine = Machine::new(context, ids_used);
     json_answer(Box::new(ResponsesReader { machine, pattern: Pattern::new() }), settings)
 }
 
-/// Reads an answer in Responses.
+/// Reader of an answer in Responses.
 #[derive(Debug)]
 struct ResponsesReader {
     machine: Machine,
-    /// The last event, which the next one is likely to repeat.
+    /// Last event, which the next one is likely to repeat.
     pattern: Pattern<Place>,
 }
 
 impl ResponsesReader {
-    /// Takes an event that is no repetition. `is_inside`: it stands in an object that a gateway put around it.
+    /// Takes an event that is no repetition. `is_inside`: the event stands in an object that a
+    /// gateway put around it.
     fn handle_event(
         &mut self,
         called: Called,
@@ -136,13 +138,15 @@ impl ObjectReader for ResponsesReader {
         }
     }
 
-    /// An error in an event of that name is kept: a failed response often follows, which says more.
+    /// Keeps the error of an event that is called an error: a failed response often follows, which
+    /// says more.
     fn handle_error(&mut self, data: &str, _to: &mut Output<'_>) -> Result<(), Error> {
         self.machine.note_failure(data);
         Ok(())
     }
 
-    /// The end mark is not of this protocol. It ends a stream as its connection does.
+    /// Ends the answer as the end of the connection does, since the end mark is not of this
+    /// protocol.
     fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         self.machine.end(to)
     }
@@ -171,7 +175,8 @@ impl ObjectReader for ResponsesReader {
     }
 }
 
-/// The response in an object that some gateways put around it, to which the limit of depth has been applied.
+/// Returns the response in an object that some gateways put around it. The caller has applied the
+/// limit of depth to that object.
 fn unwrapped<'a>(response: &Response<'a>) -> Option<&'a str> {
     if response.says_something() {
         return None;

@@ -1,20 +1,20 @@
-//! The names of items, by which an event says which item it is of.
+//! Names of items, by which an event tells its item.
 
 use crate::json::{self, Str};
 use crate::protocols::responses::wire::{Arguments, Item};
 
-/// By what an event names its item.
+/// Names by which an event tells its item.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Named<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) call_id: Option<&'a str>,
     pub(super) output_index: Option<u64>,
-    /// The tool and the input of a call that is complete.
+    /// Tool and input of a call that is complete.
     pub(super) call: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> Named<'a> {
-    /// The names of an item.
+    /// Borrows the names of an item, which came at `output_index`.
     pub(super) fn of(names: &'a ItemNames, output_index: Option<u64>) -> Self {
         let (id, call_id) = (names.id.as_deref(), names.call_id.as_deref());
         let call = names.tool.as_deref().zip(names.input.as_deref());
@@ -22,7 +22,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// By what an item names itself, decoded.
+/// Names in an item, decoded.
 #[derive(Debug)]
 pub(super) struct ItemNames {
     pub(super) id: Option<String>,
@@ -32,7 +32,7 @@ pub(super) struct ItemNames {
 }
 
 impl ItemNames {
-    /// The names of an item.
+    /// Reads the names of an item.
     pub(super) fn of(item: &Item<'_>) -> Self {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let input = match item.arguments {

@@ -1,25 +1,25 @@
-//! Items of which no block is made: each is noted once, though up to three events bring it.
+//! Items of which no block is made: each is reported once, though up to three events bring it.
 
 use crate::answer::Output;
 use crate::protocols::responses::wire::Item;
 
-/// The items that are left out.
+/// Counts of the items that are left out.
 #[derive(Debug, Default)]
 pub(super) struct Others {
-    /// So many have begun, and are not complete.
+    /// Number of items that have begun and are not complete.
     open: u64,
-    /// So many were noted.
+    /// Number of items that a warning has named.
     noted: u64,
 }
 
 impl Others {
-    /// An item begins.
+    /// Counts an item that begins, and warns of it.
     pub(super) fn begin(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
         self.open = self.open.saturating_add(1);
         self.note(item, to);
     }
 
-    /// An item is complete.
+    /// Takes a completed item; warns of it if its beginning did not come.
     pub(super) fn complete(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
         match self.open.checked_sub(1) {
             Some(fewer) => self.open = fewer,
@@ -27,7 +27,8 @@ impl Others {
         }
     }
 
-    /// The complete answer has an item, of those that are left out the one with this number, from 1.
+    /// Warns of an item of the complete answer, unless an event did. `number`: its place among
+    /// those that are left out, from 1.
     pub(super) fn note_from(&mut self, number: u64, item: &Item<'_>, to: &mut Output<'_>) {
         if number > self.noted {
             self.note(item, to);

@@ -1,4 +1,4 @@
-//! The parts of an item, each kind numbered in the order in which its parts begin.
+//! Numbers of the parts of an item, counted for each kind in the order in which its parts begin.
 //!
 //! An event names its part by an index. vLLM raises that index with every event, and through all items. So an index
 //! names a part if the part began with it; any other index stands for the last part.
@@ -8,50 +8,50 @@ use std::collections::BTreeMap;
 use crate::json::Str;
 use crate::protocols::responses::wire::PartKind;
 
-/// How many kinds of parts there are.
+/// Number of kinds of parts.
 const KINDS: usize = 4;
 
-/// The parts of an item.
+/// Parts of one item that have begun.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// The number of each part, by the index with which it began.
+    /// Number of each part, by the index with which it began.
     numbers: BTreeMap<(PartKind, u64), u64>,
-    /// How many there are of each kind.
+    /// Number of parts of each kind.
     counts: [u64; KINDS],
 }
 
-/// What an event brings of a part.
+/// Portion of a part's text that an event brings.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Coming<'a> {
-    /// The part begins.
+    /// Beginning of the part.
     Start,
-    /// More of its text.
+    /// Next piece of the text.
     More,
-    /// All of its text.
+    /// Whole text of the part.
     All(Str<'a>),
-    /// None of its text.
+    /// No text: a source of the text, or an end without the text.
     Nothing,
 }
 
 impl<'a> Coming<'a> {
-    /// All of a text, if there is one.
+    /// Returns [`Coming::All`] for a text, and [`Coming::Nothing`] if there is none.
     pub(super) fn all(text: Option<Str<'a>>) -> Self {
         text.map_or(Self::Nothing, Self::All)
     }
 }
 
 impl Parts {
-    /// The part that began with this index.
+    /// Returns the number of the part that began with this index.
     pub(super) fn get(&self, kind: PartKind, index: u64) -> Option<u64> {
         self.numbers.get(&(kind, index)).copied()
     }
 
-    /// How many parts of a kind there are.
+    /// Returns the number of parts of a kind.
     pub(super) fn count(&self, kind: PartKind) -> u64 {
         self.counts.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// A part begins.
+    /// Begins the next part of a kind, under this index, and returns its number.
     pub(super) fn begin(&mut self, kind: PartKind, index: u64) -> u64 {
         let number = self.count(kind);
         self.numbers.insert((kind, index), number);
@@ -59,7 +59,7 @@ impl Parts {
         number
     }
 
-    /// A part with this number has come.
+    /// Counts the part with this number, if it has not been counted.
     pub(super) fn note(&mut self, kind: PartKind, number: u64) {
         if let Some(count) = self.counts.get_mut(kind as usize) {
             *count = (*count).max(number.saturating_add(1));

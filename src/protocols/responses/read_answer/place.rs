@@ -1,17 +1,17 @@
-//! Where a text belongs: to which item, as what, and where in it.
+//! Place of a text in an answer: its item, its kind, and its number there.
 
 use crate::protocols::responses::wire::{ItemKind, Of, PartKind, ThoughtKind};
 
-/// Where a text belongs.
+/// Place of a text in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) slot: usize,
     pub(super) of: Of,
-    /// Which part of its kind it is; in a summary, the index that the server gives.
+    /// Number of the part among those of its kind; in a summary, the index that the server gives.
     pub(super) part: u64,
 }
 
-/// What the part of an item is.
+/// Returns the kind of text that a part has.
 pub(super) fn of_part(kind: PartKind) -> Of {
     match kind {
         PartKind::Text => Of::Text,
@@ -21,7 +21,8 @@ pub(super) fn of_part(kind: PartKind) -> Of {
     }
 }
 
-/// The part of an item that a text is; nothing for the input of a call.
+/// Returns the kind of part that has such a text; `None` for the input of a call, which is in no
+/// part.
 pub(super) fn part_kind(of: Of) -> Option<PartKind> {
     Some(match of {
         Of::Text => PartKind::Text,
@@ -32,7 +33,7 @@ pub(super) fn part_kind(of: Of) -> Option<PartKind> {
     })
 }
 
-/// The kind of the item to which a text belongs.
+/// Returns the kind of item to which such a text belongs.
 pub(super) fn kind_of(of: Of) -> ItemKind {
     match of {
         Of::Text | Of::Refusal => ItemKind::Message,

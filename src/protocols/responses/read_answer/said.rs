@@ -1,7 +1,8 @@
-//! What has come of one text, so that what repeats it is known.
+//! Memory of a text that has come in part or as a whole, so that repetitions of it are recognized.
 //!
-//! Servers say a text up to five times: in deltas, when the text, its part and its item are done, and when the answer
-//! is. Any of these can be missing. So each of them completes what came before, and repeats nothing.
+//! Servers say a text up to five times: in deltas, when the text, its part and its item are done,
+//! and when the answer is. Any of these can be missing. So each of them completes the text that has
+//! come, and repeats nothing.
 
 use std::collections::BTreeMap;
 
@@ -9,32 +10,32 @@ use crate::carry::signature::Fnv;
 use crate::json::{self, Str, escaped};
 use crate::protocols::responses::wire::PartKind;
 
-/// So much of a text tells whether another one repeats it.
+/// Number of bytes kept of the beginning of a text, to tell whether a late delta repeats it.
 const START_BYTES: usize = 64;
 
-/// What has come of one text.
+/// Length, hash and beginning of the text that has come.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     bytes: usize,
     hash: Fnv,
-    /// How it begins.
+    /// Beginning of the text, of at most [`START_BYTES`].
     start: String,
-    /// What came behind its end.
+    /// State of the deltas that came behind the end of the text.
     late: Late,
     /// The first half of a surrogate pair, whose second half the next delta must bring.
     half: String,
-    /// All of it has come.
+    /// True once an event has brought the whole text.
     is_complete: bool,
 }
 
-/// What came behind the end of a text.
+/// Verdict on the deltas that come behind the end of a text.
 #[derive(Debug, PartialEq, Eq)]
 enum Late {
-    /// So far it begins as the text does, as far as it has come.
+    /// Undecided: the late deltas so far, which agree with the beginning of the text.
     Open(String),
-    /// The text again.
+    /// Repetition of the text.
     Repeats,
-    /// The text goes on: its end was said too early.
+    /// Continuation of the text: the server said its end too early.
     GoesOn,
 }
 
@@ -44,24 +45,24 @@ impl Default for Late {
     }
 }
 
-/// What is new in a text that is complete.
+/// New portion of a whole text, compared with the text that has come.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// Nothing.
+    /// No new text: the whole text has come already.
     Nothing,
-    /// All of it.
+    /// Whole text: no part of it came before.
     All,
-    /// This, escaped, which stands behind what came.
+    /// Escaped text behind the end of the text that has come.
     Rest(String),
-    /// It is another text than what came.
+    /// Contradiction: the text that has come is another.
     Conflict,
 }
 
-/// So many texts of an item are looked through one after the other. Nearly every item has one or two, for which a tree
-/// would be large.
+/// Number of texts of an item that are searched one by one. Nearly every item has one or two, for
+/// which a tree would be large.
 const FEW: usize = 4;
 
-/// The texts of an item, by what they are and where.
+/// Texts of one item, by kind of part and number.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     first: Vec<((PartKind, u64), Said)>,
@@ -69,13 +70,13 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// What has come of a text.
+    /// Returns the state of a text.
     pub(super) fn get(&self, part: (PartKind, u64)) -> Option<&Said> {
         let first = self.first.iter().find(|(known, _)| *known == part);
         first.map(|(_, said)| said).or_else(|| self.others.get(&part))
     }
 
-    /// What has come of a text, which may begin now: then `begins` is called.
+    /// Returns the state of a text, which may begin now: then `begins` is called.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -98,35 +99,35 @@ impl Texts {
         self.first.get_mut(at).map(|(_, said)| said)
     }
 
-    /// All of them.
+    /// Iterates over the texts in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Said> {
         self.first.iter().map(|(_, said)| said).chain(self.others.values())
     }
 }
 
 impl Said {
-    /// Whether nothing has come.
+    /// Returns true if nothing of the text has come.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0 && self.half.is_empty()
     }
 
-    /// Whether all of it has come.
+    /// Returns true if an event has brought the whole text.
     pub(super) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// How many bytes have come.
+    /// Returns the number of bytes that have come, decoded.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Whether what has come is the beginning of this text, or all of it.
+    /// Returns true if the text that has come is the beginning of `full`, or all of it.
     pub(super) fn begins(&self, full: &str) -> bool {
         let start = full.split_at_checked(self.bytes);
         start.is_some_and(|(start, _)| hash(start) == self.hash.finish())
     }
 
-    /// Takes a delta.
+    /// Appends a delta.
     #[inline]
     pub(super) fn push(&mut self, text: Str<'_>) {
         if self.half.is_empty() && !text.is_escaped() {
@@ -144,7 +145,8 @@ impl Said {
         self.add(&decoded);
     }
 
-    /// Takes a delta behind the end of the text. Gives what is new in it, escaped.
+    /// Takes a delta that comes behind the end of the text. Returns its new portion, escaped;
+    /// `None` for a repetition.
     pub(super) fn push_late(&mut self, text: Str<'_>) -> Option<String> {
         if let Late::Open(late) = &mut self.late {
             late.push_str(&text.decode());
@@ -171,7 +173,7 @@ impl Said {
         }
     }
 
-    /// Takes all of a text in the place of what came.
+    /// Takes a whole text in place of the one that has come.
     pub(super) fn replace(&mut self, full: &str) {
         *self = Self { is_complete: true, ..Self::default() };
         self.add(full);
@@ -186,7 +188,7 @@ impl Said {
         self.bytes = self.bytes.saturating_add(text.len());
     }
 
-    /// Takes all of the text.
+    /// Takes the whole text, and tells how much of it is new.
     pub(super) fn complete(&mut self, full: Str<'_>) -> News {
         let decoded = full.decode();
         self.is_complete = true;

@@ -1,4 +1,4 @@
-//! Searches of the web that the upstream ran, and where its text comes from.
+//! Web searches that the upstream ran, and the sources of its text.
 
 use super::machine::Machine;
 use super::place::Place;
@@ -11,11 +11,12 @@ use crate::model::hosted::HostedCall;
 use crate::model::search::Search;
 use crate::protocols::responses::wire::{Item, Of};
 
-/// Most addresses of a search.
+/// Maximum number of addresses that are kept of one search.
 const FOUND_MAX: usize = 256;
 
 impl Machine {
-    /// Takes the sources of a text that is complete, as far as they have not come.
+    /// Takes the sources of a text that is complete, without those that events have brought
+    /// already.
     pub(super) fn take_annotations(
         &mut self,
         place: Place,
@@ -34,7 +35,7 @@ impl Machine {
         }
     }
 
-    /// Takes a source of a text.
+    /// Takes one source of a text, and cites it if the text came last.
     pub(super) fn take_annotation(&mut self, place: Place, raw: &str, to: &mut Output<'_>) {
         if !to.context.searches || place.of != Of::Text {
             return;
@@ -48,7 +49,7 @@ impl Machine {
         }
     }
 
-    /// A search is over.
+    /// Adds a completed search to the answer.
     pub(super) fn complete_search(
         &mut self,
         slot: usize,

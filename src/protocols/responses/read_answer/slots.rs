@@ -1,8 +1,8 @@
-//! The items of an answer, and to which of them an event belongs.
+//! Items of an answer, and the search for the item that an event belongs to.
 //!
-//! Names and places say it, where servers give them. Many give none, some change them from event to event, and some
-//! give one place to a text and the call behind it. So the type decides with them, and the last open item of a type
-//! takes what names no other.
+//! Names and places identify an item, where servers give them. Many give none, some change them
+//! from event to event, and some give one place to a text and the call behind it. So the item's
+//! type decides with them, and the last open item of a type takes events that name no other.
 
 use std::collections::BTreeMap;
 
@@ -17,37 +17,37 @@ use crate::model::limits;
 use crate::protocols::responses::wire::{Item, ItemKind, PartKind};
 use crate::text::names::Names;
 
-/// Most items of an answer. Each becomes a block.
+/// Maximum number of items of an answer. Each becomes a block.
 const ITEMS_MAX: usize = 4096;
 
-/// How many kinds of items there are.
+/// Number of kinds of items.
 pub(super) const KINDS: usize = 7;
 
-/// One item.
+/// Item of an answer, with the state of its texts or of its call.
 #[derive(Debug)]
 pub(super) struct Slot {
     kind: ItemKind,
     call_id: Option<String>,
     output_index: Option<u64>,
-    /// All of it has come.
+    /// True once the whole item has come.
     is_closed: bool,
     texts: Texts,
     parts: Parts,
-    /// Something of which a block is made has come.
+    /// True once something of which a block is made has come.
     has_content: bool,
-    /// The tool that it calls.
+    /// Name of the tool that the item calls.
     tool: Option<String>,
-    /// What has come of the input of the call.
+    /// Input of the call, as far as it has come.
     input: Said,
-    /// The position of the call that it is, once that has begun.
+    /// Position of the item's call among the calls of the answer, once the call has begun.
     call: Option<usize>,
-    /// It was cut off.
+    /// True if the upstream says that it cut the item off.
     is_cut_off: bool,
-    /// What is known of it, where it is reasoning.
+    /// State of the reasoning, if the item is reasoning.
     thought: Thought,
-    /// How many sources of its text have come.
+    /// Number of sources of the item's texts that have come.
     annotations: usize,
-    /// The part whose sources are all here, and how many had come by then.
+    /// Last part whose sources are all here, and the number of sources that had come by then.
     annotated: (Option<u64>, usize),
     id: Option<String>,
 }
@@ -57,27 +57,28 @@ impl Slot {
         self.kind
     }
 
-    /// Whether all of it has come.
+    /// Returns true if the whole item has come.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Whether it was cut off.
+    /// Returns true if the upstream says that it cut the item off.
     pub(super) fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
 
-    /// The position of the call that it is, once that has begun.
+    /// Returns the position of the item's call among the calls of the answer, once the call has
+    /// begun.
     pub(super) fn call(&self) -> Option<usize> {
         self.call
     }
 
-    /// What has come of the input of the call.
+    /// Returns the state of the call's input.
     pub(super) fn input_mut(&mut self) -> &mut Said {
         &mut self.input
     }
 
-    /// What is known of it, where it is reasoning.
+    /// Returns the state of the reasoning, if the item is reasoning.
     pub(super) fn thought(&self) -> &Thought {
         &self.thought
     }
@@ -86,41 +87,41 @@ impl Slot {
         &mut self.thought
     }
 
-    /// Something of which a block is made has come.
+    /// Notes that something of which a block is made has come.
     pub(super) fn note_content(&mut self) {
         self.has_content = true;
     }
 
-    /// Takes the name of the tool that it calls: the first counts.
+    /// Takes the name of the tool that the item calls; the first counts.
     pub(super) fn name_tool(&mut self, name: Option<&str>) {
         if self.tool.is_none() {
             self.tool = name.map(str::to_owned);
         }
     }
 
-    /// It is the call at this position.
+    /// Notes the position of the item's call among the calls of the answer.
     pub(super) fn begin_call(&mut self, position: usize) {
         self.call = Some(position);
     }
 
-    /// All of it has come.
+    /// Notes that the whole item has come.
     pub(super) fn close(&mut self, item: &Item<'_>) {
         self.is_cut_off |= item.is_incomplete;
         self.has_content |= item.says_something();
         self.is_closed = true;
     }
 
-    /// How many sources of its text have come.
+    /// Returns the number of sources of the item's texts that have come.
     pub(super) fn annotations(&self) -> usize {
         self.annotations
     }
 
-    /// A source of its text has come.
+    /// Counts one more source of the item's texts.
     pub(super) fn count_annotation(&mut self) {
         self.annotations = self.annotations.saturating_add(1);
     }
 
-    /// Whether what came is the beginning of this text, or all of it.
+    /// Returns true if the text that has come is the beginning of this text, or all of it.
     fn begins(&self, full: &str) -> bool {
         match self.call {
             Some(_) => self.input.begins(full),
@@ -129,7 +130,7 @@ impl Slot {
         }
     }
 
-    /// How many sources have come of the parts before this one.
+    /// Returns the number of sources that belong to the parts before this one.
     pub(super) fn annotations_before(&self, part: u64) -> usize {
         match self.annotated {
             (Some(last), _) if last >= part => 0,
@@ -137,7 +138,7 @@ impl Slot {
         }
     }
 
-    /// All sources of a part are here.
+    /// Notes that all sources of a part are here.
     pub(super) fn end_annotations(&mut self, part: u64) {
         if self.annotated.0.is_none_or(|last| last < part) {
             self.annotated = (Some(part), self.annotations);
@@ -145,7 +146,7 @@ impl Slot {
     }
 }
 
-/// The items of one answer, in the order in which they began.
+/// Items of one answer, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     list: Vec<Slot>,
@@ -153,11 +154,11 @@ pub(super) struct Slots {
     held_bytes: usize,
 }
 
-/// The items of one kind.
+/// Items of one kind, by position in the list of all.
 #[derive(Debug, Default)]
 struct OfKind {
     all: Vec<usize>,
-    /// Those that are open, and some that no longer are.
+    /// Open items, the latest last. Closed ones stay until they are the last.
     open: Vec<usize>,
     by_id: Names<'static, usize>,
     by_call_id: Names<'static, usize>,
@@ -173,17 +174,17 @@ impl Slots {
         self.list.get_mut(slot)
     }
 
-    /// The name of an item.
+    /// Returns the id of an item.
     pub(super) fn id(&self, slot: usize) -> Option<&str> {
         self.list.get(slot)?.id.as_deref()
     }
 
-    /// All items.
+    /// Iterates over all items.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.list.iter()
     }
 
-    /// Bytes of names, and of what each item and each of its texts costs.
+    /// Returns the bytes of names, and the cost of each item and each of its texts.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -192,8 +193,8 @@ impl Slots {
         self.kinds.get(kind as usize)
     }
 
-    /// The item that an event of an item's content belongs to. `coming`: what the event brings. What is only done
-    /// after its item may belong to an item that is over.
+    /// Finds the item that an event of an item's content belongs to. `coming`: what the event
+    /// brings. A text that is done after its item may belong to an item that is over.
     pub(super) fn find(
         &mut self,
         kind: ItemKind,
@@ -233,7 +234,7 @@ impl Slots {
         (!is_elsewhere).then_some(last)
     }
 
-    /// The item that begins anew under names that an open one has; nothing if another one begins.
+    /// Finds the open item that begins anew under its names; `None` if another item begins.
     pub(super) fn find_open(&self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let found = match (named.id, named.call_id) {
@@ -247,7 +248,7 @@ impl Slots {
         })
     }
 
-    /// The item that is complete now; nothing if no event of it has come.
+    /// Finds the item that is complete now; `None` if no event of it has come.
     pub(super) fn find_done(&mut self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
@@ -263,8 +264,8 @@ impl Slots {
         found.filter(|slot| !self.is_another(*slot, named))
     }
 
-    /// The item of a complete answer: by its names, or it is the next of its kind. `before`: so many of its kind stand
-    /// before it.
+    /// Finds the item of a complete answer: by its names, or as the next of its kind. `before`:
+    /// number of items of its kind before it.
     pub(super) fn find_in_answer(
         &self,
         kind: ItemKind,
@@ -287,8 +288,8 @@ impl Slots {
         self.by_names(by_id, by_call_id, named).or_else(|| by_place().filter(is_meant))
     }
 
-    /// The item that is complete, of those with its names. vLLM gives a call another `call_id` at its end; other
-    /// servers give all calls one `id`.
+    /// Chooses the completed item among those with its names. vLLM gives a call another `call_id`
+    /// at its end; other servers give all calls one `id`.
     fn by_names(
         &self,
         by_id: Option<usize>,
@@ -305,13 +306,13 @@ impl Slots {
         by_both.or(by_call_id).or(by_id)
     }
 
-    /// Whether an item calls this tool with this input, as far as its input has come.
+    /// Returns true if an item calls this tool with this input, as far as its input has come.
     fn is_same_call(&self, slot: usize, named: Named<'_>) -> bool {
         let Some((slot, (tool, input))) = self.list.get(slot).zip(named.call) else { return false };
         slot.tool.as_deref() == Some(tool) && slot.input.begins(input)
     }
 
-    /// Whether the names are those of another call than this.
+    /// Returns true if the names are those of another call than the one in this slot.
     fn is_another(&self, slot: usize, named: Named<'_>) -> bool {
         let known = self.list.get(slot).and_then(|slot| slot.call_id.as_deref());
         named.call_id.is_some() && known.is_some() && named.call_id != known
@@ -355,7 +356,7 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Notes names of an item.
+    /// Notes the names of an item.
     pub(super) fn name(&mut self, slot: usize, named: Named<'_>) {
         let Some(known) = self.list.get_mut(slot) else { return };
         let Some(of_kind) = self.kinds.get_mut(known.kind as usize) else { return };
@@ -375,7 +376,8 @@ impl Slots {
         }
     }
 
-    /// Which part of an item an event with this index belongs to. One begins where the event is of no other.
+    /// Returns the number of the part that an event with this index belongs to; begins one if it
+    /// fits none.
     pub(super) fn part(
         &mut self,
         slot: usize,
@@ -404,7 +406,8 @@ impl Slots {
         slot.parts.begin(kind, index)
     }
 
-    /// Whether the texts of an item came as one part, which is longer than the first of them.
+    /// Returns true if the texts of an item came as one part, which is longer than the first of
+    /// them.
     pub(super) fn has_joined(&self, slot: usize, first: Str<'_>) -> bool {
         let Some(slot) = self.list.get(slot) else { return false };
         let said = slot.texts.get((PartKind::Text, 0));
@@ -412,7 +415,7 @@ impl Slots {
             && said.is_some_and(|said| said.bytes() > first.decode().len())
     }
 
-    /// What has come of a text of an item.
+    /// Returns the state of a text of an item, and counts its part.
     pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut Said> {
         let held_bytes = &mut self.held_bytes;
         let slot = self.list.get_mut(slot)?;

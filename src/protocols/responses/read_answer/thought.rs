@@ -1,33 +1,34 @@
-//! One item of reasoning: what of it is shown, and what goes back with the next turn.
+//! State of one item of reasoning: the text that the client sees, and the item for the next turn.
 
 use crate::json::{self, Str};
 use crate::protocols::responses::wire::{Item, ThoughtKind, write_with};
 
-/// So much of its texts is kept. A signature holds no more.
+/// Maximum number of bytes that are kept of the texts. A signature holds no more.
 const KEPT_BYTES_MAX: usize = 192 << 10;
 
-/// One item of reasoning.
+/// Item of reasoning, while it is read.
 #[derive(Debug, Default)]
 pub(super) struct Thought {
-    /// Which of its texts are shown: the first that come.
+    /// Kind of text that the client sees: the kind that came first.
     kind: Option<ThoughtKind>,
-    /// The place of the last text that is shown.
+    /// Place of the last text that the client sees.
     last: Option<u64>,
-    /// Its texts, escaped, for servers that never send the item.
+    /// Texts of the item, escaped, for servers that never send the item.
     texts: Vec<(ThoughtKind, u64, String)>,
     kept_bytes: usize,
-    /// The item, as it was written.
+    /// JSON text of the item, as it was written.
     item: Option<String>,
     /// `encrypted_content`, escaped, where the item had it at its beginning.
     encrypted: Option<String>,
-    /// Its block is over.
+    /// True once the item's block is over.
     is_over: bool,
-    /// The encrypted reasoning is in what is carried.
+    /// True if the item for the next turn has the encrypted reasoning.
     is_carried: bool,
 }
 
 impl Thought {
-    /// Takes a text, or more of one. Says whether it is shown, and whether a blank line is due before it.
+    /// Takes a text, or more of one. Tells whether the client sees it, and whether a blank line is
+    /// due before it.
     pub(super) fn take(&mut self, kind: ThoughtKind, at: u64, text: Str<'_>) -> (bool, bool) {
         self.keep(kind, at, text);
         let is_shown = *self.kind.get_or_insert(kind) == kind;
@@ -54,24 +55,25 @@ impl Thought {
         }
     }
 
-    /// Bytes that are kept.
+    /// Returns the number of bytes that are kept.
     pub(super) fn held_bytes(&self) -> usize {
         let texts = if self.kept_bytes > KEPT_BYTES_MAX { 0 } else { self.kept_bytes };
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         texts.saturating_add(length(&self.item)).saturating_add(length(&self.encrypted))
     }
 
-    /// Keeps what a model can read of an item that begins: some servers send it then, and never again.
+    /// Keeps the encrypted reasoning of an item that begins: some servers send it then, and never
+    /// again.
     pub(super) fn keep_encrypted(&mut self, encrypted: Str<'_>) {
         self.encrypted = Some(encrypted.raw().to_owned());
     }
 
-    /// Whether something has come that a model can read.
+    /// Returns true if the encrypted reasoning came with the beginning of the item.
     pub(super) fn has_encrypted(&self) -> bool {
         self.encrypted.is_some()
     }
 
-    /// Keeps the item.
+    /// Keeps the completed item, with the encrypted reasoning of its beginning if it has none.
     pub(super) fn keep_item(&mut self, item: &Item<'_>) {
         let encrypted = self.encrypted.as_deref().filter(|_| item.encrypted.is_none());
         self.is_carried = encrypted.is_some() || item.encrypted.is_some();
@@ -88,18 +90,18 @@ impl Thought {
         self.kept_bytes = 0;
     }
 
-    /// Whether its block is over.
+    /// Returns true if the item's block is over.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether the encrypted reasoning is in what is carried.
+    /// Returns true if the item for the next turn has the encrypted reasoning.
     pub(super) fn is_carried(&self) -> bool {
         self.is_carried
     }
 
-    /// Its block is over. Gives the item that goes back, as it was written, or as it is made of its texts, and whether
-    /// it is too long.
+    /// Ends the item's block. Returns the item for the next turn, as it was written or composed of
+    /// its texts, and whether the texts were too long for that.
     pub(super) fn end(&mut self, id: Option<&str>) -> (Option<String>, bool) {
         self.is_over = true;
         if let Some(item) = self.item.take() {
@@ -112,13 +114,13 @@ impl Thought {
         (compose(id, &texts, encrypted.as_deref().and_then(Str::inside)), is_too_long)
     }
 
-    /// Notes that the encrypted reasoning is carried, behind its block.
+    /// Notes that the encrypted reasoning is carried after all, behind the item's block.
     pub(super) fn set_carried(&mut self) {
         self.is_carried = true;
     }
 }
 
-/// An item of reasoning with these texts.
+/// Composes an item of reasoning of these texts.
 fn compose(
     id: Option<&str>,
     texts: &[(ThoughtKind, u64, String)],

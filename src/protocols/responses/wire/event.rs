@@ -1,52 +1,54 @@
-//! One event of a stream.
+//! Reader of one event of a Responses stream.
 
 use super::kind::EventKind;
 use super::{error, filled, list, object, text};
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::model::usage::number;
 
-/// One event of a stream.
+/// Event of a stream: the members of all event types, each set if the event has it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Event<'a> {
-    /// `type`
+    /// Type of the event: `type`.
     pub(crate) name: Option<Str<'a>>,
-    /// The place of the item in the answer.
+    /// Place of the item in the answer.
     pub(crate) output_index: Option<u64>,
-    /// The place of the part in the item.
+    /// Place of the part in the item.
     pub(crate) content_index: Option<u64>,
-    /// The place of the part in the summary.
+    /// Place of the part in the summary.
     pub(crate) summary_index: Option<u64>,
-    /// The name of the item.
+    /// Id of the item.
     pub(crate) item_id: Option<Str<'a>>,
-    /// More of a text.
+    /// Next piece of a text.
     pub(crate) delta: Option<Str<'a>>,
-    /// All of a text: `text`, `refusal`, `arguments` or `input`.
+    /// Whole text: `text`, `refusal`, `arguments` or `input`.
     pub(crate) full: Option<Str<'a>>,
-    /// `arguments` that are no text.
+    /// Value of `arguments` where it is an object in place of a text.
     pub(crate) full_json: Option<&'a str>,
-    /// A part of an item.
+    /// Object of a part of an item.
     pub(crate) part: Option<&'a str>,
-    /// An item.
+    /// Object of an item.
     pub(crate) item: Option<&'a str>,
-    /// A response.
+    /// Object of a response.
     pub(crate) response: Option<&'a str>,
-    /// A source of a text.
+    /// Object of a source of a text.
     pub(crate) annotation: Option<&'a str>,
     /// `sequence_number`, as it was written.
     pub(crate) sequence: Option<&'a str>,
-    /// Random letters, by which the sizes of events say nothing.
+    /// Random letters that hide the length of a text, so that the size of the event does not tell
+    /// it.
     pub(crate) obfuscation: Option<Str<'a>>,
-    /// `error`, if it says something.
+    /// Value of `error`, if it says something.
     pub(crate) error: Option<&'a str>,
-    /// There is a member by which gateways tell what failed.
+    /// True if there is a member by which gateways tell what failed: `message`, `detail`, `code` or
+    /// `errors`.
     pub(crate) complains: bool,
-    /// An object in which the event may be.
+    /// Object that a gateway may have put around the event: `data`, `event` or `payload`.
     pub(crate) inside: Option<&'a str>,
-    /// `choices`: it is a chunk of Chat Completions.
+    /// True if there is a list `choices`: the event is a chunk of Chat Completions.
     pub(crate) has_choices: bool,
-    /// `output`: it is a response.
+    /// True if there is a list `output`: the event is a response.
     pub(crate) has_output: bool,
-    /// A member that is none of these: something is said that a repetition of this event need not say.
+    /// True if there is a member for which this type has no field.
     pub(crate) has_more: bool,
 }
 
@@ -103,7 +105,8 @@ impl<'a> Event<'a> {
         reader.end()
     }
 
-    /// What it says. `called`: its name outside of its data.
+    /// Returns the kind of the event. `called`: name of the event outside of its data, used where
+    /// the data has no `type`.
     pub(crate) fn kind(&self, called: Option<&str>) -> EventKind {
         match self.name {
             Some(name) if name.is_escaped() => EventKind::of(&name.decode()),

@@ -1,46 +1,46 @@
-//! One item of an answer.
+//! Reader of one item of an answer and of its parts.
 
 use super::{filled, list, object, text};
 use crate::json::{self, Error, Reader, Str, ValueKind, Writer};
 use crate::text::words;
 
-/// One item of an answer.
+/// Item of an answer, such as a message, reasoning or a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Item<'a> {
-    /// All of it, as it was written.
+    /// JSON text of the whole item, as it was written.
     pub(crate) raw: &'a str,
-    /// What it is.
+    /// Kind of the item, read from its `type`.
     pub(crate) kind: ItemKind,
-    /// `type`
+    /// Type of the item as the upstream names it: `type`.
     pub(crate) kind_name: Option<Str<'a>>,
-    /// The name of the item.
+    /// Id of the item.
     pub(crate) id: Option<Str<'a>>,
-    /// The name of the call, by which its result names it.
+    /// Id of the call, by which its result names it.
     pub(crate) call_id: Option<Str<'a>>,
-    /// The tool.
+    /// Name of the called tool.
     pub(crate) name: Option<Str<'a>>,
-    /// The arguments of a function, or the input of a custom tool.
+    /// Arguments of a function, or the input of a custom tool.
     pub(crate) arguments: Arguments<'a>,
-    /// It was cut off.
+    /// True if the item was cut off: its `status` is `incomplete`.
     pub(crate) is_incomplete: bool,
-    /// It failed.
+    /// True if the item failed: its `status` is `failed`.
     pub(crate) has_failed: bool,
-    /// The parts of its content.
+    /// List of the parts of the content.
     pub(crate) content: Option<&'a str>,
-    /// Its content, where that is one text.
+    /// Content of the item where it is one string.
     pub(crate) content_text: Option<Str<'a>>,
-    /// The parts of a summary.
+    /// List of the parts of a summary.
     pub(crate) summary: Option<&'a str>,
-    /// `encrypted_content`
+    /// Encrypted reasoning: `encrypted_content`.
     pub(crate) encrypted: Option<Str<'a>>,
-    /// What a search did.
+    /// Action of a web search: its queries and sources.
     pub(crate) action: Option<&'a str>,
 }
 
-/// What an item is.
+/// Kind of an item.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ItemKind {
-    /// A text.
+    /// Message of the model. Items without a `type` count as messages.
     #[default]
     Message,
     /// Reasoning.
@@ -53,19 +53,19 @@ pub(crate) enum ItemKind {
     WebSearch,
     /// A call of an MCP server's tool that the upstream ran.
     Mcp,
-    /// Anything else.
+    /// Item of any other type.
     Other,
 }
 
-/// The arguments of a call.
+/// Input of a call, as the upstream wrote it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Arguments<'a> {
-    /// None yet.
+    /// No input yet.
     #[default]
     None,
-    /// A text.
+    /// Text with the input, JSON in the case of a function.
     Text(Str<'a>),
-    /// A JSON object.
+    /// JSON object in place of a text.
     Json(&'a str),
 }
 
@@ -111,7 +111,8 @@ impl<'a> Item<'a> {
         Ok(item)
     }
 
-    /// The parts of its content and its summary that are texts, each with its place among those of its kind.
+    /// Iterates over the parts of the content and the summary that are texts, each with its place
+    /// among those of its kind.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, Part<'a>)> {
         let parts = |list: Option<&'a str>| {
             let mut counts = [0u64; 4];
@@ -131,7 +132,8 @@ impl<'a> Item<'a> {
         parts(self.summary).chain(parts(self.content)).chain(text)
     }
 
-    /// Whether it brings something of which a block is made.
+    /// Returns true if a block is made of the item: for messages and reasoning, if they have a text
+    /// or encrypted reasoning.
     pub(crate) fn says_something(&self) -> bool {
         match self.kind {
             ItemKind::Message | ItemKind::Reasoning => {
@@ -141,7 +143,7 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Whether one of its parts has a text.
+    /// Returns true if one of the item's parts has a text.
     pub(crate) fn has_text(&self) -> bool {
         self.parts().any(|(_, part)| part.text.is_some_and(|text| !text.is_blank()))
     }
@@ -165,7 +167,7 @@ pub(crate) fn write_with(
 }
 
 impl ItemKind {
-    /// By the item's type.
+    /// Returns the kind of an item of this `type`.
     fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,
@@ -179,32 +181,32 @@ impl ItemKind {
     }
 }
 
-/// A part of an item.
+/// Part of an item's content or summary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
-    /// What it is.
+    /// Kind of the text.
     pub(crate) kind: PartKind,
-    /// Its text, unless that is empty.
+    /// Text of the part; `None` where it is empty.
     pub(crate) text: Option<Str<'a>>,
-    /// The sources of the text.
+    /// List of the sources of the text.
     pub(crate) annotations: Option<&'a str>,
 }
 
-/// What a part is.
+/// Kind of the text in a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PartKind {
-    /// What the model says.
+    /// Words of the model for the user.
     Text,
-    /// What the model says as it refuses.
+    /// Words with which the model refuses.
     Refusal,
-    /// A part of the summary of what the model thinks.
+    /// Part of a summary of the model's reasoning.
     Summary,
-    /// What the model thinks, word for word.
+    /// Reasoning of the model, word for word.
     Raw,
 }
 
 impl<'a> Part<'a> {
-    /// Reads a part; nothing if it is none with a text.
+    /// Reads a part; `None` if it is not of a type that has a text.
     pub(crate) fn read(raw: &'a str) -> Option<Self> {
         let mut reader = Reader::of(raw);
         let reader = &mut reader;

@@ -1,61 +1,62 @@
-//! The types of events.
+//! Types of the events of a stream, by name.
 
-/// What an event says.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
-    /// The answer goes on: a response that is not over, or the state of a tool that the server runs.
+    /// Answer that goes on: a response that is not over, or the state of a tool that the server
+    /// runs.
     Progress,
-    /// An item begins.
+    /// Beginning of an item.
     ItemAdded,
-    /// An item is complete.
+    /// End of an item, which comes as a whole.
     ItemDone,
-    /// A part of an item begins, perhaps with a text.
+    /// Beginning of a part of an item, perhaps with a text.
     PartAdded,
-    /// A part of an item is complete.
+    /// End of a part of an item.
     PartDone,
-    /// More of a text.
+    /// Next piece of a text.
     Delta(Of),
-    /// All of a text.
+    /// End of a text, which comes as a whole.
     Done(Of),
-    /// A source of a text.
+    /// Source of a text.
     Annotation,
-    /// The answer is complete.
+    /// End of an answer that is complete.
     Completed,
-    /// The answer was cut off.
+    /// End of an answer that was cut off.
     Incomplete,
-    /// There is no answer.
+    /// End without an answer: it failed or was cancelled.
     Failed,
-    /// Something failed; a failed response may follow.
+    /// Error; a failed response may follow.
     Error,
-    /// Of a type that this version does not know.
+    /// Event of a type that this version does not know.
     Unknown,
 }
 
-/// What a text is.
+/// Purpose of a text: to which field of which kind of item its pieces belong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// What the model says.
+    /// Words of the model for the user.
     Text,
-    /// What the model says as it refuses.
+    /// Words with which the model refuses.
     Refusal,
-    /// What the model thinks.
+    /// Reasoning of the model.
     Thought(ThoughtKind),
-    /// The arguments of a function.
+    /// Arguments of a function.
     Arguments,
-    /// The input of a custom tool.
+    /// Input of a custom tool.
     Input,
 }
 
-/// In which of the two ways a thought is told.
+/// Form in which a server sends reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThoughtKind {
-    /// Its summary.
+    /// Summary of the reasoning.
     Summary,
-    /// Word for word.
+    /// Reasoning word for word.
     Raw,
 }
 
-/// The types that say something, those first that come most often.
+/// Known types and their kinds, the most frequent first.
 const KINDS: [(&str, EventKind); 35] = [
     ("response.output_text.delta", EventKind::Delta(Of::Text)),
     ("response.reasoning_summary_text.delta", EventKind::Delta(Of::Thought(ThoughtKind::Summary))),
@@ -96,7 +97,7 @@ const KINDS: [(&str, EventKind); 35] = [
     ("response.reasoning_summary.delta", EventKind::Delta(Of::Thought(ThoughtKind::Summary))),
 ];
 
-/// How the types begin of events that tell of tools which the server runs.
+/// Beginnings of the types of events that tell of tools which the server runs.
 const OF_SERVER_TOOLS: [&str; 9] = [
     "response.web_search_call.",
     "response.file_search_call.",
@@ -110,7 +111,7 @@ const OF_SERVER_TOOLS: [&str; 9] = [
 ];
 
 impl EventKind {
-    /// By the event's type.
+    /// Returns the kind of an event of this `type`.
     pub(crate) fn of(name: &str) -> Self {
         if let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) {
             return *kind;

@@ -1,4 +1,4 @@
-//! What a Responses server answers: responses, and the events of a stream.
+//! Readers of a Responses server's answers: responses, and the events of a stream.
 //!
 //! Reading is tolerant: an unknown member, or a known one of another type, is skipped; only a text that is not JSON is
 //! an error. Strings stay borrowed and escaped. Nothing here decides anything.
@@ -41,7 +41,7 @@ fn list<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
     Ok(is_list.then_some(raw))
 }
 
-/// Reads an error: what says nothing counts as absent.
+/// Reads an error as it was written; an empty or null one counts as absent.
 fn error<'a>(reader: &mut Reader<'a>) -> Result<Option<&'a str>, Error> {
     let raw = reader.skip()?;
     Ok((!matches!(raw, "null" | "false" | "\"\"" | "{}" | "[]" | "0")).then_some(raw))

@@ -1,58 +1,59 @@
-//! What the events of a stream have in common.
+//! Shortcut for an event that repeats the one before it in the same stream.
 //!
-//! Nearly every event repeats the one before it but for its text, its number, and random letters. Comparing it with
-//! that one costs a small part of reading it, so that is tried first; an event that differs is parsed as usual.
+//! Nearly every event repeats the one before it but for its text, its number, and random letters.
+//! Comparing the two costs a small part of reading an event, so that is tried first; an event that
+//! differs is parsed as usual.
 
 use super::event::Event;
 use crate::json::{Reader, Str, offset_in};
 use crate::text::words::is_same;
 
-/// A longer event is not kept: each stream has allowance of its own for one.
+/// Length in bytes of the longest event that is kept. Each stream keeps one, so it must be small.
 const LENGTH_MAX: usize = 1024;
 
-/// After so many events in a row that did not repeat the one before them, no more are kept: some servers name each
-/// event's item anew.
+/// Number of events in a row that repeat no other, after which no more are kept: some servers name
+/// the item anew in each event.
 const MISSES_MAX: u8 = 16;
 
-/// An event with one text in it that differs each time.
+/// Last delta event of a stream, cut up at the values that differ each time.
 #[derive(Debug, Default)]
 pub(crate) struct Pattern<T> {
-    /// What stands before the first value that differs.
+    /// Bytes of the event before the first value that differs.
     start: String,
-    /// The values that differ, each with what stands behind it. Those of texts are without their quotes.
+    /// Values that differ, each with the bytes behind it. Quotes of texts belong to the values.
     values: Vec<(Value, String)>,
-    /// Where the text belongs.
+    /// Place of the text in the answer; `None` if no event is kept.
     place: Option<T>,
     misses: u8,
 }
 
-/// A value that differs.
+/// Kind of a value that differs each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    /// A number.
+    /// Number of the event: `sequence_number`.
     Number,
-    /// The text.
+    /// Text of the event: `delta`.
     Text,
-    /// Random letters.
+    /// Random letters: `obfuscation`.
     Letters,
 }
 
-/// An event that repeats the one before it.
+/// Content of an event that repeats the one before it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeated<'a, T> {
-    /// Where its text belongs.
+    /// Place of the text in the answer, known from the event before.
     pub(crate) place: T,
-    /// The text.
+    /// Text that the event brings.
     pub(crate) text: Str<'a>,
 }
 
 impl<T: Copy> Pattern<T> {
-    /// No event.
+    /// Creates a pattern that matches no event.
     pub(crate) fn new() -> Self {
         Self { start: String::new(), values: Vec::new(), place: None, misses: 0 }
     }
 
-    /// The text of an event that repeats the one before it.
+    /// Returns the text of an event that repeats the last one; `None` if it does not.
     #[inline]
     pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<Repeated<'a, T>> {
         let place = self.place?;
@@ -80,7 +81,8 @@ impl<T: Copy> Pattern<T> {
         Some(Repeated { place, text })
     }
 
-    /// Takes an event that was read from `data` for the last one; nothing may differ but its text if `place` is none.
+    /// Keeps an event, which was read from `data`, as the last one. `place`: the place of its text;
+    /// without one nothing is kept.
     pub(crate) fn learn(&mut self, data: &str, event: &Event<'_>, place: Option<T>) {
         self.place = None;
         if place.is_none() || self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
@@ -92,7 +94,7 @@ impl<T: Copy> Pattern<T> {
         }
     }
 
-    /// Parts an event at the values that differ.
+    /// Cuts an event up at the values that differ.
     fn part(&mut self, data: &str, event: &Event<'_>) -> Option<()> {
         let quoted = |text: Str<'_>| {
             let start = offset_in(data, text.raw())?;
@@ -120,7 +122,7 @@ impl<T: Copy> Pattern<T> {
     }
 }
 
-/// What stands behind `start`, with which a text begins.
+/// Returns the part of a text behind `start`; `None` if the text does not begin with it.
 #[inline]
 fn behind<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let (before, rest) = text.split_at_checked(start.len())?;

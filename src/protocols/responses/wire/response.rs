@@ -1,57 +1,58 @@
-//! A response: all of an answer, or what is known of it so far.
+//! Reader of a response: a whole answer, or the known part of one.
 
 use super::{error, filled, list, object, text};
 use crate::json::{self, Error, Reader, Str, ValueKind};
 use crate::model::usage::Usage;
 
-/// A response.
+/// Members of a response.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Response<'a> {
-    /// The upstream's id of the answer.
+    /// Id of the answer at the upstream.
     pub(crate) id: Option<Str<'a>>,
-    /// The upstream's name of the model.
+    /// Name of the model at the upstream.
     pub(crate) model: Option<Str<'a>>,
-    /// How far it is.
+    /// Status of the answer.
     pub(crate) status: Status,
-    /// Why it is not complete.
+    /// Reason why the answer is not complete.
     pub(crate) reason: Option<Str<'a>>,
-    /// What failed.
+    /// Error of the upstream, as it was written.
     pub(crate) error: Option<&'a str>,
-    /// Its items.
+    /// List of the items.
     pub(crate) output: Option<&'a str>,
-    /// All its text once more; some gateways give it alone.
+    /// Text of all messages once more; some gateways give nothing else.
     pub(crate) output_text: Option<Str<'a>>,
-    /// Reasoning of earlier turns that the model did not get.
+    /// List of reasoning of earlier turns that the model did not get.
     pub(crate) withheld: Option<&'a str>,
-    /// Token counts.
+    /// Token counts of the answer.
     pub(crate) usage: Option<Usage>,
-    /// The tier in which it was served.
+    /// Tier in which the request was served.
     pub(crate) service_tier: Option<Str<'a>>,
-    /// It says that it is a response.
+    /// True if the object says that it is a response.
     pub(crate) is_named: bool,
-    /// It is an answer in Chat Completions.
+    /// True if the object is an answer in Chat Completions.
     pub(crate) has_choices: bool,
-    /// It is a message of the Messages API.
+    /// True if the object is a message of the Messages API.
     pub(crate) is_message: bool,
-    /// There is a member by which gateways tell what failed.
+    /// True if there is a member by which gateways tell what failed: `message`, `detail`, `msg` or
+    /// `errors`.
     pub(crate) complains: bool,
-    /// An object in which the response may be.
+    /// Object that a gateway may have put around the response: `response`, `data` or `result`.
     pub(crate) inside: Option<&'a str>,
 }
 
-/// How far a response is.
+/// Status of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// It does not say.
+    /// Response without a status that is known.
     #[default]
     Unsaid,
-    /// It is complete.
+    /// Answer that is complete.
     Completed,
-    /// It was cut off.
+    /// Answer that was cut off.
     Incomplete,
-    /// It failed, or was cancelled.
+    /// Answer that failed or was cancelled.
     Failed,
-    /// It is not over.
+    /// Answer that is still being written, or waits to be.
     Running,
 }
 
@@ -113,14 +114,14 @@ impl<'a> Response<'a> {
         Ok(response)
     }
 
-    /// Whether there is an answer in it, or an error.
+    /// Returns true if the object has an answer or an error.
     pub(crate) fn says_something(&self) -> bool {
         self.output.is_some() || self.output_text.is_some() || self.error.is_some() || self.is_named
     }
 }
 
 impl Status {
-    /// By the response's `status`.
+    /// Returns the status that this word of the wire stands for.
     fn of(word: &str) -> Self {
         match word {
             "completed" => Self::Completed,

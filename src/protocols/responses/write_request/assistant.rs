@@ -1,4 +1,4 @@
-//! The assistant's turns: reasoning, texts and calls, each an item at its place.
+//! Assistant turns: reasoning, texts and calls, each an item at its place.
 
 use super::input::{InputWriter, begin_message};
 use super::reasoning::{placed_items, write_item};
@@ -8,7 +8,8 @@ use crate::json::{Writer, escape};
 use crate::model::{Block, ToolUse};
 
 impl<'a> InputWriter<'_, 'a> {
-    /// The assistant's turn. `calls_follow`: the turn behind it is the assistant's, too, and has calls.
+    /// Writes an assistant's turn. `calls_follow`: the turn behind it is the assistant's, too, and
+    /// has calls.
     pub(super) fn assistant(
         &mut self,
         blocks: &[Block<'a>],
@@ -45,8 +46,8 @@ impl<'a> InputWriter<'_, 'a> {
         Ok(())
     }
 
-    /// A message with what blocks say, in lines. Its content is a string: the one form that all servers read without an
-    /// `id` of the message.
+    /// Writes a message with the words of several blocks, one below the other. Its content is a
+    /// string: the one form that all servers read without an `id` of the message.
     fn words_of(
         &mut self,
         first: &Block<'a>,
@@ -85,7 +86,7 @@ impl<'a> InputWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Writes the reasoning that led to what follows.
+    /// Writes the reasoning that led to the item behind it.
     fn write_thoughts(&mut self, json: &mut Writer<'_>) {
         let is_stored = self.profile().store_field != StoreField::False;
         for item in &self.thoughts {
@@ -112,7 +113,8 @@ impl<'a> InputWriter<'_, 'a> {
     }
 }
 
-/// Whether a block is told in the message of the one before it.
+/// Returns true if a block is told in the message of the block before it: the actions of the
+/// server's own tools.
 fn is_told(block: &Block<'_>) -> bool {
     !matches!(block, Block::Text(_) | Block::ToolUse(_) | Block::Thinking { .. } | Block::Note)
 }

@@ -1,4 +1,4 @@
-//! The fields of a request that are neither its conversation nor its tools.
+//! Fields of a Responses request that are neither its conversation nor its tools.
 
 use crate::dialect::profile::{Profile, ReasoningSummary, ResponseFormat, StoreField};
 use crate::error::Error;
@@ -11,13 +11,14 @@ use crate::protocols::effort::{Effective, limited};
 use crate::protocols::fields::{write_identity, write_sampling, write_tier};
 use crate::tools::{plain, takes_strictly, write_output_schema};
 
-/// The least that OpenAI takes. Clients probe with 1.
+/// Smallest `max_output_tokens` that OpenAI takes. Clients probe with 1.
 const OUTPUT_TOKENS_LEAST: u64 = 16;
 
-/// The objects to which `extra_body` may add members, and which Creole writes itself.
+/// Objects of the request to which `extra_body` may add members, and which Creole writes itself.
 const SHARED: [&str; 2] = ["reasoning", "text"];
 
-/// What is asked for.
+/// Sources of the fields: the client's request, the effort in effect, its headers, the upstream's
+/// profile.
 pub(super) struct Asked<'f, 'a> {
     pub(super) request: &'f Request<'a>,
     pub(super) effective: Effective,
@@ -26,7 +27,7 @@ pub(super) struct Asked<'f, 'a> {
 }
 
 impl Asked<'_, '_> {
-    /// Writes the fields. The answer learns which limit was sent.
+    /// Writes the fields. Notes in `context` which output limit was sent.
     pub(super) fn write(
         &self,
         context: &mut RequestContext,

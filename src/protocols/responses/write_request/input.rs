@@ -1,4 +1,4 @@
-//! Turns to the `input` of Responses.
+//! Writer of the `input` of Responses from the turns of a conversation.
 //!
 //! ```text
 //!  assistant  reasoning        the items as they came, before what they led to
@@ -21,7 +21,7 @@ use crate::protocols::breakpoints::Breakpoints;
 use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, push_system};
 use crate::tools::ToolSet;
 
-/// Writes the items of one request.
+/// Writer of the items of one request.
 pub(super) struct InputWriter<'r, 'a> {
     pub(super) words: Words<'r, 'a>,
     pub(super) tools: &'r ToolSet<'a>,
@@ -31,9 +31,10 @@ pub(super) struct InputWriter<'r, 'a> {
     pub(super) breakpoints: Breakpoints<'r, 'a>,
     /// Results whose images and files wait for the message of the user, and their ids.
     pub(super) attached: Vec<(String, ToolResult<'a>)>,
-    /// Reasoning that has led to nothing yet. What never does is refused, and left out.
+    /// Reasoning items that no item follows yet. Upstreams refuse reasoning that leads to nothing,
+    /// so it is left out.
     pub(super) thoughts: Vec<String>,
-    /// Bytes of reasoning that were written.
+    /// Number of bytes of reasoning that were written.
     pub(super) reasoning_bytes: usize,
 }
 
@@ -58,7 +59,7 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         }
     }
 
-    /// Writes all items, as an array. Gives how many bytes of reasoning are among them.
+    /// Writes all items, as an array. Returns the number of bytes of reasoning among them.
     ///
     /// # Errors
     /// A block that this upstream cannot take and that must not be lost.

@@ -1,4 +1,4 @@
-//! A decided request to a Responses request: what becomes of each field, and the order of the steps.
+//! Writer of Responses requests: the fields of a decided request, and the order of the steps.
 //!
 //! `input` is the last member, so that a request begins with all of the request before it, but for two brackets.
 
@@ -25,7 +25,7 @@ use crate::upstream_error::refused::Refused;
 use fields::Asked;
 use input::InputWriter;
 
-/// Writes a request without what the upstream refused.
+/// Writes a request without the features that the upstream refused.
 pub(super) fn write_request(
     client: &ClientRequest<'_>,
     purpose: Purpose,

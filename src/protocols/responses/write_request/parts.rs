@@ -6,7 +6,7 @@ use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
 use crate::protocols::words::{Parts, Words, end_text, push, write_file, write_image};
 
-/// The parts of Responses.
+/// Writer of the content parts of Responses.
 pub(super) static PARTS: Parts =
     Parts { text: "input_text", file_urls: true, cache_control: false, attachment };
 

@@ -9,20 +9,22 @@ use crate::tokens;
 /// Longest `id` of an item. Some gateways give longer ones, and OpenAI refuses them.
 const ID_BYTES_MAX: usize = 64;
 
-/// The reasoning items that a block of the assistant carries, as a JSON array.
+/// Returns the reasoning items that a block of the assistant carries, as a JSON array.
 pub(crate) fn items_of(block: &Block<'_>) -> Option<String> {
     let Block::Thinking { signature, .. } = block else { return None };
     let own = Signature::decode(&signature.decode())?;
     own.opaque.filter(|_| own.field == Field::Item)
 }
 
-/// How many tokens items with so many bytes may have. Most of an item is encrypted, in base64.
+/// Estimates the tokens of reasoning items of so many bytes. Most of an item is encrypted, in
+/// base64.
 pub(crate) fn tokens_of(bytes: usize) -> u64 {
     tokens::tokens_of((bytes / 2) as u64)
 }
 
-/// The items that the blocks of one message carry, each with the position of the block before which it stands. A number
-/// before an item says how many texts came between it and its block, which was written where its call began.
+/// Returns the reasoning items that the blocks of one message carry, each with the position of the
+/// block before which it stands. A number before an item counts the texts between it and its block,
+/// which was written where its call began.
 pub(super) fn placed_items(blocks: &[Block<'_>]) -> Vec<(usize, String)> {
     if !blocks.iter().any(|block| matches!(block, Block::Thinking { .. })) {
         return Vec::new();
@@ -60,7 +62,8 @@ pub(super) fn write_item(item: &str, is_stored: bool, json: &mut Writer<'_>) {
     }
 }
 
-/// Whether an item has reasoning that a model can read: encrypted, or in words. A summary is none.
+/// Returns true if an item has reasoning that a model can read: encrypted, or in words. A summary
+/// is neither.
 fn brings_reasoning(item: &str) -> bool {
     let is_filled = |value: &str| {
         let is_empty_list = value.starts_with('[') && json::elements(value).next().is_none();
@@ -71,7 +74,7 @@ fn brings_reasoning(item: &str) -> bool {
         .any(|name| json::member(item, name).is_some_and(is_filled))
 }
 
-/// Whether an `id`, as it was written, is one that upstreams take.
+/// Returns true if upstreams take this `id`, which is given as it was written, with its quotes.
 fn is_taken(id: &str) -> bool {
     let name = id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or_default();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

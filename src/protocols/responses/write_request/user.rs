@@ -1,4 +1,4 @@
-//! The user's turns: tool results, and everything else in one message behind them.
+//! User turns: tool results, and everything else in one message behind them.
 
 use super::input::{InputWriter, begin_message};
 use crate::dialect::profile::ToolOutputParts;
@@ -23,7 +23,7 @@ impl<'a> InputWriter<'_, 'a> {
         self.user_message(&items, json)
     }
 
-    /// Whether what is attached to a result has to wait for a message of the user's.
+    /// Returns true if the attachments of a result have to wait for a message of the user.
     fn waits(&self, attached: &[&Block<'_>]) -> bool {
         attached.iter().any(|block| match self.profile().tool_output_parts {
             ToolOutputParts::All => false,
@@ -32,7 +32,8 @@ impl<'a> InputWriter<'_, 'a> {
         })
     }
 
-    /// A result and the words that stand with it, so that no message of the user comes after it.
+    /// Writes a tool result together with the user's words beside it, so that no message of the
+    /// user comes after it.
     fn output(
         &mut self,
         result: ToolResult<'a>,
