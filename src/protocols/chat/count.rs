@@ -42,7 +42,7 @@ const CHAT_MEMBERS: [&str; 7] = [
 
 const CONTINUES: &str = "continue_final_message";
 
-/// Where an upstream counts; nothing where it cannot.
+/// Returns the path of an upstream's tokenizer, or `None` if the upstream cannot count.
 pub(super) fn path(upstream: &Upstream) -> Option<String> {
     let base = &upstream.base_path;
     match upstream.profile.tokenizer {
@@ -63,7 +63,7 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
     })
 }
 
-/// The request for the tokenizer of the upstream that serves the model of a request.
+/// Writes the request for the tokenizer of the upstream that serves the model of a request.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     let body = surrogates::without_halves(client.body);
     let client = ClientRequest { body: &body, ..*client };
@@ -108,7 +108,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     Some(CountRequest { upstream, body: out, beside, may_be_older, context })
 }
 
-/// All text of a request, and an estimate of the tokens that the text does not show.
+/// Returns all text of a request, and an estimate of the tokens that the text does not show.
 fn text_of(
     client: &ClientRequest<'_>,
     profile: &Profile,

@@ -7,22 +7,23 @@ use crate::assemble::Assembly;
 use crate::assemble::call::{Call, CallState};
 use crate::error::Error;
 
-/// What fragments have said of the calls of one answer.
+/// Facts about the calls of one answer, learned from their fragments, by which later fragments find
+/// their call.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
-    /// Of each call.
+    /// Facts about each call, by its position in the answer.
     known: Vec<Known>,
     /// Positions of the calls that earlier entries of the same `tool_calls` list have named.
     named_in_list: Vec<usize>,
 }
 
 impl Fragments {
-    /// Whether a call came in another form than `function_call`.
+    /// Returns true if a call came in another form than `function_call`.
     pub(super) fn has_structured(&self) -> bool {
         self.known.iter().any(|call| !call.is_legacy())
     }
 
-    /// Another `tool_calls` list begins.
+    /// Begins another `tool_calls` list, in which no call has been named yet.
     pub(super) fn begin_list(&mut self, assembly: &Assembly) {
         self.named_in_list.clear();
         self.note_others(assembly);

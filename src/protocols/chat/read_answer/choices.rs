@@ -13,44 +13,46 @@
 use crate::json::Str;
 use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part};
 
-/// After so many chunks, each with the next number, the numbers count chunks. Nobody asks for that many answers.
+/// Number of consecutive chunks, each with the next number, from which on the numbers are taken to
+/// count chunks. Nobody asks for that many answers.
 const COUNTED: u32 = 4;
 
-/// So many answers are told apart; more are parts of the first.
+/// Maximum number of choices remembered as answers of their own. A further choice still loses its
+/// text, but chunks with only its calls or finish reason count as parts of the answer.
 const OTHERS_MAX: usize = 128;
 
-/// What the numbers of choices are.
+/// Meaning of the numbers (`index`) of choices in one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Numbers {
-    /// Nothing tells yet.
+    /// Meaning that no chunk has shown yet.
     #[default]
     Unknown,
-    /// They name choices.
+    /// Numbers that name choices.
     Names,
-    /// They count chunks, or all choices are known to be parts of one answer.
+    /// Numbers that count chunks, or that belong to choices known to be parts of one answer.
     Counts,
 }
 
-/// What becomes of the text of a choice.
+/// Decision on the text or reasoning of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It is a part of the answer.
+    /// Content that is a part of the answer.
     Part,
-    /// It is held, until more is known.
+    /// Text that is held until the meaning of the numbers is known.
     Held,
-    /// It belongs to another answer.
+    /// Content of another answer, which the client does not get.
     Other,
 }
 
-/// What is known of the choices of one answer.
+/// State of the choices of one answer: what their numbers mean, and which of them count.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
     numbers: Numbers,
     /// The number in the last chunk.
     last: Option<u64>,
-    /// So many chunks came one after the other with the next number.
+    /// Number of consecutive chunks whose choice number rose by one, the first chunk included.
     counted: u32,
-    /// A chunk said that its choice is over.
+    /// True if the last chunk said that its choice is over.
     finished: bool,
     /// The choice that gives the text.
     text: Option<u64>,
@@ -98,7 +100,8 @@ impl Choices {
         Vec::new()
     }
 
-    /// All choices are here. They are parts of one answer where one says that it calls and another has the call.
+    /// Decides what the numbers of a whole answer mean. Its choices are parts of one answer if one
+    /// says that it calls and another has the call.
     pub(super) fn note_whole(&mut self, chunk: &Chunk<'_>, says_call: impl Fn(Str<'_>) -> bool) {
         let calls = |delta: &Option<Delta<'_>>| {
             let delta = delta.as_ref();
@@ -113,25 +116,25 @@ impl Choices {
         self.numbers = if is_split { Numbers::Counts } else { Numbers::Names };
     }
 
-    /// Whether a choice is an answer of its own.
+    /// Returns true if a choice is an answer of its own.
     #[inline]
     pub(super) fn is_other(&self, choice: u64) -> bool {
         !self.others.is_empty() && self.others.contains(&choice)
     }
 
-    /// Whether nothing tells yet what the numbers are.
+    /// Returns true while no chunk has shown what the numbers mean.
     #[inline]
     pub(super) fn are_unknown(&self) -> bool {
         self.numbers == Numbers::Unknown
     }
 
-    /// The choice that gives the reasoning.
+    /// Returns the choice that gives the reasoning.
     #[inline]
     pub(super) fn reasoning(&self) -> Option<u64> {
         self.reasoning
     }
 
-    /// The choice that gives the text.
+    /// Returns the choice that gives the text.
     #[inline]
     pub(super) fn text(&self) -> Option<u64> {
         self.text
@@ -194,7 +197,8 @@ impl Choices {
         verdict
     }
 
-    /// The numbers name choices after all, or the answer is over: gives whether texts of other answers were held.
+    /// Drops held texts as those of other answers, since the numbers name choices after all or the
+    /// answer is over. Returns true if there were any.
     pub(super) fn drop_held(&mut self) -> bool {
         if self.held.is_empty() {
             return false;
@@ -205,7 +209,7 @@ impl Choices {
         true
     }
 
-    /// Whether texts are held that belong to other answers.
+    /// Returns true if texts are held that belong to other answers.
     pub(super) fn holds_others(&self) -> bool {
         self.numbers == Numbers::Names && !self.held.is_empty()
     }

@@ -14,12 +14,12 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::chat::wire::{Arguments, Delta, Part, ToolCall};
 use crate::text::names::NameSet;
 
-/// What has come of the content of one answer.
+/// Content of one answer so far, with the state that tells its calls and marked reasoning apart.
 #[derive(Debug)]
 pub(super) struct Content {
     common: content::Content,
     calls: Fragments,
-    /// The last text was marked as reasoning ([`Field::Marked`]).
+    /// True if the last text was marked as reasoning ([`Field::Marked`]).
     in_marked: bool,
 }
 
@@ -112,7 +112,8 @@ impl Content {
         Ok(())
     }
 
-    /// Takes where the text of a delta comes from, and that before it.
+    /// Cites the sources in the `annotations` of a delta, for the text of the delta and the text
+    /// before it.
     fn take_annotations(&mut self, delta: &Delta<'_>) {
         for raw in delta.annotations.into_iter().flat_map(json::elements) {
             if let Some(source) = Source::read(raw) {
@@ -135,7 +136,7 @@ impl Content {
         reasoning::keep_details(delta, field, reasoning, blocks, to);
     }
 
-    /// Takes the calls of a delta, and before them where its text comes from.
+    /// Takes the calls of a delta, and before them the sources of its text.
     pub(super) fn take_calls(
         &mut self,
         choice: u64,

@@ -7,8 +7,8 @@ use crate::model::stop_reason;
 use crate::protocols::chat::wire::{Chunk, Part};
 use crate::upstream_error as error;
 
-/// The failure that a chunk ends with, where the client has seen nothing yet or where the chunk's
-/// text is the upstream's word for it.
+/// Returns the failure that a chunk ends with, where the client has seen nothing yet or where the
+/// chunk's text is the upstream's word for it.
 pub(super) fn of(chunk: &Chunk<'_>, has_started: bool, context: &RequestContext) -> Option<Error> {
     chunk.choices.iter().find_map(|choice| {
         let word = choice.finish_reason?.decode();

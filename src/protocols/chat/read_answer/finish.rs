@@ -7,32 +7,35 @@
 use crate::answer::Ending;
 use crate::protocols::chat::wire::Chunk;
 
-/// When the upstream said that it stopped. Times are numbers of pieces of content.
+/// Finish reasons of the upstream: when they came, and what speaks for or against them. Times are
+/// numbers of pieces of content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Finish {
-    /// So much had come when it last said so.
+    /// Number of pieces that had come at the last finish reason.
     at: Option<u64>,
-    /// It had said so before, and went on.
+    /// True if content came between two finish reasons, the first of which had content before it.
     went_on: bool,
-    /// It does so again and again.
+    /// True if the upstream goes on after finish reasons again and again, so that a finish reason
+    /// alone proves nothing.
     repeats: bool,
-    /// So much had come when a chunk after the finish reason had usage and no content, or the chunk with it the first
-    /// usage.
+    /// Number of pieces that had come when usage confirmed the finish reason: in a later chunk
+    /// without content, or, if it is the first usage, in the same chunk.
     counted_at: Option<u64>,
-    /// So much had come when it last told its counts as OpenAI does at the end, in a chunk without choices.
+    /// Number of pieces that had come at the last chunk with counts and without choices, which is
+    /// how OpenAI tells its counts at the end.
     totalled_at: Option<u64>,
-    /// Its connection did not end as it should.
+    /// True if the upstream's connection did not end as it should.
     broken: bool,
 }
 
-/// What had come of the answer.
+/// Progress of the answer when one chunk is taken, in pieces of content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Before a chunk.
+    /// Number of pieces before the chunk.
     pub(super) before: u64,
-    /// With it.
+    /// Number of pieces with the chunk.
     pub(super) progress: u64,
-    /// The chunk is the first that has counts.
+    /// True if the chunk is the first that has counts.
     pub(super) counts_first: bool,
 }
 
@@ -51,8 +54,8 @@ impl Finish {
         }
     }
 
-    /// The upstream says why it stopped; `before`: how much had come before the chunk that says so, `counted`: this is
-    /// the first that has counts.
+    /// Notes a finish reason. `before`: how much had come before the chunk with it; `progress`:
+    /// with that chunk; `counted`: the chunk is the first that has counts.
     fn finished(&mut self, before: u64, progress: u64, counted: bool) {
         // With the first chunk, before any content, it says nothing of others.
         let went_on = self.at.is_some_and(|at| at > 0 && at != progress);
@@ -64,18 +67,18 @@ impl Finish {
         self.counted_at = is_end.then_some(progress);
     }
 
-    /// The connection did not end as it should.
+    /// Notes that the connection did not end as it should.
     pub(super) fn break_off(&mut self) {
         self.broken = true;
     }
 
-    /// Whether the upstream told its counts and nothing after them, in place of why it stopped, and then closed
-    /// its connection as it should.
+    /// Returns true if the upstream told its counts and nothing after them, in place of why it
+    /// stopped, and then closed its connection as it should.
     pub(super) fn is_totalled(&self, progress: u64) -> bool {
         !self.broken && self.at.is_none() && self.totalled_at == Some(progress)
     }
 
-    /// Whether the upstream has said why it stopped, and nothing speaks against it.
+    /// Returns true if the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn may_end(&self, progress: u64) -> bool {
         self.at.is_some_and(|at| {
             let last = at == progress;
@@ -83,7 +86,8 @@ impl Finish {
         })
     }
 
-    /// Whether the answer is over although its connection is not. `answers`: there is more than reasoning.
+    /// Returns how sure it is that the answer is over although its connection is not. `answers`:
+    /// the answer has more than reasoning.
     pub(super) fn ending(&self, progress: u64, answers: bool) -> Ending {
         match self.at {
             Some(_) if self.is_counted(progress) => Ending::Sure,

@@ -1,4 +1,4 @@
-//! Which call a fragment belongs to.
+//! Search for the call that a fragment of a tool call belongs to.
 //!
 //! Fragments name their call by index, by id, by name, or not at all, and some servers give the same
 //! index or id to every call, or another one to each fragment. What the fragments before have
@@ -19,17 +19,17 @@ pub(super) struct Fragment<'a> {
     name: Option<Cow<'a, str>>,
     /// Choice and index, where it has an index.
     key: Option<(u64, u64)>,
-    /// It came as `function_call`, which has no index.
+    /// True if the fragment came as `function_call`, which has no index.
     legacy: bool,
 }
 
-/// What a fragment's name says against the call that it belongs to.
+/// Conflict between a fragment's name and the name of the call that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contradiction {
     None,
-    /// It is not the call's.
+    /// Name that is not the call's, but not that of another tool either.
     Name,
-    /// It is that of another tool, so the fragment's input is, too.
+    /// Name of another tool, so that the fragment's input is the other tool's, too.
     OtherTool,
 }
 
@@ -44,17 +44,18 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// What is known of a call that it begins.
+    /// Returns what is known of the call that this fragment begins.
     pub(super) fn begun(&self) -> Known {
         Known::new(self.key, self.legacy)
     }
 
-    /// Whether it has a name.
+    /// Returns true if the fragment has a name.
     pub(super) fn has_name(&self) -> bool {
         self.name.is_some()
     }
 
-    /// The call that it is a fragment of takes what it says. Says whether its name is another one.
+    /// Adds the fragment to `call`, which it belongs to. Returns how its name contradicts the name
+    /// of the call.
     pub(super) fn give(
         &self,
         call: &mut Call,
@@ -89,8 +90,8 @@ impl<'a> Fragment<'a> {
         self.name.as_ref().is_some_and(|name| !name.is_empty())
     }
 
-    /// The call that it belongs to; nothing if it begins one. `named`: the calls that the list it
-    /// stands in has named before it.
+    /// Returns the position of the call that the fragment belongs to, or `None` if it begins a
+    /// call. `named`: the calls that earlier fragments of its list have named.
     pub(super) fn find(
         &self,
         calls: Candidates<'_>,
@@ -116,7 +117,8 @@ impl<'a> Fragment<'a> {
         found.filter(is_part).or_else(|| calls.rposition(|call| self.is_twin(call)))
     }
 
-    /// The call that it means by what it names, if it is one that is known.
+    /// Returns the position of the known call that the index, id or name of the fragment means, if
+    /// there is one.
     fn find_named(&self, calls: Candidates<'_>, tools: &Tools) -> Option<usize> {
         // Where one index is that of several calls, the id tells them apart.
         let by_both = |key| {
@@ -175,7 +177,8 @@ impl<'a> Fragment<'a> {
         calls.get(last).is_some_and(|call| self.continues(call)).then_some(last)
     }
 
-    /// Whether it continues the last call, though it has no index and an id that is not known, or none.
+    /// Returns true if the fragment continues the last call, though it has no index and an unknown
+    /// id or none.
     fn continues(&self, last: Candidate<'_>) -> bool {
         let (other_ids, named) = (last.known().has_other_ids(), last.known().is_named_again());
         let is_end = |pattern: bool| pattern && self.only_repeats(last);
@@ -203,10 +206,11 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Whether it begins another call though it names `call`, or goes on with it. Some servers number
-    /// every call 0, and some give every call the same id, or none. Then a name tells calls apart,
-    /// but only once the call before has all of its input, or none at all. `is_last`: it is the last call; where it is
-    /// not, indices tell calls apart. `is_named`: by a fragment before it in the same list.
+    /// Returns true if the fragment begins another call though it names `call`, and false if it
+    /// goes on with `call`. Some servers number every call 0, and some give every call the same id,
+    /// or none. Then a name tells calls apart, but only once the call before has all of its input,
+    /// or none at all. `is_last`: `call` is the last call; where it is not, indices tell calls
+    /// apart. `is_named`: an earlier fragment of the same list has named `call`.
     fn begins_another(
         &self,
         call: Candidate<'_>,
@@ -240,8 +244,9 @@ impl<'a> Fragment<'a> {
             || no_ids && self.is_input_anew(call)
     }
 
-    /// Whether it goes on with `call`, which has its name, although the list that it stands in has named that before:
-    /// servers that have several tokens to send at once put a fragment for each into one list.
+    /// Returns true if the fragment goes on with `call`, whose name it has, although an earlier
+    /// fragment of its list has named `call`: servers that have several tokens to send at once put
+    /// a fragment for each into one list.
     fn goes_on_in_list(&self, call: Candidate<'_>) -> bool {
         // An id that repeats the name says nothing.
         let id = self.id.as_deref().filter(|id| Some(*id) != self.name.as_deref());
@@ -259,8 +264,8 @@ impl<'a> Fragment<'a> {
             }
     }
 
-    /// Whether both `call` and this, under another index, have a name and no input yet: two calls, which share their
-    /// id.
+    /// Returns true if both `call` and this fragment, under another index, have a name and no input
+    /// yet: two calls, which share their id.
     fn is_second_head(&self, call: Candidate<'_>) -> bool {
         let says_nothing = match self.entry.arguments {
             Arguments::None => true,
@@ -273,7 +278,8 @@ impl<'a> Fragment<'a> {
             && !call.known().has_other_indices()
     }
 
-    /// Whether it is `call` once more: some servers send both forms, one after the other.
+    /// Returns true if the fragment is `call` once more: some servers send both forms of a call
+    /// (`function_call` and `tool_calls`), one after the other.
     fn is_twin(&self, call: Candidate<'_>) -> bool {
         !self.legacy
             && call.known().is_legacy()
@@ -281,7 +287,7 @@ impl<'a> Fragment<'a> {
             && self.only_repeats(call)
     }
 
-    /// Whether the input of `call` is not complete, and goes on with this.
+    /// Returns true if the input of `call` is not complete, and goes on with this fragment.
     fn goes_on(&self, call: Candidate<'_>) -> bool {
         let input = &call.input();
         !input.is_object()
@@ -295,43 +301,49 @@ impl<'a> Fragment<'a> {
             }
     }
 
-    /// Whether its input is text for which `holds`.
+    /// Returns true if the fragment's input is text for which `holds`.
     fn is_text(&self, holds: impl FnOnce(&str) -> bool) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text) if holds(&text.decode()))
     }
 
-    /// Whether it has text for the input of `call`, be it white space within.
+    /// Returns true if the fragment has text for the input of `call`. White space counts only
+    /// within an input that has begun.
     fn says_more(&self, call: Candidate<'_>) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text)
             if !text.is_blank() || call.input().has_text() && !text.is_empty())
     }
 
-    /// Whether its input begins like an object, or with nothing yet.
+    /// Returns true if the fragment's input is text that begins like an object, or has only white
+    /// space so far.
     fn begins_with_brace(&self) -> bool {
         self.is_text(|text| text.trim_start().bytes().next().is_none_or(|first| first == b'{'))
     }
 
-    /// Whether its input is text that can stand behind the input of `call`.
+    /// Returns true if the fragment's input is text that can stand behind the input of `call`.
     fn fits_end(&self, call: Candidate<'_>) -> bool {
         self.is_text(|text| call.input().goes_on_with(text))
     }
 
-    /// Whether its input is text that stands within the input of `call`, although it begins like one of its own.
+    /// Returns true if the fragment's input is text that stands within the input of `call`,
+    /// although it begins with `{` like an input of its own.
     fn is_within(&self, call: Candidate<'_>) -> bool {
         self.is_text(|text| call.input().can_hold(text))
     }
 
-    /// Whether its input is the first part of an object: a name comes with each part, then.
+    /// Returns true if the fragment's input is the first part of an object: a name comes with each
+    /// part, then.
     fn begins_input(&self) -> bool {
         self.is_text(is_half)
     }
 
-    /// Whether its input is text that cannot.
+    /// Returns true if the fragment's input is text that can neither follow the input of `call` nor
+    /// repeat it and go on.
     fn is_excluded(&self, call: Candidate<'_>) -> bool {
         self.is_text(|text| call.input().excludes(text))
     }
 
-    /// What it has to say to an input that is complete; `None` while it is not.
+    /// Compares the fragment's input with that of `call`, if the latter is complete; returns `None`
+    /// while it is not.
     fn compare(&self, call: Candidate<'_>) -> Option<Compared> {
         call.input().is_object().then(|| match self.entry.arguments {
             Arguments::None => Compared::Nothing,
@@ -340,12 +352,14 @@ impl<'a> Fragment<'a> {
         })
     }
 
-    /// Whether the input of `call` is complete, and this has nothing but white space or the same once more.
+    /// Returns true if the input of `call` is complete, and the fragment has nothing but white
+    /// space or the same once more.
     fn only_repeats(&self, call: Candidate<'_>) -> bool {
         matches!(self.compare(call), Some(Compared::Nothing | Compared::Same))
     }
 
-    /// Whether its input is not the complete one of `call` but another, or begins one.
+    /// Returns true if the fragment's input is not the complete one of `call` but another, or
+    /// begins one.
     fn is_input_anew(&self, call: Candidate<'_>) -> bool {
         match self.compare(call) {
             Some(Compared::Other) => true,
@@ -357,8 +371,8 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Whether it begins a call, or only repeats the name of `last` behind its end, where ids change with each
-    /// fragment.
+    /// Returns true if the fragment may either begin a call or only repeat the name of `last`
+    /// behind its end, since ids change with each fragment.
     pub(super) fn may_only_repeat(&self, last: Candidate<'_>) -> bool {
         let same_name = self.name.as_deref() == Some(last.name());
         let same_key = self.key.is_none() || self.key == last.known().key();
@@ -366,7 +380,8 @@ impl<'a> Fragment<'a> {
         last.known().has_other_ids() && same_key && only_named
     }
 
-    /// Whether its name, which is that of `call`, begins another one, since no fragment had it again.
+    /// Returns true if the fragment's name, which is that of `call`, begins another call, since no
+    /// fragment of `call` had the name again.
     fn is_named_anew(&self, call: Candidate<'_>) -> bool {
         let known = call.known();
         known.is_nameless() && !known.is_named_again() && self.compare(call) != Some(Compared::Same)

@@ -1,23 +1,25 @@
-//! What fragments have said of calls, beside their content: by this, calls are told apart.
+//! Facts about calls, learned from their fragments beside the content; they tell which call a
+//! fragment belongs to.
 
 use std::ops::Deref;
 
 use crate::assemble::call::Call;
 
-/// What fragments have said of one call.
+/// Facts about one call, learned from its fragments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// Choice and index by which fragments name it, where they do.
+    /// Choice and index by which fragments name the call, where they do.
     key: Option<(u64, u64)>,
-    /// It came as `function_call`.
+    /// True if the call came as `function_call`.
     legacy: bool,
-    /// One had another id: ids change within this call, so another one begins no call.
+    /// True if a later fragment had another id: ids change within this call, so another id begins
+    /// no call.
     other_ids: bool,
-    /// One had the name again.
+    /// True if a later fragment had the name again.
     named: bool,
-    /// One had neither, so a name says that a call begins.
+    /// True if a later fragment had no name, so that a name says that a call begins.
     nameless: bool,
-    /// One had another index, and nothing else that names a call.
+    /// True if a fragment of this call had another index.
     other_indices: bool,
 }
 
@@ -34,22 +36,22 @@ impl Known {
         self.legacy
     }
 
-    /// Whether a fragment had another id.
+    /// Returns true if a fragment had another id.
     pub(super) fn has_other_ids(&self) -> bool {
         self.other_ids
     }
 
-    /// Whether a fragment had the name again.
+    /// Returns true if a fragment had the name again.
     pub(super) fn is_named_again(&self) -> bool {
         self.named
     }
 
-    /// Whether a fragment had no name.
+    /// Returns true if a fragment had no name.
     pub(super) fn is_nameless(&self) -> bool {
         self.nameless
     }
 
-    /// Whether a fragment had another index.
+    /// Returns true if a fragment had another index.
     pub(super) fn has_other_indices(&self) -> bool {
         self.other_indices
     }
@@ -118,7 +120,7 @@ impl<'c> Candidates<'c> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// The position of the last call for which `holds`.
+    /// Returns the position of the last call for which `holds`.
     pub(super) fn rposition(self, holds: impl Fn(Candidate<'c>) -> bool) -> Option<usize> {
         let pairs = self.calls.iter().zip(self.known);
         pairs.map(|(call, known)| Candidate { call, known }).rposition(holds)

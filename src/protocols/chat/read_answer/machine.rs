@@ -23,12 +23,12 @@ use crate::text::names::NameSet;
 pub(super) struct Machine {
     content: Content,
     choices: Choices,
-    /// When it said why it stopped, and whether that is to be believed.
+    /// Finish reason of the upstream: when it came, and whether it is to be believed.
     finish: Finish,
     snapshots: Snapshots,
-    /// A choice has come, though it may have said nothing.
+    /// True once a choice has come, though it may have said nothing.
     has_choice: bool,
-    /// The content that comes is the result of a tool, by the last role.
+    /// True while the content is the result of a tool, by the last role.
     in_result: bool,
 }
 
@@ -45,7 +45,7 @@ impl Machine {
         }
     }
 
-    /// Takes a chunk that says no more than this.
+    /// Takes a chunk that says no more than one delta of one choice.
     pub(super) fn handle_delta(
         &mut self,
         choice: u64,
@@ -136,7 +136,7 @@ impl Machine {
         if to.phase() == Phase::Ended { Ok(()) } else { self.end_answer(to) }
     }
 
-    /// Whether what waits here is not too much.
+    /// Returns an error if too many bytes wait here for the client.
     fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
         let held = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
         if self.content.waiting_bytes().saturating_add(held) > to.rules.waiting_bytes_max
@@ -147,7 +147,8 @@ impl Machine {
         Ok(())
     }
 
-    /// The upstream reports an error. Some are answers: a content filter's, and that there is no room for one.
+    /// Handles an error that the upstream reports. Content-filter and no-room errors end the answer
+    /// with a `stop_reason`.
     pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if self.content.text().is_cut() {
             return self.end_answer(to);
@@ -354,7 +355,7 @@ impl Machine {
         Ok(())
     }
 
-    /// The upstream's answer is over: sends the rest and how it ended.
+    /// Ends the upstream's answer: sends the rest of the content and how the answer ended.
     pub(super) fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         if !self.content.has_started() && !self.has_choice {
             return Err(Error::answer_empty());
@@ -366,12 +367,12 @@ impl Machine {
         self.content.end(to)
     }
 
-    /// Whether the message has begun.
+    /// Returns true if the message has begun.
     pub(super) fn has_started(&self) -> bool {
         self.content.has_started()
     }
 
-    /// Whether the upstream has said why it stopped, and nothing speaks against it.
+    /// Returns true if the upstream has said why it stopped, and nothing speaks against it.
     pub(super) fn has_stopped(&self) -> bool {
         self.content.text().is_cut() || self.finish.may_end(self.content.pieces())
     }
@@ -386,8 +387,8 @@ impl AnswerState for Machine {
         self.content.start(to);
     }
 
-    /// Some gateways tell the counts in place of why the model stopped; and nobody
-    /// counts what is not over.
+    /// Returns true if the upstream has stopped, or has told its counts instead: some gateways tell
+    /// them in place of why the model stopped, and nobody counts what is not over.
     fn is_complete(&self) -> bool {
         let is_totalled = || {
             let mut calls = self.content.assembly().calls().all().iter();

@@ -118,7 +118,8 @@ impl ObjectReader for ChatReader {
         self.machine.has_stopped()
     }
 
-    /// A chunk that does not say why the model stopped may be the first of several.
+    /// Returns true if each choice of `body` has a message or a finish reason: a chunk without
+    /// either may be the first of several.
     fn is_whole(&self, body: &str) -> bool {
         let Ok(chunk) = Chunk::read(body, DEPTH_LIMIT) else { return false };
         let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);
@@ -135,8 +136,8 @@ impl ObjectReader for ChatReader {
     }
 }
 
-/// Whether a whole body is a message of the Messages API. Some servers leave its type out; their streams name their
-/// events elsewhere.
+/// Returns true if a whole body is a message of the Messages API. Some servers leave its type out;
+/// their streams name their events elsewhere.
 fn is_message(chunk: &Chunk<'_>, body: &str) -> bool {
     chunk.choices.is_empty()
         && match chunk.kind {
@@ -149,7 +150,8 @@ fn is_message(chunk: &Chunk<'_>, body: &str) -> bool {
         }
 }
 
-/// The answer in an object that some gateways put around it, to which the limit of depth has been applied.
+/// Returns the answer in an object that some gateways put around it, to which the limit of depth
+/// has been applied.
 fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>)> {
     if !chunk.choices.is_empty() || chunk.error || chunk.failed {
         return None;

@@ -11,8 +11,8 @@ use crate::json::Str;
 use crate::protocols::chat::wire::{Delta, ToolCall};
 use crate::text::words;
 
-/// The reasoning in a delta or message, lists aside, and its field: the one that is `known`, else the first that says
-/// something, else the first.
+/// Returns the reasoning in a delta or message, lists aside, and its field: the one that is
+/// `known`, else the first that says something, else the first.
 pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field, Str<'a>)> {
     let fields = [
         (Field::ReasoningContent, delta.reasoning_content),
@@ -29,7 +29,7 @@ pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field
     present.clone().find(|(_, text)| !text.is_blank()).or_else(|| present.next())
 }
 
-/// The texts of the items in a delta.
+/// Returns the texts of the `reasoning_details` in a delta, blocks of `thinking_blocks` aside.
 pub(super) fn detail_texts<'a>(delta: &Delta<'a>) -> impl Iterator<Item = Str<'a>> {
     let details = delta.reasoning_details.iter().filter(|detail| !detail.block);
     details.filter_map(|detail| detail.text)
@@ -39,18 +39,18 @@ pub(super) fn detail_texts<'a>(delta: &Delta<'a>) -> impl Iterator<Item = Str<'a
 const MARKED: [(&str, &str); 2] =
     [("<thought>", "</thought>"), ("\\u003cthought\\u003e", "\\u003c/thought\\u003e")];
 
-/// The reasoning and the text in a marked text, escaped.
+/// Splits a marked text into its reasoning and the text after it, both escaped.
 pub(super) fn marked(raw: &str) -> (&str, &str) {
     let raw = MARKED.iter().find_map(|(start, _)| raw.strip_prefix(start)).unwrap_or(raw);
     MARKED.iter().find_map(|(_, end)| words::split_once(raw, end)).unwrap_or((raw, ""))
 }
 
-/// The text after a marked one, escaped.
+/// Returns the text that follows a marked one, escaped, without an end tag at its start.
 pub(super) fn without_end(raw: &str) -> &str {
     MARKED.iter().find_map(|(_, end)| raw.strip_prefix(end)).unwrap_or(raw)
 }
 
-/// The field of the reasoning in a delta, and the reasoning, lists aside.
+/// Returns the field of the reasoning in a delta, and the reasoning, lists aside.
 #[inline]
 pub(super) fn choose<'a>(
     delta: &Delta<'a>,

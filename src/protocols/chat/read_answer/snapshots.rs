@@ -25,9 +25,9 @@ pub(super) struct Snapshots {
     text: Growing,
     reasoning: Growing,
     refusal: Growing,
-    /// `reasoning_details` with something to hand back were taken.
+    /// True if `reasoning_details` with something to hand back were taken.
     has_records: bool,
-    /// Calls were.
+    /// True if calls of messages were taken.
     has_calls: bool,
 }
 
@@ -37,8 +37,8 @@ impl Snapshots {
         text.all.len().saturating_add(reasoning.all.len()).saturating_add(refusal.all.len())
     }
 
-    /// What the messages of a chunk say, without what deltas have brought already. `known`: the field of the reasoning;
-    /// `text_has_come`: in deltas or messages.
+    /// Joins the texts of a chunk's messages, without what deltas have brought already. `known`:
+    /// the field of the reasoning; `text_has_come`: text has come in deltas or messages.
     pub(super) fn said_in(
         &self,
         chunk: &Chunk<'_>,
@@ -83,7 +83,8 @@ impl Snapshots {
         said
     }
 
-    /// What is new in reasoning, and in text and refusal as a delta.
+    /// Returns the reasoning of `said` that is new, and the text and refusal that are new, as a
+    /// delta.
     pub(super) fn news<'s>(
         &mut self,
         said: &'s ChunkTexts,
@@ -101,15 +102,16 @@ impl Snapshots {
         (reasoning, delta)
     }
 
-    /// Whether the calls of messages are taken; they are not where deltas have brought calls. `has_calls`: there are
-    /// some already.
+    /// Returns true if the calls of messages are taken; they are not where deltas have brought
+    /// calls. `has_calls`: there are some already.
     pub(super) fn takes_calls(&mut self, said: &ChunkTexts, has_calls: bool) -> bool {
         let takes_calls = !has_calls || self.has_calls;
         self.has_calls |= takes_calls && said.has_calls;
         takes_calls
     }
 
-    /// What a message has beside texts, as a delta: what is to be handed back, and calls.
+    /// Returns a delta of a message without its texts: details of reasoning that are to be handed
+    /// back, and calls.
     pub(super) fn rest_of<'a>(&mut self, message: &Delta<'a>, takes_calls: bool) -> Delta<'a> {
         let mut delta = Delta::default();
         let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();
@@ -131,17 +133,17 @@ impl Snapshots {
     }
 }
 
-/// One text, escaped, of which each chunk brings all or a piece.
+/// Text of an answer, escaped, of which each chunk brings all or a piece.
 #[derive(Debug, Default)]
 struct Growing {
     all: String,
-    /// Where it has more than white space: from here to there.
+    /// Start of the part of `all` between white space; `end` is the end of that part.
     start: usize,
     end: usize,
 }
 
 impl Growing {
-    /// What is new in the next chunk.
+    /// Adds the text of the next chunk, which is all of it or a piece, and returns what is new.
     fn push<'t>(&mut self, text: &'t str) -> &'t str {
         let new = match text.strip_prefix(self.all.as_str()) {
             Some(rest) => rest,
@@ -162,8 +164,9 @@ impl Growing {
         new
     }
 
-    /// What is new in the next chunk, which has all of it, perhaps without white space at its end. What was sent cannot
-    /// be taken back, so of a text that was changed, all from there on is new.
+    /// Takes the text of the next chunk, which is all of it, perhaps without white space at its
+    /// end, and returns what is new. What was sent cannot be taken back: if the text was changed,
+    /// all from the change on is new.
     fn replace<'t>(&mut self, text: &'t str) -> &'t str {
         if self.all.starts_with(text) {
             return "";
@@ -184,13 +187,13 @@ impl Growing {
     }
 }
 
-/// `raw`, the inside of a JSON string, without the white space around it.
+/// Returns `raw`, the inside of a JSON string, without the white space around it.
 fn trimmed(raw: &str) -> &str {
     json::trim_end_raw(json::trim_start_raw(raw))
 }
 
-/// The reasoning of a message, escaped, and its field: the one that is `known`, else the first that says something.
-/// Where two fields have it, it is the same text.
+/// Returns the reasoning of a message, escaped, and its field: the one that is `known`, else the
+/// first that says something. Where two fields have it, it is the same text.
 fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String)> {
     let details = || {
         let texts = message.reasoning_details.iter().filter_map(|detail| detail.text);
@@ -220,7 +223,7 @@ fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String
         .or_else(|| plain.map(own))
 }
 
-/// What the messages of one chunk say together, escaped.
+/// Texts that the messages of one chunk have together, escaped.
 #[derive(Debug, Default)]
 pub(super) struct ChunkTexts {
     /// Reasoning, and its field.
@@ -228,13 +231,14 @@ pub(super) struct ChunkTexts {
     pub(super) field: Option<Field>,
     pub(super) text: String,
     pub(super) refusal: String,
-    /// There are calls.
+    /// True if a message has calls.
     has_calls: bool,
-    /// So many messages were left out, as they are of other answers.
+    /// Number of messages left out because they belong to other answers.
     pub(super) dropped: u32,
 }
 
-/// The messages of a chunk, and their choices. Beside a delta, a message says nothing of its own.
+/// Returns the messages of a chunk, and their choices. Beside a delta, a message says nothing of
+/// its own.
 pub(super) fn messages<'c, 'a>(
     chunk: &'c Chunk<'a>,
     cumulative: bool,

@@ -7,7 +7,7 @@ use crate::protocols::chat::wire::{filled, number, text};
 /// A tool call, or a fragment of one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ToolCall<'a> {
-    /// Which call of the choice it belongs to.
+    /// Index of the call within its choice.
     pub index: Option<u64>,
     /// The server's id of the call.
     pub id: Option<Str<'a>>,
@@ -17,14 +17,14 @@ pub(crate) struct ToolCall<'a> {
     pub arguments: Arguments<'a>,
     /// The input is text for a custom tool and not JSON.
     pub custom: bool,
-    /// Its `thought_signature`, without which Gemini refuses the call's result.
+    /// Google's `thought_signature`, without which Gemini refuses the call's result.
     pub signature: Option<Signature<'a>>,
 }
 
 /// Google's signature of a call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signature<'a> {
-    /// Where it came, and must go back.
+    /// Member in which the signature came, and in which it must go back.
     pub place: SignaturePlace,
     /// The signature.
     pub text: Str<'a>,
@@ -33,7 +33,7 @@ pub(crate) struct Signature<'a> {
 /// The input of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Arguments<'a> {
-    /// Nothing.
+    /// Input that is absent from this entry.
     #[default]
     None,
     /// JSON text in a string, as the format wants it.
@@ -43,8 +43,8 @@ pub(crate) enum Arguments<'a> {
 }
 
 impl<'a> ToolCall<'a> {
-    /// Whether it says nothing: some servers write an empty list as an empty object, and some send each delta
-    /// with an entry that has a number and no more.
+    /// Returns true if the entry says nothing: some servers write an empty list as an empty object,
+    /// and some send each delta with an entry that has a number and no more.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.id.is_none()

@@ -21,29 +21,31 @@ pub(crate) struct Chunk<'a> {
     pub choices: Few<Choice<'a>>,
     /// Token counts, from wherever the server puts them.
     pub usage: Option<Usage>,
-    /// It has an `error` that says something.
+    /// True if the chunk has an `error` that says something, or a `base_resp` whose `status_code`
+    /// is not 0.
     pub error: bool,
-    /// It says in another way that the request failed; only to be believed without `choices`.
+    /// True if the chunk says in another way that the request failed; only to be believed without
+    /// `choices`.
     pub failed: bool,
-    /// It says that all is well.
+    /// True if the chunk says that all is well.
     pub well: bool,
-    /// It has a message of which it does not say that all is well; only to be believed where nothing else
-    /// says that there is an answer.
+    /// True if the chunk has a message and does not say that all is well; only to be believed where
+    /// nothing else says that there is an answer.
     pub complains: bool,
-    /// The list that had more items than are kept. The rest of them is not here.
+    /// Name of the list that had more items than are kept; its other items are not in the chunk.
     pub exceeded: Option<&'static str>,
 }
 
-/// One of the `choices`.
+/// Element of `choices`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice<'a> {
-    /// Its number; tool calls count from 0 in each.
+    /// Number of the choice; tool calls count from 0 in each choice.
     pub index: u64,
-    /// What is new.
+    /// Content that is new in this chunk.
     pub delta: Option<Delta<'a>>,
-    /// Everything; some servers repeat it beside the delta.
+    /// Content of the whole answer; some servers repeat it beside the delta.
     pub message: Option<Delta<'a>>,
-    /// Why the model stopped.
+    /// Reason why the model stopped, in the server's word.
     pub finish_reason: Option<Str<'a>>,
     /// The stop sequence at which the model stopped (vLLM `stop_reason`, SGLang `matched_stop`).
     pub stop_sequence: Option<Str<'a>>,
@@ -63,7 +65,7 @@ impl<'a> Chunk<'a> {
         Ok(chunk)
     }
 
-    /// Whether it is an answer, or a part of one, or an error.
+    /// Returns true if the chunk is an answer, a part of one, or an error.
     #[must_use]
     pub(crate) fn says_something(&self) -> bool {
         let answers = !self.choices.is_empty() || self.usage.is_some();
@@ -157,14 +159,16 @@ impl<'a> Chunk<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Whether there is an answer in it: a text, a refusal or a call. Reasoning alone is none.
+    /// Returns true if the choice has an answer: a text, a refusal or a call. Reasoning alone is
+    /// none.
     #[must_use]
     pub(crate) fn answers(&self) -> bool {
         let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(Delta::answers);
         says(&self.delta) || says(&self.message)
     }
 
-    /// Whether it is more than a role, with which many streams begin, or why the model stopped.
+    /// Returns true if the choice has content: more than a role, with which many streams begin, and
+    /// more than a finish reason.
     #[must_use]
     pub(crate) fn says_something(&self) -> bool {
         let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
@@ -201,7 +205,7 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Whether nothing in it counts, not even that it is there.
+    /// Returns true if nothing in the choice counts, not even its presence.
     fn is_silent(&self) -> bool {
         let is_silent = |delta: &Option<Delta<'a>>| {
             delta

@@ -19,7 +19,7 @@ pub(crate) enum Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// What it says.
+    /// Returns the text of the part, whatever its kind.
     #[must_use]
     pub(crate) fn text(&self) -> Str<'a> {
         match self {
@@ -30,7 +30,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// A part of this kind that says something else.
+    /// Returns a part of this kind with another text.
     #[must_use]
     pub(crate) fn saying<'b>(&self, text: Str<'b>) -> Part<'b> {
         match self {
@@ -41,14 +41,14 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Whether both are of one kind.
+    /// Returns true if both parts are of one kind.
     #[must_use]
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
-/// Reads a `content`; says whether some of it is of a kind that nobody knows.
+/// Reads a `content`. Returns true if some of it is of an unknown kind.
 pub(crate) fn read_content<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
@@ -98,7 +98,7 @@ fn read_item<'a>(
     }
 }
 
-/// Whether a value is more than `null`.
+/// Returns true if a value is more than `null`, `false` or empty.
 fn says(raw: &str) -> bool {
     !matches!(raw, "null" | "false" | "[]" | "{}")
 }

@@ -1,4 +1,4 @@
-//! What one `delta` or `message` says.
+//! Content of one `delta` or `message`, and how it is read
 
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::protocols::chat::wire::call::read_extra;
@@ -31,7 +31,8 @@ pub(crate) struct Delta<'a> {
     pub reasoning_details: Few<Detail<'a>>,
     /// `content`, as parts even where it is one string.
     pub content: Few<Part<'a>>,
-    /// Some of the content is of a kind that nobody knows.
+    /// True if some content was dropped: its kind is unknown, or a Messages client cannot be shown
+    /// it.
     pub content_dropped: bool,
     /// `annotations`: where the text comes from.
     pub annotations: Option<&'a str>,
@@ -214,7 +215,7 @@ impl<'a> Delta<'a> {
             || self.function_call.is_some()
     }
 
-    /// Whether it says nothing, as the deltas that only name a role.
+    /// Returns true if the delta says nothing, as one that only names a role.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         !self.has_reasoning()
@@ -224,7 +225,7 @@ impl<'a> Delta<'a> {
             && self.function_call.is_none()
     }
 
-    /// Whether it has a field for reasoning.
+    /// Returns true if the delta has a field for reasoning.
     #[must_use]
     pub(crate) fn has_reasoning(&self) -> bool {
         self.reasoning_content.is_some()

@@ -1,4 +1,4 @@
-//! How `reasoning_details` and `thinking_blocks` are read.
+//! Reading of `reasoning_details`, `thinking_blocks` and `reasoning_opaque`
 
 use crate::json::{Error, Reader, ValueKind};
 use crate::model::reasoning::Detail;
@@ -6,7 +6,7 @@ use crate::protocols::chat::wire::limits::{Allowance, List};
 use crate::protocols::chat::wire::{Few, filled, number, text};
 
 impl<'a> Detail<'a> {
-    /// Reads a list of them, or a single one that some send without the list around it.
+    /// Reads a list of details, or a single one that some servers send without the list around it.
     #[inline(never)]
     pub(crate) fn read_all(
         reader: &mut Reader<'a>,
@@ -37,7 +37,7 @@ impl<'a> Detail<'a> {
         Ok(())
     }
 
-    /// Whether there is anything in it that a client or the upstream can use.
+    /// Returns true if the detail has anything that a client or the upstream can use.
     fn says_something(&self) -> bool {
         self.text.is_some() || self.data.is_some() || self.signature.is_some()
     }
@@ -49,7 +49,7 @@ impl<'a> Detail<'a> {
         Ok(Self { raw, data: filled(reader)?, ..Self::default() })
     }
 
-    /// Reads one; what is no object is none.
+    /// Reads one detail; returns `None` for a value that is no object.
     fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
         let raw = reader.skip()?;
         let mut inside = Reader::of(raw);

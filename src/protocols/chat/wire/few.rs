@@ -14,7 +14,7 @@ impl<T> Default for Few<T> {
 }
 
 impl<T> Few<T> {
-    /// Adds one at the end.
+    /// Adds an element at the end.
     pub(crate) fn push(&mut self, item: T) {
         match self.first {
             None => self.first = Some(item),
@@ -22,8 +22,8 @@ impl<T> Few<T> {
         }
     }
 
-    /// Adds one at the end, to be filled where it is: what is read from a chunk is large, and would
-    /// be moved several times otherwise.
+    /// Adds an empty element at the end, to be filled where it is: the elements of a chunk are
+    /// large, and would be moved several times otherwise.
     pub(crate) fn add(&mut self) -> &mut T
     where
         T: Default,
@@ -40,32 +40,32 @@ impl<T> Few<T> {
         }
     }
 
-    /// Leaves out the last one.
+    /// Removes the last element.
     pub(crate) fn pop(&mut self) {
         if self.rest.pop().is_none() {
             self.first = None;
         }
     }
 
-    /// The last one.
+    /// Returns the last element.
     pub(crate) fn last_mut(&mut self) -> Option<&mut T> {
         self.rest.last_mut().or(self.first.as_mut())
     }
 
-    /// Whether there are none.
+    /// Returns true if the list has no element.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.first.is_none()
     }
 
-    /// The element, if there is exactly one.
+    /// Returns the element, if there is exactly one.
     #[inline]
     #[must_use]
     pub(crate) fn only(&self) -> Option<&T> {
         self.first.as_ref().filter(|_| self.rest.is_empty())
     }
 
-    /// All of them, in order.
+    /// Returns all elements, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.first.iter().chain(&self.rest)
     }

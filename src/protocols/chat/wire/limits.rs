@@ -1,28 +1,30 @@
-//! How many items of lists are kept of one chunk, or of one whole answer.
+//! Maximum number of items kept in each list of one chunk, or of one whole answer
 //!
-//! An empty object takes three bytes of JSON and hundreds in memory. So items that say nothing are not kept, and of the
-//! others no more than these. No model makes as many; their servers limit how many calls an answer may have.
+//! An empty object takes three bytes of JSON and hundreds in memory. So items that say nothing are
+//! not kept, and of the others no more than these maxima. No model makes as many; their servers
+//! limit how many calls an answer may have.
 
-/// Most choices that say something. Servers that split an answer make one for each call.
+/// Maximum number of choices that say something. Servers that split an answer make one for each
+/// call.
 pub(crate) const CHOICES_MAX: u16 = 128;
 
-/// Most tool calls, or fragments of calls.
+/// Maximum number of tool calls, or of fragments of calls.
 pub(crate) const CALLS_MAX: u16 = 1024;
 
-/// Most parts of content. Mistral parts its text at each citation.
+/// Maximum number of parts of content. Mistral parts its text at each citation.
 pub(crate) const PARTS_MAX: u16 = 4096;
 
-/// Most items of `reasoning_details` and `thinking_blocks`.
+/// Maximum number of items of `reasoning_details` and `thinking_blocks`.
 pub(crate) const DETAILS_MAX: u16 = 1024;
 
-/// What can still be kept.
+/// Number of items of each kind that can still be kept.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     choices: u16,
     calls: u16,
     parts: u16,
     details: u16,
-    /// The list that had more.
+    /// Name of the list that had more items than are kept.
     pub(crate) exceeded: Option<&'static str>,
 }
 
@@ -46,7 +48,7 @@ impl Allowance {
         }
     }
 
-    /// Whether one more item is kept.
+    /// Returns true if one more item of this kind is kept, and counts it.
     #[inline]
     pub(crate) fn take(&mut self, list: List) -> bool {
         let (left, name) = match list {

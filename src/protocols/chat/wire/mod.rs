@@ -1,4 +1,4 @@
-//! What a Chat Completions server answers: whole bodies and the chunks of a stream.
+//! Answers of a Chat Completions server: whole bodies and the chunks of a stream
 //!
 //! Both are read into the same types, because a whole answer is one chunk that says everything.
 //! Reading is tolerant: servers of this format agree on little. An unknown field, or a known one of

@@ -1,33 +1,35 @@
-//! What the chunks of a stream have in common.
+//! Fast reading of chunks that differ from the one before only in their text
 //!
-//! Nearly every chunk repeats the one before it but for a word. Comparing it with that one costs a small
-//! part of reading it, so that is tried first; a chunk that differs is parsed as usual.
+//! Nearly every chunk of a stream repeats the one before it but for a word. Comparing it with that
+//! one costs a small part of parsing it, so the comparison is tried first; a chunk that differs is
+//! parsed as usual.
 
 use crate::json::{Reader, Str, offset_in};
 use crate::text::words::is_same;
 
 use crate::protocols::chat::wire::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
 
-/// A longer chunk is not kept: each stream has allowance of its own for one.
+/// Maximum length in bytes of a chunk that is kept: each stream keeps one in memory.
 const LENGTH_MAX: usize = 1024;
 
-/// After so many chunks in a row that did not repeat the one before them, no more are kept: some servers
-/// put a number or random letters into each.
+/// Number of chunks in a row that did not repeat the one before them, after which no more are kept:
+/// some servers put a number or random letters into each.
 const MISSES_MAX: u8 = 16;
 
 /// A chunk with one text in it, and nothing else that counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pattern {
-    /// All of it that stands before the quote of the text, and all behind the other quote.
+    /// Part of the chunk before the opening quote of the text; `after` is the part behind the
+    /// closing quote.
     before: String,
     after: String,
-    /// Behind `after`, random letters and a bracket.
+    /// True if random letters and a bracket stand behind `after`.
     padded: bool,
     place: Option<Target>,
     misses: u8,
 }
 
-/// Where the text belongs.
+/// Place of the text in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Target {
     choice: u64,
@@ -39,12 +41,13 @@ enum Field {
     Content,
     ReasoningContent,
     Reasoning,
-    /// Of the call with this index.
+    /// Input of the call with this index.
     Arguments(Option<u64>),
 }
 
 impl Pattern {
-    /// The choice and the delta of a chunk that differs from the last one in its text alone.
+    /// Reads a chunk that differs from the last one in its text alone; returns its choice and
+    /// delta.
     pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
         let Target { choice, field } = self.place?;
         let (start, rest) = data.split_at_checked(self.before.len())?;
@@ -71,7 +74,7 @@ impl Pattern {
         Some((choice, delta))
     }
 
-    /// Takes a chunk that was read from `data` for the last one.
+    /// Keeps a chunk that was read from `data` as the last one.
     pub(crate) fn learn(&mut self, data: &str, chunk: &Chunk<'_>) {
         self.place = None;
         if self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
@@ -93,8 +96,8 @@ impl Pattern {
     }
 }
 
-/// The one text of a chunk in which nothing else counts. What names the whole stream, such as the id and
-/// the model, is known from the chunk that was read.
+/// Returns the one text of a chunk in which nothing else counts, and its place. What names the
+/// whole stream, such as the id and the model, is known from the chunk that was read.
 // Long: one pass over the bytes of a chunk that repeats the one before.
 fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
     // All by name, so that nobody adds a member without saying what becomes of it here.
@@ -178,15 +181,16 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
     Some((Target { choice: *index, field }, text))
 }
 
-/// The end of a chunk without the value of its last member, where that is random letters, which some servers
-/// add so that the sizes of chunks say nothing (OpenAI, Mistral).
+/// Returns the end of a chunk without the value of its last member, where that is random letters,
+/// which some servers add so that the sizes of chunks say nothing (OpenAI, Mistral).
 fn without_padding(end: &str) -> Option<&str> {
     let end = end.strip_suffix("\"}")?;
     let end = end.get(..end.bytes().rposition(|byte| byte == b'"')?)?;
     (end.ends_with(r#""obfuscation":"#) || end.ends_with(r#""p":"#)).then_some(end)
 }
 
-/// Whether this is what [`without_padding`] left out; no if it is nothing.
+/// Returns true if `text` is what [`without_padding`] left out, false if it is empty, and `None` if
+/// it is something else.
 fn is_padding(text: &str) -> Option<bool> {
     if text.is_empty() {
         return Some(false);
@@ -196,7 +200,7 @@ fn is_padding(text: &str) -> Option<bool> {
     (text.get(reader.offset()..)? == "}").then_some(true)
 }
 
-/// The element of a list that has one.
+/// Returns the element of a list that has exactly one.
 fn sole<T>(list: &Few<T>) -> Option<&T> {
     let mut items = list.iter();
     items.next().filter(|_| items.next().is_none())

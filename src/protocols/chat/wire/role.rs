@@ -1,6 +1,6 @@
-//! Who speaks.
+//! Role of the one who speaks in a delta
 
-/// Who says what a delta has.
+/// Speaker of the content of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The model.

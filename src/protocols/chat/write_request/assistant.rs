@@ -15,8 +15,8 @@ use crate::protocols::words::end_text;
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 impl<'a> MessageWriter<'_, 'a> {
-    /// The assistant's turn. Where the upstream takes one call in a message, each call but the last
-    /// is followed by its result here.
+    /// Writes the assistant's turn. Where the upstream takes one call in a message, each call but
+    /// the last is followed by its result here.
     pub(crate) fn assistant(
         &mut self,
         blocks: &[Block<'a>],
@@ -129,8 +129,8 @@ impl<'a> MessageWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Texts are joined without a gap, which is how the stream was cut into blocks; those of two messages with an
-    /// empty line.
+    /// Joins texts without a gap, which is how the stream was cut into blocks, and those of two
+    /// messages with an empty line.
     fn push_assistant_text(&self, out: &mut Vec<u8>, blocks: &[Block<'a>]) -> Result<(), Error> {
         let start = out.len();
         let (mut own_line, mut own_message) = (false, false);

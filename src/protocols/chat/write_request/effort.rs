@@ -4,7 +4,7 @@ use crate::dialect::profile::{Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::json::Writer;
 use crate::protocols::effort::Effective;
 
-/// Writes them.
+/// Writes effort, switch and budget of thinking, and the members that they share with `extra_body`.
 pub(crate) fn write(effective: &Effective, profile: &Profile, json: &mut Writer<'_>) {
     if let Some(effort) = effective.effort {
         json.key("reasoning_effort").text(effort.word());

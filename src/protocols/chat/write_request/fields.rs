@@ -11,7 +11,8 @@ use crate::protocols::effort::{Effective, limited};
 use crate::protocols::fields::{write_identity, write_sampling, write_tier};
 use crate::tools::{plain, takes_strictly, write_output_schema};
 
-/// Writes them.
+/// Writes limits, sampling, thinking, response format, identity, tier and streaming, then
+/// `extra_body`.
 pub(crate) fn write(
     request: &Request<'_>,
     effective: &Effective,

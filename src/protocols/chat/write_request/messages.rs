@@ -25,24 +25,24 @@ pub(crate) struct MessageWriter<'r, 'a> {
     pub(crate) words: Words<'r, 'a>,
     pub(crate) tools: &'r ToolSet<'a>,
     pub(crate) ids: Outgoing<'a>,
-    /// The names of called tools by the upstream's ids, where results name them.
+    /// Names of called tools by the upstream's ids, where results name their tool.
     pub(crate) called: Names<'a, String>,
     pub(crate) warnings: &'r mut Warnings,
     pub(crate) system: SystemPrompt<'a>,
     pub(super) breakpoints: Breakpoints<'r, 'a>,
-    /// Whether the last turn is being written.
+    /// True while the last turn is written.
     pub(crate) is_last: bool,
     /// Results whose images wait for the user message, and their ids.
     pub(super) attached: Vec<(String, ToolResult<'a>)>,
     pub(crate) written: Written,
 }
 
-/// What was written among the messages.
+/// Facts about the messages that were written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
-    /// Bytes of reasoning.
+    /// Number of bytes of reasoning.
     pub(crate) reasoning_bytes: usize,
-    /// Whether there are messages of the assistant with calls, and no text for their content.
+    /// True if a message of the assistant has calls, and no text as its content.
     pub(crate) silent_calls: bool,
     /// The mark on the tools, if it is to be written.
     pub(crate) tool_mark: Option<ToolMark>,
@@ -73,7 +73,7 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         }
     }
 
-    /// Writes all messages, as an array. Gives what is among them.
+    /// Writes all messages, as an array. Returns facts about them.
     ///
     /// # Errors
     /// A block that this upstream cannot take and that must not be lost.

@@ -62,7 +62,8 @@ fn translate(
     Ok(out)
 }
 
-/// Whether these are any words: an empty message is not sent.
+/// Returns true if the last turn is words of the assistant to be continued: an empty message is not
+/// sent.
 fn continues(turns: &[Turn<'_>]) -> bool {
     let says = |block: &Block<'_>| matches!(block, Block::Text(text) if !text.text.is_empty());
     is_prefilled(turns)

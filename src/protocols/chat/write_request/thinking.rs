@@ -27,7 +27,7 @@ enum Shown<'a> {
 }
 
 impl<'a> Reasoning<'a> {
-    /// Collects that of blocks which [`returned`](crate::history::thinking::returned) gave.
+    /// Collects the reasoning of blocks that [`returned`](crate::history::thinking::returned) gave.
     pub(crate) fn of(blocks: &[Block<'a>]) -> Self {
         let mut reasoning = Self::default();
         let mut own_message = false;
@@ -62,24 +62,26 @@ impl<'a> Reasoning<'a> {
         self.items.extend(signature.opaque);
     }
 
-    /// Whether it stands in the content, as parts (Mistral).
+    /// Returns true if the reasoning stands in the content, as parts (Mistral).
     pub(crate) fn is_content(&self, profile: &Profile) -> bool {
         self.field == Some(Field::Parts)
             && !is_required(profile)
             && !(self.texts.is_empty() && self.items.is_empty())
     }
 
-    /// Whether it stands at the start of the text, between its tags.
+    /// Returns true if the reasoning stands at the start of the text, between its tags.
     pub(crate) fn is_in_text(&self, profile: &Profile) -> bool {
         self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
     }
 
-    /// The signature of the call with this id of the client: an upstream can use one id of its own for two calls.
+    /// Returns the signature of the call with this id of the client: an upstream can use one id of
+    /// its own for two calls.
     pub(crate) fn signature_of(&self, client_id: &str) -> Option<&str> {
         self.call_signatures.get(client_id).map(String::as_str)
     }
 
-    /// Writes its members of an assistant message. `tools` tells whether it has calls, or the request tools.
+    /// Writes the members of an assistant message that hold reasoning. `tools`: the message has
+    /// calls, or the request has tools.
     pub(crate) fn write(&self, profile: &Profile, tools: bool, json: &mut Writer<'_>) {
         let field = self.field.unwrap_or(match profile.reasoning_field {
             ReasoningField::ReasoningContent => Field::ReasoningContent,
@@ -114,12 +116,13 @@ impl<'a> Reasoning<'a> {
         });
     }
 
-    /// Whether its text goes to the upstream.
+    /// Returns true if the text of the reasoning goes to the upstream.
     fn is_sent(&self, profile: &Profile) -> bool {
         self.field != Some(Field::Marked) || is_required(profile)
     }
 
-    /// How long the text is that goes to the upstream, escaped.
+    /// Returns the number of bytes of the reasoning text that goes to the upstream; texts of the
+    /// client count as escaped.
     pub(crate) fn sent_bytes(&self, profile: &Profile) -> usize {
         let length = |text: &Shown<'_>| match text {
             Shown::Raw(text) => text.raw().len(),
@@ -131,7 +134,7 @@ impl<'a> Reasoning<'a> {
         self.texts.iter().fold(0, |sum, text| length(text).saturating_add(sum))
     }
 
-    /// The text that goes to the upstream.
+    /// Returns the reasoning text that goes to the upstream.
     pub(crate) fn sent_text(&self, profile: &Profile) -> String {
         let mut all = String::new();
         for text in self.texts.iter().filter(|_| self.is_sent(profile)) {
@@ -143,14 +146,14 @@ impl<'a> Reasoning<'a> {
         all
     }
 
-    /// Pushes the start of a text that it stands in.
+    /// Pushes the reasoning, between its tags, as the start of a text.
     pub(crate) fn push_in_text(&self, out: &mut Vec<u8>) {
         escape(out, "<think>");
         self.push_text(out);
         escape(out, "</think>\n\n");
     }
 
-    /// Writes its parts of the content.
+    /// Writes the reasoning as parts of the content.
     pub(crate) fn write_parts(&self, json: &mut Writer<'_>) {
         if !self.items.is_empty() {
             return self.each_item(|item| {
@@ -164,7 +167,7 @@ impl<'a> Reasoning<'a> {
         json.end_object().end_array().end_object();
     }
 
-    /// Writes those that belong into the list of this name, if there are any.
+    /// Writes the items that belong into the list of this name, if there are any.
     fn write_items(&self, name: &'static str, belongs: fn(&str) -> bool, json: &mut Writer<'_>) {
         let mut has_one = false;
         self.each_item(|item| {
@@ -180,7 +183,7 @@ impl<'a> Reasoning<'a> {
         }
     }
 
-    /// Writes the last text among them: Copilot's own, of which a message has one.
+    /// Writes the last text among the items: Copilot's own, of which a message has one.
     fn write_opaque(&self, json: &mut Writer<'_>) {
         let mut last = String::new();
         self.each_item(|item| {
@@ -193,7 +196,7 @@ impl<'a> Reasoning<'a> {
         }
     }
 
-    /// The elements of all arrays of items.
+    /// Calls `each` with the elements of all arrays of items.
     fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
             json::elements(items).for_each(&mut each);
@@ -210,13 +213,13 @@ impl<'a> Reasoning<'a> {
     }
 }
 
-/// Whether an item is a block of the Messages API (LiteLLM).
+/// Returns true if an item is a block of the Messages API (LiteLLM).
 fn is_block(item: &str) -> bool {
     let kind = json::member(item, "type");
     matches!(kind, Some("\"thinking\"" | "\"redacted_thinking\""))
 }
 
-/// Whether an item is the text of a `reasoning_opaque`.
+/// Returns true if an item is the text of a `reasoning_opaque`.
 fn is_opaque(item: &str) -> bool {
     item.starts_with('"')
 }

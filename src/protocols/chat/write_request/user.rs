@@ -17,7 +17,7 @@ use crate::protocols::words::end_text;
 const BRIDGE: &str = "Now the attachments, please.";
 
 impl<'a> MessageWriter<'_, 'a> {
-    /// Whether a turn becomes a message of the user's, and not only results.
+    /// Returns true if a turn becomes a message of the user's, and not only results.
     pub(super) fn speaks(&self, user: &User<'a>) -> bool {
         let User { results, items } = user;
         if results.is_empty() {
@@ -50,13 +50,13 @@ impl<'a> MessageWriter<'_, 'a> {
         self.user_message(items, json)
     }
 
-    /// Whether what is attached to a result has to wait for a message of the user's.
+    /// Returns true if what is attached to a result has to wait for a message of the user's.
     fn waits(&self, attached: &[&Block<'_>]) -> bool {
         let takes_images = self.profile().tool_content_parts == ToolContentParts::Images;
         attached.iter().any(|block| !(takes_images && matches!(block, Block::Image(_))))
     }
 
-    /// A result and the words that stand with it, so that no user message comes after it.
+    /// Writes a result and the words that stand with it, so that no user message comes after it.
     pub(super) fn tool(
         &mut self,
         result: ToolResult<'a>,
