@@ -11,7 +11,7 @@ const BEGINNINGS: &str = "What Whatever Whose Which Where How Why Who When Wheth
 
 /// Folders, and how many of their comments begin so. The numbers may only fall.
 const COUNTS: [(&str, usize); 9] = [
-    ("src", 657),
+    ("src", 101),
     ("gateway", 19),
     ("envoy", 0),
     ("cloudflare", 0),
