@@ -31,10 +31,6 @@ const MEANINGS: &[(&str, &str)] = &[
     ("max_tokens_lowered", "the model gives fewer tokens; the upstream was asked for fewer"),
     ("max_tokens_refused", "the upstream gives fewer tokens; it was asked again for fewer"),
     ("media_type_corrected", "an image was of another type than its client said, and got its own"),
-    (
-        "member_refused",
-        "the upstream refused a member of the request; it was asked again without it",
-    ),
     ("output_item_dropped", "an image, a search of files or a call of an MCP server was left out"),
     ("own_thinking", "thinking that Creole signed was left out"),
     ("pairing_refused", "the upstream refused calls and results; it was asked again without them"),

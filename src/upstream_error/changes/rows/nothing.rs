@@ -167,7 +167,6 @@ pub(super) static ROWS: &[Row] = &[
                 MaxCompletionTokens => MaxTokens,
             };
         },
-        places: "max_tokens | max_completion_tokens",
         ..OF_CHAT
     },
     Row {
