@@ -76,7 +76,7 @@ pub(super) fn report(outcome: &Outcome) {
     println!("{} passed, {} failed", outcome.passed, outcome.failed);
 }
 
-/// What stands before the processor time of a stage.
+/// Label of the line with the processor time of a stage.
 const PROCESSOR: &str = "seconds of processor time: ";
 
 /// Runs one stage; gives what it printed, too.
@@ -92,10 +92,8 @@ fn stage(name: &'static str, variables: &Variables, logs: &Path) -> (Outcome, St
     if last.is_some() {
         text.truncate(text.trim_end().rfind('\n').unwrap_or_default());
     }
-    let processor = text.rsplit_once(PROCESSOR).and_then(|(_, time)| time.trim().parse().ok());
-    if processor.is_some() {
-        text.truncate(text.rfind(PROCESSOR).unwrap_or_default());
-    }
+    let told = text.rfind(PROCESSOR).map(|at| text.split_off(at));
+    let processor = told.and_then(|told| told.strip_prefix(PROCESSOR)?.trim().parse().ok());
     let processor = processor.unwrap_or_default();
     let [passed, failed, ignored] = last.unwrap_or_default();
     // A process that died counted nothing.

@@ -30,18 +30,18 @@ pub(super) fn without<'b>(
     marks: bool,
     warnings: &mut Warnings,
 ) -> Result<Cow<'b, str>, Error> {
-    let mut is_left_out = |within: &str, key: &str| match marks {
+    let is_left_out = |within: &str, key: &str| match marks {
         true => key == MARK,
         false => EXTENSIONS.contains(&key) || within == MARK && OF_MARKS.contains(&key),
     };
-    value_without(body, "", &mut is_left_out, warnings)
+    value_without(body, "", &is_left_out, warnings)
 }
 
 /// Returns a value without some members. `within` is the name of the member that it is of.
 fn value_without<'b>(
     value: &'b str,
     within: &str,
-    is_left_out: &mut dyn FnMut(&str, &str) -> bool,
+    is_left_out: &dyn Fn(&str, &str) -> bool,
     warnings: &mut Warnings,
 ) -> Result<Cow<'b, str>, Error> {
     match value.trim_start().as_bytes().first() {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use super::without::{Rewritten, text};
+use super::without::{Rewritten, in_content, is_of_thread, text};
 use crate::error::Error;
 use crate::json::{self, Writer, rewrite_array, rewrite_object};
 use crate::model::request_context::{RequestContext, Tool};
@@ -26,7 +26,9 @@ pub(super) fn with_plain_names<'b>(
     let rewritten = rewrite_object(body, |key, value| match key {
         "tools" => rewrite_array(value, |tool| renamed(tool, "name")).map(Some),
         "tool_choice" => renamed(value, "name"),
-        "messages" => rewrite_array(value, |message| in_content(message, renamed_block)).map(Some),
+        "messages" => {
+            rewrite_array(value, |message| in_content(message, &mut renamed_block)).map(Some)
+        }
         _ => Ok(Some(value.into())),
     })?;
     let changed = || names.iter().filter(|name| matches!(plain_name(name), Cow::Owned(_)));
@@ -46,25 +48,11 @@ pub(super) fn with_plain_names<'b>(
     Ok(rewritten)
 }
 
-/// Returns true if the server of a thread keeps the tools and calls of a body.
-fn is_of_thread(body: &str) -> bool {
-    !matches!(json::member(body, "thread"), None | Some("null"))
-}
-
-/// Rewrites the blocks of a message or of a result.
-fn in_content<'b>(message: &'b str, block: fn(&'b str) -> Rewritten<'b>) -> Rewritten<'b> {
-    let rewritten = rewrite_object(message, |key, value| match key {
-        "content" if value.starts_with('[') => rewrite_array(value, block).map(Some),
-        _ => Ok(Some(value.into())),
-    });
-    rewritten.map(Some)
-}
-
 fn renamed_block(block: &str) -> Rewritten<'_> {
     match text(block, "type").as_deref() {
         Some("tool_use") => renamed(block, "name"),
         Some("tool_reference") => renamed(block, "tool_name"),
-        Some("tool_result") => in_content(block, renamed_block),
+        Some("tool_result") => in_content(block, &mut renamed_block),
         _ => Ok(Some(block.into())),
     }
 }

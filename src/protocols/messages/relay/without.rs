@@ -27,6 +27,23 @@ pub(super) fn without_member<'b>(body: &'b str, name: &str) -> Result<Cow<'b, st
     rewrite_object(body, |key, value| Ok((key != name).then_some(value.into())))
 }
 
+/// Returns true if the server of a thread keeps the tools and calls of a body.
+pub(super) fn is_of_thread(body: &str) -> bool {
+    !matches!(json::member(body, "thread"), None | Some("null"))
+}
+
+/// Rewrites the blocks of a message or of a result.
+pub(super) fn in_content<'b>(
+    message: &'b str,
+    block: &mut impl FnMut(&'b str) -> Rewritten<'b>,
+) -> Rewritten<'b> {
+    let rewritten = rewrite_object(message, |key, value| match key {
+        "content" if value.starts_with('[') => rewrite_array(value, &mut *block).map(Some),
+        _ => Ok(Some(value.into())),
+    });
+    rewritten.map(Some)
+}
+
 impl Without<'_> {
     /// Returns the body without what was refused: unchanged where it has none of that, or where
     /// what is left would be refused.
@@ -57,12 +74,10 @@ impl Without<'_> {
                 _ => Ok(Some(value.into())),
             }),
             // The server of a thread keeps calls whose results stand here, by their own ids.
-            Refused::Ids if matches!(json::member(body, "thread"), None | Some("null")) => {
-                rewrite_object(body, |key, value| match key {
-                    "messages" => with_short_ids(value).map(Some),
-                    _ => Ok(Some(value.into())),
-                })
-            }
+            Refused::Ids if !is_of_thread(body) => rewrite_object(body, |key, value| match key {
+                "messages" => with_short_ids(value).map(Some),
+                _ => Ok(Some(value.into())),
+            }),
             _ => Ok(body.into()),
         }
     }
@@ -248,13 +263,7 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
         });
         rewritten.map(Some)
     };
-    rewrite_array(messages, |message| {
-        let rewritten = rewrite_object(message, |key, value| match key {
-            "content" if value.starts_with('[') => rewrite_array(value, &mut block).map(Some),
-            _ => Ok(Some(value.into())),
-        });
-        rewritten.map(Some)
-    })
+    rewrite_array(messages, |message| in_content(message, &mut block))
 }
 
 /// Puts a blank thinking block into a message of the assistant that has none.
