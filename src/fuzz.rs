@@ -9,12 +9,12 @@ mod answers;
 mod evidence;
 
 use crate::config::Config;
-use crate::dialect::profile::{Effort, EmptyAssistantContent};
 use crate::error::{Error, Parameter};
 use crate::json::Reader;
 use crate::model::Request;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
+use crate::profile::{Effort, EmptyAssistantContent};
 use crate::protocols::chat::wire::Chunk;
 use crate::protocols::messages::write_error;
 use crate::protocols::{Refused, Space, Translated};

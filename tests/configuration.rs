@@ -9,8 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use creole::config::{Protocol, schema};
-use creole::dialect::presets::PRESETS;
 use creole::observe::report::Cause;
+use creole::profile::presets::PRESETS;
 use creole::{Config, End, Header};
 use serde_json::{Value, json};
 

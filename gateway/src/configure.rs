@@ -6,7 +6,7 @@ use std::path::Path;
 
 use creole::Config;
 use creole::config::{Key, Upstream, is_variable};
-use creole::dialect::presets::Server;
+use creole::profile::presets::Server;
 use creole::text::harmless;
 
 use crate::Failed;

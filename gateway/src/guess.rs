@@ -2,7 +2,7 @@
 //! else by what a list of models says of its server, else by the port.
 
 use creole::config::Address;
-use creole::dialect::presets::Server;
+use creole::profile::presets::Server;
 
 use crate::near::is_near;
 
@@ -55,7 +55,7 @@ fn by_port(url: &str) -> Option<Guess> {
 
 #[cfg(test)]
 mod tests {
-    use creole::dialect::presets::PRESETS;
+    use creole::profile::presets::PRESETS;
 
     use super::*;
 

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use creole::Config;
 use creole::config::Key;
-use creole::dialect::presets::Server;
+use creole::profile::presets::Server;
 use creole::text::harmless;
 
 use crate::cli::serve::Serve;

@@ -3,7 +3,6 @@
 
 use super::rules::Rules;
 use super::writer::{AnswerWriter, Phase};
-use crate::dialect::profile::EmptyContent;
 use crate::error::{Error, Rejection};
 use crate::ids::Ids;
 use crate::json;
@@ -13,6 +12,7 @@ use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
+use crate::profile::EmptyContent;
 use crate::tokens::tokens_of;
 use crate::upstream_error as error;
 

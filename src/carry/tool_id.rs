@@ -21,9 +21,9 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::profile::IdStyle;
 use crate::ids::base62_of_hash;
 use crate::observe::report::RequestCounts;
+use crate::profile::IdStyle;
 use crate::text::names::{NameSet, Names};
 use crate::text::words::{self, is_name_byte};
 

@@ -10,9 +10,9 @@ use super::{
     Config, Guards, InvalidToolCall, ModelMap, Protocol, SessionHeaders, SessionId, Settings,
     Target, ToolStream, Upstream,
 };
-use crate::dialect::presets::{PRESETS, Server, speaks_responses};
-use crate::dialect::profile::Profile;
 use crate::json::{Error, Reader, Writer, quoted};
+use crate::profile::Profile;
+use crate::profile::presets::{PRESETS, Server, speaks_responses};
 use crate::setting::{Keys, Named, Overrides, Setting, ValueType, keys, read_object, unknown_word};
 use crate::text::names::Names;
 

@@ -20,7 +20,7 @@ mod session;
 mod variables;
 mod vision;
 
-use crate::dialect::profile::Profile;
+use crate::profile::Profile;
 use crate::setting::{Bounds, keys, word_enum};
 use crate::text::names::Names;
 pub use address::Address;

@@ -2,7 +2,7 @@
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
-use crate::dialect::profile::ResponseFormat;
+use crate::profile::ResponseFormat;
 use crate::setting::keys;
 
 keys! {

@@ -7,8 +7,8 @@
 use super::clients::ClientKeyDocument;
 use super::document::{Document, UpstreamDocument};
 use super::{Settings, Target};
-use crate::dialect::profile::Profile;
 use crate::json::{self, Writer};
+use crate::profile::Profile;
 use crate::setting::{Bounds, Field, Keys as _, ValueType};
 
 /// Returns the JSON Schema of the configuration, as JSON text.

@@ -8,7 +8,7 @@ use super::address::{Address, split};
 use super::credentials::secret_of;
 use super::document::Preset;
 use super::{Config, Key, Target, Upstream};
-use crate::dialect::presets::Server;
+use crate::profile::presets::Server;
 use crate::setting::Named;
 
 const CONFIG: &str = "CREOLE_CONFIG";

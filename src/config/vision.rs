@@ -2,7 +2,7 @@
 
 use super::document::ConfigError;
 use super::{Config, MILLISECONDS, Upstream};
-use crate::dialect::profile::ImageParts;
+use crate::profile::ImageParts;
 use crate::setting::{Bounds, keys};
 
 keys! {

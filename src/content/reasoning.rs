@@ -11,10 +11,10 @@ use super::text_filter::Watch;
 use crate::answer::Output;
 use crate::assemble::Assembly;
 use crate::carry::signature::Field;
-use crate::dialect::profile::ReasoningOnly;
 use crate::dialect::text_calls::{AnswerEnd, Piece};
 use crate::json::{self, Str, escaped};
 use crate::model::request_context::{Display, RequestContext};
+use crate::profile::ReasoningOnly;
 
 /// Maximum bytes of reasoning that can become a text. An answer is not longer.
 const TEXT_BYTES_MAX: usize = 256 << 10;

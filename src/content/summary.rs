@@ -1,11 +1,11 @@
 //! Statements of an upstream about an answer as a whole, beside the content.
 
 use crate::assemble::BrokenOff;
-use crate::dialect::profile::ResponseModel;
 use crate::json::Str;
 use crate::model::counts;
 use crate::model::request_context::RequestContext;
 use crate::model::usage::Usage;
+use crate::profile::ResponseModel;
 
 /// Model and counts, and why it stopped.
 #[derive(Clone, Debug, Default)]

@@ -13,10 +13,10 @@
 
 use super::inline_think::InlineThink;
 use crate::carry::signature::Field;
-use crate::dialect::profile::TextToolCalls;
 use crate::dialect::text_calls::{AnswerEnd, Markup, Piece};
 use crate::json;
 use crate::model::request_context::{RequestContext, Tools};
+use crate::profile::TextToolCalls;
 use crate::text::words;
 
 /// The steps that an answer needs, each with what it holds back.

@@ -32,8 +32,8 @@ mod schema;
 mod syntax;
 
 use crate::carry::signature::Field;
-use crate::dialect::profile::TextToolCalls;
 use crate::model::request_context::{Tool, Tools};
+use crate::profile::TextToolCalls;
 use crate::text::words;
 use cursor::Extent;
 use fence::Fence;

@@ -12,11 +12,11 @@ use super::seam::{Call, End, Failure};
 use super::{Exchange, Warnings};
 use crate::Millis;
 use crate::config::{Config, Upstream};
-use crate::dialect::profile::ImageParts;
 use crate::error::{Error, ErrorKind, Rejection};
 use crate::observe::report::VisionReport;
 use crate::prepare::Preparation;
 use crate::prepare::descriptions::{Description, Descriptions};
+use crate::profile::ImageParts;
 use crate::protocols::{self, Translated};
 use crate::text::words;
 

@@ -13,7 +13,6 @@ use super::state::Next;
 use super::{Exchange, Failure, Path};
 use crate::Millis;
 use crate::config::{Protocol, Upstream};
-use crate::dialect::profile::ImageParts;
 use crate::error::Error;
 use crate::json;
 use crate::observe::report::DocumentsReport;
@@ -22,6 +21,7 @@ use crate::prepare::descriptions::Descriptions;
 use crate::prepare::documents::Documents;
 use crate::prepare::images::{Images, Missing};
 use crate::prepare::{Preparation, Question};
+use crate::profile::ImageParts;
 use crate::protocols::Refused;
 use crate::text::words;
 

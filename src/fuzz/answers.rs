@@ -2,11 +2,11 @@
 
 use crate::answer::Answer;
 use crate::config::{InvalidToolCall, Protocol, Settings, ToolStream};
-use crate::dialect::profile::{Profile, TextToolCalls};
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::json::{Reader, member};
 use crate::model::request_context::{AnswerLimits, Display, RequestContext, ThinkingContext, Tool};
+use crate::profile::{Profile, TextToolCalls};
 use crate::{protocols, sse};
 
 /// Limit on answers and events, small enough that inputs reach it.

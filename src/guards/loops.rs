@@ -6,7 +6,6 @@
 
 use crate::carry::tool_id::Outgoing;
 use crate::config::{BreakerAction, Guards, ToolTurnsAction};
-use crate::dialect::profile::Profile;
 use crate::error::Error;
 use crate::guards::breaker::{self, Stuck, Verdict, Why};
 use crate::guards::person;
@@ -18,6 +17,7 @@ use crate::model::request_context::Withheld;
 use crate::model::turn::{Turn, calls};
 use crate::model::{Block, Text, ToolUse};
 use crate::observe::warning::Warnings;
+use crate::profile::Profile;
 use crate::text::names::Names;
 use crate::text::words;
 use crate::tools::ToolSet;

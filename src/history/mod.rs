@@ -40,13 +40,13 @@ pub(crate) mod thinking;
 mod turns;
 
 use crate::config::Pairing;
-use crate::dialect::profile::ToolSchema;
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::tool::ToolChange;
 use crate::model::turn::Turn;
 use crate::model::{Message, Text};
 use crate::observe::warning::Warnings;
+use crate::profile::ToolSchema;
 use crate::text::names::NameSet;
 pub(crate) use recipient::Recipient;
 pub(crate) use turns::Turns;

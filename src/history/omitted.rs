@@ -1,9 +1,9 @@
 //! Words that stand where something is left out that the model does not take and the client sends again each time.
 
-use crate::dialect::profile::{ImageParts, Profile};
 use crate::json::Str;
 use crate::model::{Block, Document, DocumentSource, Text};
 use crate::observe::warning::Warnings;
+use crate::profile::{ImageParts, Profile};
 
 /// The words in place of an image, for a model without eyes.
 pub(crate) const IMAGE_OMITTED: &str = "[image omitted: this model does not take images]";

@@ -9,7 +9,6 @@ use super::refused::{NotTaken, TAGS};
 use super::server_tools as server_history;
 use super::thinking::{self, Thought};
 use super::turns::Turns;
-use crate::dialect::profile::{ImageParts, ServerHistory};
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::request::last_answer;
@@ -17,6 +16,7 @@ use crate::model::tool::ToolChange;
 use crate::model::turn::UserPart;
 use crate::model::{Block, DocumentSource, Message, Role};
 use crate::observe::warning::Warnings;
+use crate::profile::{ImageParts, ServerHistory};
 
 /// Messages that are being read.
 pub(super) struct Reading<'p, 'w, 'a> {

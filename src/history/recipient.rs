@@ -1,7 +1,7 @@
 //! Recipient of a history: the upstream that gets it.
 
 use crate::carry::marks::Marks;
-use crate::dialect::profile::Profile;
+use crate::profile::Profile;
 
 /// Upstream for which a history is read.
 #[derive(Clone, Copy)]

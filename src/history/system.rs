@@ -2,10 +2,10 @@
 
 use super::read::Reading;
 use super::refused::{NotTaken, SYSTEM_TAGS};
-use crate::dialect::profile::{MidSystem, SystemRole};
 use crate::error::Error;
 use crate::model::turn::UserPart;
 use crate::model::{Block, Message};
+use crate::profile::{MidSystem, SystemRole};
 
 impl<'a> Reading<'_, '_, 'a> {
     /// Reads a system message. One that `is_over` is left out.

@@ -2,10 +2,10 @@
 
 use super::recipient::Recipient;
 use crate::carry::signature::{Field, Signature};
-use crate::dialect::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::json::Str;
 use crate::model::Block;
 use crate::observe::warning::Warnings;
+use crate::profile::{ForeignThinking, Profile, ReasoningHistory};
 use crate::text::names::NameSet;
 
 /// The client changed a thinking block, and strict mode leaves nothing out.

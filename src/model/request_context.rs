@@ -8,8 +8,8 @@ use std::sync::Arc;
 use super::context_management::Cleared;
 use super::request::{Thinking, ThinkingMode};
 use crate::config::Reasoning;
-use crate::dialect::profile::Profile;
 use crate::observe::report::RequestCounts;
+use crate::profile::Profile;
 use crate::text::names::NameSet;
 
 /// Facts about a request that are needed to read its answer.

@@ -1,10 +1,10 @@
 //! Clearing of the history where the client asks for it, for an upstream that does not clear by
 //! itself.
 
-use crate::dialect::profile::{Profile, ReasoningHistory};
 use crate::history::clearing;
 use crate::model::Request;
 use crate::model::context_management::Cleared;
+use crate::profile::{Profile, ReasoningHistory};
 use crate::tokens::parts::Parts;
 
 /// Marks what is cleared, as [`clearing::mark`] does. Gives nothing where the client asks for nothing of the kind.

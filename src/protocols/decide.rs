@@ -15,9 +15,6 @@ use crate::carry::marks::Marks;
 use crate::carry::signature::is_own;
 use crate::carry::tool_id;
 use crate::config::{Config, Pairing, Protocol, ToolArguments, Upstream};
-use crate::dialect::profile::{
-    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
-};
 use crate::error::Error;
 use crate::guards::loops::{self, Guarded, Note};
 use crate::headers::{Header, is_of_claude_code};
@@ -32,6 +29,9 @@ use crate::model::request_context::{
 use crate::model::turn::{Turn, alternates, calls};
 use crate::model::{Block, Message, Request, Role, Text, Thinking, ThinkingMode};
 use crate::observe::warning::Warnings;
+use crate::profile::{
+    ImageParts, Prefill, Profile, ReasoningHistory, ResponseFormat, TextToolCalls, ThinkingSwitch,
+};
 use crate::text::words;
 use crate::tokens;
 use crate::tools::{ToolRequest, ToolSet};

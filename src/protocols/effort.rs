@@ -1,11 +1,11 @@
 //! Effort of the model's thinking, and limits of the tokens for thinking and for the answer.
 
-use crate::dialect::effort::{nearest, of_word};
-use crate::dialect::profile::{Effort, Profile, ThinkingSwitch};
 use crate::error::Error;
 use crate::json::Str;
 use crate::model::{Request, ThinkingMode};
 use crate::observe::warning::Warnings;
+use crate::profile::effort::{nearest, of_word};
+use crate::profile::{Effort, Profile, ThinkingSwitch};
 
 /// State of the conversation that decides about thinking in this turn.
 pub(crate) struct Turn<'a> {

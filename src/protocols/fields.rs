@@ -1,12 +1,12 @@
 //! The fields that are written alike in Chat Completions and in Responses.
 
-use crate::dialect::profile::{Profile, UserId};
 use crate::error::Error;
 use crate::headers::{Header, Headers, session};
 use crate::ids::hex_of_hash;
 use crate::json::{Str, Writer};
 use crate::model::Request;
 use crate::observe::warning::Warnings;
+use crate::profile::{Profile, UserId};
 use crate::text::words;
 
 /// Longest `prompt_cache_key`.

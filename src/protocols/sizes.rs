@@ -4,10 +4,10 @@ use std::borrow::Cow;
 
 use super::client::ClientRequest;
 use crate::config::Target;
-use crate::dialect::profile::Profile;
 use crate::headers::Headers as _;
 use crate::model::Request;
 use crate::observe::warning::Warnings;
+use crate::profile::Profile;
 use crate::text::words;
 
 /// Least tokens to which the window's rest lowers an answer. With less room the upstream refuses

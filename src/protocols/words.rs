@@ -5,7 +5,6 @@
 mod browser;
 mod parts;
 
-use crate::dialect::profile::{ImageParts, MidSystem, Profile, TextAfterToolResults};
 use crate::error::Error;
 use crate::guards::person::is_of_client;
 use crate::history::omitted::IMAGE_OMITTED;
@@ -16,6 +15,7 @@ use crate::model::{
     Block, Document, DocumentSource, Image, ImageSource, Text, ToolResult, ToolUse, path_at,
 };
 use crate::observe::warning::Warnings;
+use crate::profile::{ImageParts, MidSystem, Profile, TextAfterToolResults};
 use crate::text::words;
 use browser::push_browser_state;
 pub(crate) use parts::{Parts, end_text, write_file, write_image};

@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use super::function::Function;
-use crate::dialect::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::tool::{ChoiceMode, ToolChoice};
 use crate::observe::warning::Warnings;
+use crate::profile::{Profile, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
 
 /// `tool_choice` as the upstream gets it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use super::function::Function;
 use super::names;
 use super::typed::ToolKind;
-use crate::dialect::profile::StrictSchemas;
 use crate::dialect::schema::strict::takes_strictly;
 use crate::error::Error;
 use crate::json::{self, Reader, ValueKind};
 use crate::model::tool::ToolDefinition;
 use crate::model::{path_at, unknown_tag};
 use crate::observe::warning::Warnings;
+use crate::profile::StrictSchemas;
 
 /// The name under which Claude Code keeps a place for tools that it may load later.
 pub(super) const PLACEHOLDER: &str = "DeferredToolPlaceholder";

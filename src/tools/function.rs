@@ -5,13 +5,13 @@ use std::fmt::Write as _;
 
 use super::names;
 use super::typed::Builtin;
-use crate::dialect::profile::{Profile, ToolSchema};
 use crate::dialect::schema::mended::plain_of;
 use crate::dialect::schema::write_schema;
 use crate::json::{self, Reader, Str, Writer};
 use crate::json_schema::Found;
 use crate::model::CacheMark;
 use crate::model::tool::ToolDefinition;
+use crate::profile::{Profile, ToolSchema};
 use crate::text::words;
 
 /// Most examples of inputs that go into a description, and most bytes of all of them.

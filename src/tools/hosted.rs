@@ -4,12 +4,12 @@ use super::choice::SentChoice;
 use super::definition::left_out;
 use super::mcp::McpTool;
 use super::offer::Server;
-use crate::dialect::profile::{Profile, WebSearch};
 use crate::error::Error;
 use crate::json::{self, Reader, Str, Writer};
 use crate::model::path_at;
 use crate::model::tool::{ChoiceMode, ToolDefinition};
 use crate::observe::warning::Warnings;
+use crate::profile::{Profile, WebSearch};
 use crate::text::words;
 
 /// Tools that the upstream runs by itself, as they are sent.

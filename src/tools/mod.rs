@@ -27,7 +27,6 @@ pub(crate) use crate::dialect::schema::mended::plain;
 pub(crate) use crate::dialect::schema::strict::takes_strictly;
 pub(crate) use crate::dialect::schema::write_output_schema;
 
-use crate::dialect::profile::Profile;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::CacheMark;
@@ -35,6 +34,7 @@ use crate::model::mcp_servers::McpServers;
 use crate::model::request_context;
 use crate::model::tool::{ChoiceMode, ToolChange, ToolChoice, ToolDefinition};
 use crate::observe::warning::Warnings;
+use crate::profile::Profile;
 use crate::text::names::{NameSet, Names};
 use choice::SentChoice;
 use function::{Form, Function};

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use crate::dialect::profile::{Profile, ToolSchema};
 use crate::ids::hex_of_hash;
+use crate::profile::{Profile, ToolSchema};
 use crate::text::words::{is_name_byte, truncate};
 
 /// Most characters of a name by OpenAI's rules.

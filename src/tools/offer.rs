@@ -20,11 +20,11 @@ use super::definition::{self, Availability, PLACEHOLDER, Rules, kind_of};
 use super::function::{Function, member_name};
 use super::names;
 use super::typed::{ToolKind, Toolset};
-use crate::dialect::profile::{Mcp, Profile, ToolSchema};
 use crate::error::Error;
 use crate::model::path_at;
 use crate::model::tool::{Reference, Target, ToolChange, ToolDefinition};
 use crate::observe::warning::Warnings;
+use crate::profile::{Mcp, Profile, ToolSchema};
 use crate::text::names::{NameSet, Names};
 use crate::text::words;
 

@@ -6,10 +6,10 @@
 mod rows;
 
 use super::refused::Refused;
-use crate::dialect::profile::Profile;
 use crate::error::Error;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
+use crate::profile::Profile;
 pub(super) use rows::rows;
 
 /// Loss of a client by a change, the least first.

@@ -31,9 +31,9 @@ mod turns;
 mod window;
 mod wordings;
 
-use crate::dialect::profile::ContentFilter;
 use crate::error::{Error, Reason, Rejection, WrongAddress, cut, of_status};
 use crate::model::request_context::RequestContext;
+use crate::profile::ContentFilter;
 use crate::text::words;
 use error_body::ErrorBody;
 pub(crate) use hide::hide;

@@ -2,9 +2,9 @@
 
 use std::mem;
 
-use crate::dialect::profile::{Effort, EmptyAssistantContent};
 use crate::error::{ContextLimit, Parameter, Reason};
 use crate::model::request_context::RequestContext;
+use crate::profile::{Effort, EmptyAssistantContent};
 
 /// Part of a request that an upstream refuses. It stays in the conversation, and clients send their
 /// settings with each request, so every later one would be refused, too.

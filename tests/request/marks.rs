@@ -1,7 +1,7 @@
 //! Marks for the prompt cache that the client sets, in the two forms that upstreams read.
 
 use super::*;
-use creole::dialect::presets::PRESETS;
+use creole::profile::presets::PRESETS;
 
 /// Returns the flags of an upstream with OpenAI's form of the marks.
 fn openai() -> Value {

@@ -1,7 +1,7 @@
 //! The presets: what the servers were seen to refuse is not sent to them (decision 0008).
 
 use super::*;
-use creole::dialect::presets::PRESETS;
+use creole::profile::presets::PRESETS;
 use std::collections::BTreeSet;
 
 fn weather(mut request: Value) -> Value {

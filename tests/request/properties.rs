@@ -64,7 +64,7 @@ fn says_nothing(message: &Value) -> bool {
 }
 
 fn presets() -> impl Strategy<Value = Config> {
-    let profile = prop::sample::select(creole::dialect::presets::PRESETS);
+    let profile = prop::sample::select(creole::profile::presets::PRESETS);
     let overrides = prop::sample::select(vec![
         json!({}),
         json!({"single_tool_call": true, "alternating_roles": true}),

@@ -27,10 +27,10 @@ mod whole;
 
 use creole::answer::Answer;
 use creole::config::{InvalidToolCall, Protocol, Settings, ToolArguments, ToolStream};
-use creole::dialect::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::error::Error;
 use creole::ids::Ids;
 use creole::model::request_context::{Display, RequestContext, ThinkingContext, Tool, Withheld};
+use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
 use creole::protocols;
 use serde_json::{Value, json};
 use support::fold::fold;

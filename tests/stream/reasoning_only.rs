@@ -1,6 +1,6 @@
 //! Answers of reasoning alone, which an operator wants as text.
 
-use creole::dialect::profile::ReasoningOnly;
+use creole::profile::ReasoningOnly;
 
 use super::*;
 

@@ -2,7 +2,7 @@
 
 use creole::Unreachable;
 use creole::config::{Key, Upstream};
-use creole::dialect::presets::Server;
+use creole::profile::presets::Server;
 
 use crate::near::is_near;
 

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Args;
-use creole::dialect::presets::PRESETS;
+use creole::profile::presets::PRESETS;
 
 #[derive(Debug, Args)]
 pub(crate) struct Launch {

@@ -11,7 +11,7 @@ pub(crate) mod translate;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
-use creole::dialect::presets::PRESETS;
+use creole::profile::presets::PRESETS;
 
 use check::Check;
 use check_config::CheckConfig;

@@ -5,7 +5,7 @@ use std::iter;
 use std::time::Duration;
 
 use creole::Config;
-use creole::dialect::presets::{SERVERS, Server};
+use creole::profile::presets::{SERVERS, Server};
 use futures_util::future::join_all;
 
 use super::ask::{Asker, List, Model};

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::config::Protocol;
-use crate::dialect::profile::Profile;
+use crate::profile::Profile;
 
 fn config(variables: &[(&str, &str)]) -> Result<Config, String> {
     Config::from_variables(|name| {

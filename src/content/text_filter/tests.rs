@@ -1,8 +1,8 @@
 //! Tests of `text_filter.rs`.
 
 use super::*;
-use crate::dialect::profile::Profile;
 use crate::model::request_context::AnswerLimits;
+use crate::profile::Profile;
 
 fn limits(stop_sequences: Vec<String>) -> AnswerLimits {
     AnswerLimits { stop_sequences, ..AnswerLimits::default() }

@@ -16,9 +16,9 @@ mod references;
 pub(crate) mod strict;
 mod walk;
 
-use crate::dialect::profile::ToolSchema;
 use crate::json::{Reader, Writer};
 use crate::json_schema::Found;
+use crate::profile::ToolSchema;
 use walk::Dialect;
 
 /// Writes `schema`, a plain object, as the `parameters` of a function. A missing `type` or `properties` is added:

@@ -1,8 +1,8 @@
 //! Schemas that an upstream takes in OpenAI's strict mode.
 
-use crate::dialect::profile::StrictSchemas;
 use crate::json::{self, ValueKind};
 use crate::json_schema::kind_of;
+use crate::profile::StrictSchemas;
 use crate::text::names::NameSet;
 
 /// The values of `format` in OpenAI's strict mode.

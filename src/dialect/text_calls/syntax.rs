@@ -5,8 +5,8 @@
 
 use super::cursor::{Around, Call, Cursor, Extent, Tools};
 use super::{Piece, harmony, in_json, in_tags, kimi_k3, literals, minimax_m3};
-use crate::dialect::profile::TextToolCalls;
 use crate::model::request_context::NAME_BYTES_MAX;
+use crate::profile::TextToolCalls;
 use crate::text::words;
 
 /// Syntax in which models write calls as text.

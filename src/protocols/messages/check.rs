@@ -3,13 +3,13 @@
 //! made to fit.
 
 use crate::config::Upstream;
-use crate::dialect::profile::{InferenceGeo, Mcp, ResponseFormat};
 use crate::error::Error;
 use crate::headers::{Header, Headers};
 use crate::model::context_management::ContextManagement;
 use crate::model::tool::ChoiceMode;
 use crate::model::{Block, Message, Request, Role, ThinkingMode};
 use crate::observe::warning::Warnings;
+use crate::profile::{InferenceGeo, Mcp, ResponseFormat};
 use crate::protocols::messages::models;
 use crate::text::words::is_name_byte;
 

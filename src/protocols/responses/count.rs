@@ -2,11 +2,11 @@
 
 use super::write_request::{items_of, tokens_of, write_request};
 use crate::config::Upstream;
-use crate::dialect::profile::Tokenizer;
 use crate::error::Error;
 use crate::history::Recipient;
 use crate::json::Writer;
 use crate::observe::warning::Warnings;
+use crate::profile::Tokenizer;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::count;
 use crate::protocols::upstream::{CountRequest, Translated};

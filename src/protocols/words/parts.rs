@@ -1,11 +1,11 @@
 //! Parts of a message: texts, images and files, in the order in which they stand.
 
 use super::{DOCUMENT_END, SystemPrompt, Words, push, push_document_start, push_failure};
-use crate::dialect::profile::CacheBreakpoints;
 use crate::error::Error;
 use crate::json::{Str, Writer, escape};
 use crate::model::turn::UserPart;
 use crate::model::{Block, CacheMark, Document, DocumentSource, Image, ImageSource, ToolResult};
+use crate::profile::CacheBreakpoints;
 use crate::protocols::breakpoints::Breakpoint;
 
 /// Form in which a protocol writes parts of messages.

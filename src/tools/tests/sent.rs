@@ -1,8 +1,8 @@
 //! What is sent of the tools that are offered: server tools, limits, the choice, dialects.
 
 use super::*;
-use crate::dialect::profile::{ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
-use crate::dialect::profile::{ToolSchema, WebSearch};
+use crate::profile::{ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone};
+use crate::profile::{ToolSchema, WebSearch};
 
 #[test]
 fn server_tools_are_left_out_unless_they_are_needed() {

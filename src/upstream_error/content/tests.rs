@@ -1,7 +1,7 @@
 //! Tests of `content.rs`.
 
-use crate::dialect::profile::EmptyAssistantContent;
 use crate::model::request_context::RequestContext;
+use crate::profile::EmptyAssistantContent;
 use crate::upstream_error::refused::Refused;
 use crate::upstream_error::without_quotes;
 

@@ -1,8 +1,8 @@
 //! Tests of `parameter.rs`.
 
 use super::*;
-use crate::dialect::profile::Effort;
 use crate::model::request_context::RequestContext;
+use crate::profile::Effort;
 use crate::upstream_error::refused::Refused;
 
 fn refused_parameter(message: &str, parameter: Option<&str>) -> Option<Refused> {

@@ -2,9 +2,9 @@
 
 use creole::answer::Answer;
 use creole::config::{Protocol, Settings};
-use creole::dialect::profile::{Profile, TextToolCalls};
 use creole::ids::Ids;
 use creole::model::request_context::{RequestContext, Tool};
+use creole::profile::{Profile, TextToolCalls};
 use creole::protocols;
 
 use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};

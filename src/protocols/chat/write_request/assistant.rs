@@ -3,11 +3,11 @@
 use super::messages::MessageWriter;
 use super::thinking::Reasoning;
 use crate::carry::signature::{self, SignaturePlace};
-use crate::dialect::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::error::Error;
 use crate::json::{Writer, escape};
 use crate::model::turn::{User, calls};
 use crate::model::{Block, ToolResult, ToolUse};
+use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::protocols::words::end_text;
 
 /// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has

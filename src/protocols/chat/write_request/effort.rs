@@ -1,7 +1,7 @@
 //! The settings of thinking, as Chat Completions has them.
 
-use crate::dialect::profile::{Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::json::Writer;
+use crate::profile::{Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::protocols::effort::Effective;
 
 /// Writes effort, switch and budget of thinking, and the members that they share with `extra_body`.

@@ -1,12 +1,12 @@
 //! The fields of a request that are neither its conversation nor its tools.
 
 use super::effort;
-use crate::dialect::profile::{MaxTokensField, Profile, ResponseFormat, SHARED_MEMBERS};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::json::Writer;
 use crate::model::Request;
 use crate::observe::warning::Warnings;
+use crate::profile::{MaxTokensField, Profile, ResponseFormat, SHARED_MEMBERS};
 use crate::protocols::effort::{Effective, limited};
 use crate::protocols::fields::{write_identity, write_sampling, write_tier};
 use crate::tools::{plain, takes_strictly, write_output_schema};

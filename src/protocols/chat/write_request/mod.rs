@@ -8,13 +8,13 @@ pub(crate) mod parts;
 pub(crate) mod thinking;
 pub(crate) mod user;
 
-use crate::dialect::profile::Prefill;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::Block;
 use crate::model::request_context::RequestContext;
 use crate::model::turn::Turn;
 use crate::observe::warning::Warnings;
+use crate::profile::Prefill;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::decide::{Decided, decide, is_prefilled};
 use crate::protocols::upstream::Translated;

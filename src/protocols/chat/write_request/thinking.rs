@@ -3,10 +3,10 @@
 //! What the client holds is a thinking block; where its reasoning came from is in the signature.
 
 use crate::carry::signature::{Field, Signature};
-use crate::dialect::profile::{Profile, ReasoningField, ReasoningHistory};
 use crate::history::thinking::is_required;
 use crate::json::{self, Str, Writer, escape};
 use crate::model::Block;
+use crate::profile::{Profile, ReasoningField, ReasoningHistory};
 use crate::text::names::Names;
 
 /// The reasoning of one turn of the assistant.

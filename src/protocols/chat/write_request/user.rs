@@ -6,11 +6,11 @@
 //! beside them: templates forget what the model thought before a user message.
 
 use super::messages::MessageWriter;
-use crate::dialect::profile::ToolContentParts;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::turn::{User, UserPart};
 use crate::model::{Block, ToolResult};
+use crate::profile::ToolContentParts;
 use crate::protocols::words::end_text;
 
 /// The words of the assistant between results and the user's images.

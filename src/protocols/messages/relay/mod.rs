@@ -26,13 +26,13 @@ use std::mem;
 
 use crate::carry::tool_id;
 use crate::config::{Config, Guards, Pairing, ToolArguments};
-use crate::dialect::profile::ImageParts;
 use crate::error::Error;
 use crate::history::{attached, body_images};
 use crate::json::{self, Reader, Str};
 use crate::model::Request;
 use crate::model::request_context::{Display, RequestContext, Tool};
 use crate::observe::warning::Warnings;
+use crate::profile::ImageParts;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::conversation;
 use crate::protocols::upstream::Translated;

@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use crate::carry::tool_id::Outgoing;
-use crate::dialect::effort;
-use crate::dialect::profile::IdStyle;
 use crate::error::Error;
 use crate::error::Parameter::{Sampling, ServiceTier, Thinking, ThinkingSwitch, TopK, User};
 use crate::history::omitted::{IMAGE_OMITTED, PDF_OMITTED};
 use crate::json::{self, Writer, rewrite_array, rewrite_object};
 use crate::observe::warning::Warnings;
+use crate::profile::IdStyle;
+use crate::profile::effort;
 use crate::text::words;
 use crate::upstream_error::refused::{Refused, Space};
 

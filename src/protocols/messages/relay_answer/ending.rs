@@ -4,7 +4,6 @@
 use super::member::{count, member, quoted, text, with};
 use crate::answer::Output;
 use crate::answer::output::failure as failure_of;
-use crate::dialect::profile::ResponseModel;
 use crate::error::Error;
 use crate::json::{self, Reader};
 use crate::model::counts::{Counts, Estimate};
@@ -12,6 +11,7 @@ use crate::model::request_context::RequestContext;
 use crate::model::stop_reason::{self, Facts};
 use crate::model::usage::Usage;
 use crate::observe::report::AnswerReport;
+use crate::profile::ResponseModel;
 use crate::tokens::tokens_of;
 
 /// The words of the Messages API.

@@ -4,10 +4,10 @@ use super::machine::{Machine, UNTOLD};
 use super::names::Named;
 use super::place::Place;
 use crate::answer::Output;
-use crate::dialect::profile::LengthStatus;
 use crate::error::Error;
 use crate::json;
 use crate::model::stop_reason;
+use crate::profile::LengthStatus;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
 
 impl Machine {

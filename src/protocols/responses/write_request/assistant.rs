@@ -2,10 +2,10 @@
 
 use super::input::{InputWriter, begin_message};
 use super::reasoning::{placed_items, write_item};
-use crate::dialect::profile::StoreField;
 use crate::error::Error;
 use crate::json::{Writer, escape};
 use crate::model::{Block, ToolUse};
+use crate::profile::StoreField;
 
 impl<'a> InputWriter<'_, 'a> {
     /// Writes an assistant's turn. `calls_follow`: the turn behind it is the assistant's, too, and

@@ -1,12 +1,12 @@
 //! Fields of a Responses request that are neither its conversation nor its tools.
 
-use crate::dialect::profile::{Profile, ReasoningSummary, ResponseFormat, StoreField};
 use crate::error::Error;
 use crate::headers::Header;
 use crate::json::Writer;
 use crate::model::Request;
 use crate::model::request_context::{Display, RequestContext};
 use crate::observe::warning::Warnings;
+use crate::profile::{Profile, ReasoningSummary, ResponseFormat, StoreField};
 use crate::protocols::effort::{Effective, limited};
 use crate::protocols::fields::{write_identity, write_sampling, write_tier};
 use crate::tools::{plain, takes_strictly, write_output_schema};

@@ -10,13 +10,13 @@
 //! ```
 
 use crate::carry::tool_id::Outgoing;
-use crate::dialect::profile::{Profile, SystemField, ToolOutputParts};
 use crate::error::Error;
 use crate::history::beginning;
 use crate::json::Writer;
 use crate::model::ToolResult;
 use crate::model::turn::{Turn, calls};
 use crate::observe::warning::Warnings;
+use crate::profile::{Profile, SystemField, ToolOutputParts};
 use crate::protocols::breakpoints::Breakpoints;
 use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, push_system};
 use crate::tools::ToolSet;

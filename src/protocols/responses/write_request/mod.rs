@@ -11,11 +11,11 @@ mod user;
 
 pub(super) use reasoning::{items_of, tokens_of};
 
-use crate::dialect::profile::SystemField;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::request_context::RequestContext;
 use crate::observe::warning::Warnings;
+use crate::profile::SystemField;
 use crate::protocols::client::{ClientRequest, Purpose};
 use crate::protocols::decide::{Decided, decide};
 use crate::protocols::upstream::Translated;

@@ -1,11 +1,11 @@
 //! User turns: tool results, and everything else in one message behind them.
 
 use super::input::{InputWriter, begin_message};
-use crate::dialect::profile::ToolOutputParts;
 use crate::error::Error;
 use crate::json::Writer;
 use crate::model::turn::{User, UserPart};
 use crate::model::{Block, ToolResult};
+use crate::profile::ToolOutputParts;
 use crate::protocols::words::end_text;
 
 impl<'a> InputWriter<'_, 'a> {

@@ -1,7 +1,7 @@
 //! Changes by which a client loses an ability: an image, a document, a call that was to be forced.
 
 use super::{LACKS, Loss, Row, WITH_TOOLS, Warning};
-use crate::dialect::profile::{ImageParts, ToolChoiceAny, ToolChoiceNamed};
+use crate::profile::{ImageParts, ToolChoiceAny, ToolChoiceNamed};
 use crate::upstream_error::refused::Refused;
 
 /// Change of a loss of an ability.

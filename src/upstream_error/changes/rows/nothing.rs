@@ -1,11 +1,11 @@
 //! Changes by which a client loses nothing: the form of texts and ids, and what only the operator sees.
 
 use super::{LACKS, OF_CHAT, OF_RESPONSES, ROW, Row, WITH_CALLS, WITH_TOOLS, Warning};
-use crate::dialect::profile::{
+use crate::error::Parameter;
+use crate::profile::{
     self, EmptyAssistantContent, IdStyle, ReasoningHistory, StoreField, ToolContentParts,
     ToolOutputParts, UserId,
 };
-use crate::error::Parameter;
 use crate::upstream_error::refused::Refused;
 
 /// Changes without a loss, the likelier first.

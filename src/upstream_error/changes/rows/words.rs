@@ -1,11 +1,9 @@
 //! Changes by which a client loses words: reasoning, a setting, a part of the answer.
 
 use super::{LACKS, Loss, NEVER, Row, WITH_THINKING, WITH_TOOLS, Warning};
-use crate::dialect::profile::{
-    self, Effort, Profile, ReasoningHistory, ReasoningSummary, ResponseFormat,
-};
 use crate::error::Parameter;
 use crate::model::request_context::Display;
+use crate::profile::{self, Effort, Profile, ReasoningHistory, ReasoningSummary, ResponseFormat};
 use crate::upstream_error::refused::{ANSWER_MOST_LEAST, Refused, Space};
 
 /// Change of a loss of words.

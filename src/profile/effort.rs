@@ -1,6 +1,6 @@
 //! Effort of reasoning: the value that a client names, and the nearest one that an upstream takes.
 
-use super::profile::Effort;
+use super::Effort;
 use crate::json::Str;
 
 /// The value that an upstream with these takes in place of an effort, if it has one.

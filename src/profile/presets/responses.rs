@@ -1,6 +1,6 @@
 //! Settings of the presets that differ where an upstream speaks Responses.
 
-use super::super::profile::{
+use crate::profile::{
     LengthStatus, MidSystem, Prefill, Profile, ReasoningHistory, ReasoningSummary, StoreField,
     SystemRole, ThinkingSwitch, Tokenizer, ToolContentParts, ToolOutputParts, WebSearch,
 };

@@ -5,7 +5,7 @@
 //!
 //! | what says it | where that is read |
 //! |---|---|
-//! | the default of the flag | `keys!` in [`profile`](super::profile) |
+//! | the default of the flag | `keys!` in [`profile`](super) |
 //! | the preset that `profile` names | the rows here |
 //! | `profile_overrides` | [`Profile::effective`] |
 //! | what the upstream refused, now or of late | `exchange/memory.rs` keeps it; `Refused::narrow` changes the profile |
@@ -21,7 +21,7 @@ mod responses;
 
 pub(crate) use responses::speaks_responses;
 
-use super::profile::{
+use super::{
     CacheBreakpoints, Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile,
     ReasoningField, ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults,
     ThinkingSwitch, Tokenizer, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone, ToolContentParts,

@@ -3,6 +3,8 @@
 //! A flag exists only where two upstreams need opposite behaviour. Everything that can be read
 //! tolerantly has no flag (see `protocols/chat/read_answer`).
 
+pub(crate) mod effort;
+pub mod presets;
 mod words;
 
 use crate::json::{Error, Reader};
