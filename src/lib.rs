@@ -34,9 +34,8 @@ pub mod fuzz;
 pub mod ids;
 pub mod json;
 mod json_schema;
-mod judge;
-mod prepare;
 mod setting;
+mod steps;
 
 pub use budget::{Budget, Full, Holding, Owner, Pace};
 pub use config::{Config, ReadDocuments};
@@ -45,7 +44,7 @@ pub use exchange::{
     Refusals, Reply, RequestHead, Unreachable, passed, with_version,
 };
 pub use headers::Header;
-pub use prepare::{DocumentText, Unread};
+pub use steps::{DocumentText, Unread};
 
 /// A point in time: milliseconds since the Unix epoch, from the host's clock.
 pub type Millis = u64;

@@ -189,9 +189,9 @@ fn every_error_of_the_sources_is_on_the_page() {
 const OTHER_SENTENCES: [&str; 6] = [
     "src/config/schema.rs",
     "src/guards/claude_code.rs",
-    "src/judge/brief.rs",
-    "src/judge/question.rs",
-    "src/prepare/descriptions.rs",
+    "src/steps/verdicts/brief.rs",
+    "src/steps/verdicts/question.rs",
+    "src/steps/descriptions.rs",
     "gateway/src/check/ask.rs",
 ];
 

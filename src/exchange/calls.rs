@@ -1,13 +1,14 @@
-//! Calls of an exchange for the client's answer, a count or a list of models. A round begins with
-//! each.
+//! Calls of an exchange for the client's answer, a count or a list of models. A round begins with the first, a
+//! question with the others.
 
+use super::ask::{Ask, Asker};
 use super::count::{self, Count};
 use super::models::LIST_TIMEOUT_MS;
-use super::purpose::Purpose;
 use super::retry::Refusal;
 use super::round::{Round, RoundRequest};
 use super::seam::{Call, request_too_large};
-use super::state::Next;
+use super::state::Due;
+use super::steps::Next;
 use super::{Exchange, Path, Pings};
 use crate::Millis;
 use crate::config::Protocol;
@@ -18,30 +19,30 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// Returns the call that is due: one for a preparation, the first to the upstream, another one
-    /// without what that refused, or the judge's.
+    /// Returns the call that is due: for a question of a step, the first to the upstream, or another one
+    /// without what that refused.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
-        if self.state.take_judge_due() {
-            return self.judge_call(now);
+        let due = self.state.take_due()?;
+        if self.steps.is_behind() {
+            return self.ask_behind(now);
         }
-        let refusal = self.state.take_due()?;
         let mut body = std::mem::take(&mut self.client.body);
-        let call = match refusal {
-            None => self.first_call(&mut body, now).unwrap_or_else(|error| {
+        let call = match due {
+            Due::First | Due::Ask => self.first_call(&mut body, now).unwrap_or_else(|error| {
                 self.refuse(&error);
                 None
             }),
-            Some(refusal) => self.next_call(*refusal, &body, now),
+            Due::Again(refusal) => self.next_call(*refusal, &body, now),
         };
-        if self.preparing.is_under_way() || call.is_some() && self.may_call_again() {
+        if self.steps.is_before() || call.is_some() && self.may_call_again() {
             self.client.body = body;
         }
         call
     }
 
     fn first_call(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Option<Call>, Error> {
-        // What a preparation has written may have a few words more than the client may send.
-        let is_new = !self.preparing.has_begun();
+        // What a step has written may have a few words more than the client may send.
+        let is_new = !self.steps.has_begun();
         if is_new && body.len() > self.config.settings.request_bytes_max {
             return Err(request_too_large());
         }
@@ -49,7 +50,7 @@ impl Exchange {
             return Ok(self.list_models(list_for, now));
         }
         match self.prepare(body, now) {
-            Ok(Next::Ready) => {}
+            Ok(Next::Over) => {}
             Ok(Next::Call(call)) => return Ok(Some(call)),
             Ok(Next::Host) => return Ok(None),
             Err(error) => {
@@ -74,14 +75,14 @@ impl Exchange {
                 let request = RoundRequest { upstream, body, context };
                 let request = self.without_remembered(text, request, now);
                 self.note(&request.context);
-                self.begin_judging(text, &request.context);
+                self.begin_behind(text, &request.context, now);
                 self.report.upstream.clone_from(&request.upstream);
                 self.call(request, None, now).map(Some)
             }
             Ok(Translated::Answer { context, text: own, stop_reason }) => {
                 self.note(&context);
                 self.note_upstream(&context.model);
-                self.begin_judging(text, &context);
+                self.begin_behind(text, &context, now);
                 let mut answer =
                     protocols::answer(Protocol::Openai, context, &self.config.settings, self.ids);
                 answer.write_own(&own, stop_reason, &mut self.output.body);
@@ -139,24 +140,15 @@ impl Exchange {
         let is_patient = count.is_none() && (!context.stream || self.can.ping == Pings::Sent);
         let pings = self.can.ping != Pings::No;
         let timeout_ms = self.config.settings.first_byte_after_ms(pings, is_patient);
-        let purpose = match count {
-            Some(count) => Purpose::Count(count, context),
-            None => Purpose::Answer(context),
-        };
-        self.begin_round(protocol, purpose, timeout_ms, now);
-        Ok(Call { upstream, path, headers, body, fetch: None })
-    }
-
-    pub(super) fn begin_round(
-        &mut self,
-        protocol: Protocol,
-        purpose: Purpose,
-        timeout_ms: u64,
-        now: Millis,
-    ) {
         self.watchdog.start(timeout_ms, now);
-        let round = Round::new(self.config.clone(), protocol, self.ids, self.can.ping, purpose);
-        self.state.call(round);
+        match count {
+            Some(count) => self.state.ask(Ask::new(Asker::Count(count, protocol, context))),
+            None => {
+                let (config, ping) = (self.config.clone(), self.can.ping);
+                self.state.call(Round::new(config, protocol, self.ids, ping, context));
+            }
+        }
+        Ok(Call { upstream, path, headers, body, fetch: None })
     }
 
     /// Writes the question for the upstream's tokenizer, or answers with an estimate.
@@ -193,12 +185,12 @@ impl Exchange {
             self.end(Outcome::Answered, 200);
             return None;
         };
-        let protocol = upstream.protocol;
         let (path, upstream) = (self.upstream_path(upstream), upstream.name.clone());
         // There is no content.
         headers.retain(|(name, _)| name != "content-type");
         self.report.upstream.clone_from(&upstream);
-        self.begin_round(protocol, Purpose::Models(list_for), LIST_TIMEOUT_MS, now);
+        self.watchdog.start(LIST_TIMEOUT_MS, now);
+        self.state.ask(Ask::new(Asker::Models(list_for)));
         Some(Call { upstream, path, headers, body: Vec::new(), fetch: None })
     }
 }

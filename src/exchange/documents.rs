@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::{Exchange, Path};
+use super::Exchange;
+use super::steps::see;
 use crate::Millis;
-use crate::config::{CountTokens, Protocol};
-use crate::prepare::documents::{Documents, bytes_of};
-use crate::prepare::{DocumentText, Preparation, Question, Unread};
-use crate::text::words;
+use crate::json;
+use crate::steps::{Came, DocumentText, Question, Unread};
+use crate::text::{base64, words};
 
 /// PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it
 /// does to its reader must not reach the host.
@@ -32,48 +32,23 @@ impl Exchange {
     /// [`poll_call`](Self::poll_call) gives none. Only for hosts that
     /// [can](super::HostCan::read_documents).
     pub fn poll_document(&mut self) -> Option<Document> {
-        if self.state.is_due() {
+        if !self.state.is_reading() {
             return None;
         }
-        let (preparation, until) = self.preparing.current()?;
-        let Question::Document { data } = preparation.question()? else { return None };
+        let (step, until) = (self.steps.step()?, self.steps.until()?);
         let body = words::utf8(&self.client.body).unwrap_or_default();
-        Some(Document { bytes: bytes_of(body, data).unwrap_or_default(), until })
+        let see = see(&self.config, self.can, self.ids, &self.client, body, None, until);
+        let Question::Document(data) = step.ask(&see)? else { return None };
+        let data = body.get(data).and_then(json::string);
+        let bytes = data.and_then(|data| base64::decode(&data.decode()));
+        Some(Document { bytes: bytes.unwrap_or_default(), until })
     }
 
     /// Takes the text of the document that [`poll_document`](Self::poll_document) gave, or the
     /// reason why it cannot be read. Then [`poll_call`](Self::poll_call) goes on.
     pub fn handle_document(&mut self, came: Result<DocumentText, Unread>) {
-        if let Some(documents) = self.preparing.documents() {
-            documents.take(came);
-            self.state.prepare_on();
+        if self.state.is_reading() {
+            self.handle_came(Came::Document(came), false, 0);
         }
-    }
-
-    /// Collects the PDFs for an upstream that takes none.
-    pub(super) fn documents_to_read(&mut self, body: &[u8]) -> Option<Preparation> {
-        let settings = &self.config.settings;
-        // What is not text gets lost.
-        if !self.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
-            return None;
-        }
-        let is_count = self.client.path == Path::CountTokens;
-        if is_count && settings.count_tokens == CountTokens::Off {
-            return None;
-        }
-        let text = words::utf8(body)?;
-        // Of nearly all requests this is all that is looked at.
-        if !Documents::may_be_in(text) {
-            return None;
-        }
-        let (upstream, _) = self.route_of(text)?;
-        if upstream.profile.file_parts || upstream.protocol == Protocol::Anthropic {
-            return None;
-        }
-        // A count is made without a credential, too, but nothing is read for it.
-        if is_count && self.check_credential(body).is_err() {
-            return None;
-        }
-        Documents::of(text, settings).map(Preparation::Documents)
     }
 }

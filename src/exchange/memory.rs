@@ -186,7 +186,7 @@ impl Exchange {
     /// Makes a change to a request. Returns false, and takes the change back, if the request stays
     /// the same.
     fn leave_out(&mut self, change: &Refused, body: &str, sent: &mut RoundRequest) -> bool {
-        let mut warnings = self.preparing.warnings(false);
+        let mut warnings = self.steps.warnings(false);
         self.refused.push(change.clone());
         match self.without(&self.refused, body, &mut warnings) {
             Some(without) if without.body != sent.body => {

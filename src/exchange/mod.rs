@@ -8,39 +8,35 @@
 //! | `mod`, `seam` | what a host calls, and what goes through between the two |
 //! | `request`, `base`, `door` | the client's head: whose it is, its path, who may come in |
 //! | `pass` | requests that are not Creole's, which pass |
-//! | `calls`, `round`, `purpose` | the calls; a round is one of them with what came back, its purpose says what for |
+//! | `calls`, `round` | the calls of upstreams; a round is one of them with what came back |
+//! | `steps`, `ask` | what is asked before the calls and behind the answer; an open question with what came of it |
 //! | `response`, `body`, `unreachable` | what comes of a call |
 //! | `state`, `watchdog` | where the exchange is, and how long that may take |
 //! | `output`, `pings` | what the client gets, and what keeps its connection open meanwhile |
 //! | `retry`, `memory`, `conversations` | what is left out after a refusal, and what is remembered of that: of a model, of a conversation |
 //! | `count`, `models` | counts of tokens, and the list of models |
-//! | `preparing`, `describing` | calls before the client's request is sent: preparations, and of them descriptions |
-//! | `judging` | the judge's call, after the answer |
-//! | `own` | requests of Creole's own: for the judge, and for descriptions |
+//! | `documents` | documents that the host reads |
 
+mod ask;
 mod base;
 mod body;
 mod calls;
 mod conversations;
 mod count;
-mod describing;
 mod documents;
 mod door;
-mod judging;
 mod memory;
 mod models;
 mod output;
-mod own;
 mod pass;
 mod pings;
-mod preparing;
-mod purpose;
 mod request;
 mod response;
 mod retry;
 mod round;
 mod seam;
 mod state;
+mod steps;
 mod unreachable;
 mod watchdog;
 
@@ -55,10 +51,9 @@ pub use seam::{Call, Cancel, End, Failure, Fetch, Head, HostCan, Pings, Reply, R
 pub use unreachable::Unreachable;
 
 use conversations::ConversationId;
-use judging::Judging;
 use output::Output;
-use preparing::Preparing;
 use state::State;
+use steps::Steps;
 use watchdog::Watchdog;
 
 use crate::Millis;
@@ -151,10 +146,8 @@ pub struct Exchange {
     first_refusal: Option<Error>,
     /// Number of changes for which nothing but a name spoke.
     named: u32,
-    /// Preparations: changes to the request before its upstream is called.
-    preparing: Preparing,
-    /// State of the verdicts on tool calls, if the client asks for them.
-    judging: Option<Box<Judging>>,
+    /// Steps before the calls and behind the answer.
+    steps: Steps,
 }
 
 // Prompts, answers and credentials are left out: whoever logs an exchange must not log them.
@@ -215,8 +208,7 @@ impl Exchange {
             refused: Vec::new(),
             first_refusal: None,
             named: 0,
-            preparing: Preparing::default(),
-            judging: None,
+            steps: Steps::default(),
         }
     }
 
@@ -288,7 +280,7 @@ impl Exchange {
 
     /// Drops the client's body, because memory is scarce: no upstream is called again.
     pub fn forget_request_body(&mut self) {
-        if !self.state.is_due() && !self.preparing.is_under_way() {
+        if !self.state.is_due() && !self.steps.is_before() {
             self.client.body = Vec::new();
         }
     }
@@ -334,7 +326,7 @@ impl Exchange {
     pub fn poll_cancel(&self) -> Option<Cancel> {
         if self.state.is_cut() {
             Some(Cancel::Cut)
-        } else if self.state.is_ended() || self.state.is_next_due() || self.state.is_judge_due() {
+        } else if self.state.is_ended() || self.state.is_next_due() {
             Some(Cancel::ReadOut)
         } else {
             None
@@ -344,11 +336,13 @@ impl Exchange {
     /// Returns the time at which [`Exchange::handle_timeout`] must be called, if any.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Millis> {
-        if self.state.is_judge_due() {
+        if self.state.is_ask_due() && self.steps.is_behind() {
             // A host that never asks for the call must not keep the client waiting.
-            return self.judge_until();
+            return self.steps.until();
         }
-        self.state.round()?;
+        if self.state.round().is_none() {
+            self.state.ask_open()?;
+        }
         Some(self.watchdog.next(self.may_ping_unasked()))
     }
 
@@ -364,9 +358,8 @@ impl Exchange {
     /// host counts them towards `buffered_bytes_max`.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
-        let judging = self.judging.as_ref().map_or(0, |judging| judging.held_bytes());
-        let beside = judging.saturating_add(self.preparing.held_bytes());
-        self.answer_bytes().saturating_add(self.client.body.len()).saturating_add(beside)
+        let kept = self.answer_bytes().saturating_add(self.client.body.len());
+        kept.saturating_add(self.steps.held_bytes())
     }
 
     /// Returns the number of bytes of the client's headers that are kept until the exchange ends.
@@ -380,14 +373,15 @@ impl Exchange {
     /// may translate all of them at once.
     #[must_use]
     pub fn answer_bytes(&self) -> usize {
-        self.state.round().map_or(0, round::Round::held_bytes)
+        let asked = self.state.ask_open().map_or(0, ask::Ask::held_bytes);
+        self.state.round().map_or(asked, round::Round::held_bytes)
     }
 
     /// Returns the number of bytes of the client's body that the end of the upstream's answer may
     /// read once more, if that refuses the request.
     #[must_use]
     pub fn refused_bytes(&self) -> usize {
-        let is_open = self.state.round().is_some_and(|round| !round.is_aside());
+        let is_open = self.state.round().is_some();
         let has_begun = self.answer().is_some_and(|answer| answer.has_started());
         if is_open && !has_begun { self.client.body.len() } else { 0 }
     }

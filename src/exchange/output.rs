@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::mem;
 
-use super::preparing::Preparing;
 use super::seam::Head;
+use super::steps::Steps;
 use super::{Exchange, JSON};
 use crate::Millis;
 use crate::error::{Error, ErrorKind, Rejection};
@@ -305,7 +305,7 @@ impl Exchange {
             self.report.status = status;
         }
         self.client.body = Vec::new();
-        self.preparing = Preparing::default();
+        self.steps = Steps::default();
         self.state.end();
     }
 

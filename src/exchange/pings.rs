@@ -12,6 +12,7 @@
 use super::output::Body;
 use super::{Exchange, Pings};
 use crate::Millis;
+use crate::protocols::messages::write_answer::PING;
 
 /// Comment of an event stream, which serves as a ping in front of the first event.
 const COMMENT: &[u8] = b": ping\n\n";
@@ -21,6 +22,9 @@ impl Exchange {
     /// them with the first ping. While the upstream only keeps its connection alive, Creole must
     /// keep the client's alive too.
     pub(super) fn may_ping(&self) -> bool {
+        if self.state.ask_open().is_some() {
+            return self.output.promised().is_some_and(|body| body != Body::Json);
+        }
         let Some(round) = self.state.round() else { return false };
         match self.output.promised() {
             Some(body) => body != Body::Json,
@@ -61,11 +65,10 @@ impl Exchange {
 
     /// Writes a ping for the client, which may begin its stream.
     pub(super) fn ping(&mut self, now: Millis) {
-        if self.is_judging() {
-            return self.ping_for_judge(now);
-        }
         let before = self.output.body.len();
-        if self.pings_by_comment() {
+        if self.output.promised() == Some(Body::Events) && self.state.round().is_none() {
+            self.output.body.extend_from_slice(PING);
+        } else if self.pings_by_comment() {
             self.output.body.extend_from_slice(COMMENT);
             if self.output.is_held() {
                 self.begin_comments();

@@ -1,7 +1,5 @@
 //! Results of a call: the upstream's answer, a failure of the host's, or a timeout.
 
-use super::purpose::{Own, OwnAnswer};
-use super::round::Ended;
 use super::seam::{End, Failure};
 use super::watchdog::Due;
 use super::{Exchange, base};
@@ -9,33 +7,22 @@ use crate::Millis;
 use crate::answer::Ending;
 use crate::error::{self, Error, ErrorKind, Fault};
 use crate::headers::{self, Header};
-use crate::observe::report::{Cause, Outcome};
-use crate::observe::warning::Warnings;
+use crate::observe::report::Cause;
 
 impl Exchange {
     /// Takes the head of the upstream's answer.
     pub fn handle_call_head(&mut self, status: u16, headers: &[Header], now: Millis) {
+        if self.handle_ask_head(status, headers, now) {
+            return;
+        }
         // Not ours, a second head, or one for a request that was answered here.
         let Some(round) = self.state.round_mut().filter(|round| round.awaits_head()) else {
             return;
         };
-        if round.is_aside() {
-            // Nothing of it is the client's, and its time goes on.
-            round.handle_head(status, headers, &mut Warnings::new(false));
-            if round.bytes_left() == 0 {
-                // The head says all. A body that is announced may never come.
-                self.end_call(End::Complete, true, now);
-            }
-            return;
-        }
         round.handle_head(status, headers, &mut self.report.warnings);
         self.report.head_at = Some(now);
         self.report.upstream_status = Some(status);
         self.output.hold(headers::to_client(headers, now));
-        if round.is_list() {
-            // The time for the list goes on: it is one for head and body.
-            return;
-        }
         self.report.upstream_request_id = headers::request_id(headers).map(str::to_owned);
         let is_whole = round.answer().is_some_and(|answer| !answer.is_stream());
         self.watchdog.head(!is_whole, now);
@@ -51,24 +38,29 @@ impl Exchange {
     /// Makes the client's head of what is known now, for a host that cannot hold it back. Later
     /// errors can then only be told in the body.
     pub fn release_head(&mut self) {
-        let Some(round) = self.state.round().filter(|_| self.output.is_held()) else { return };
+        if !self.output.is_held() {
+            return;
+        }
+        if self.state.ask_open().is_some_and(|ask| ask.is_of_client() && ask.has_head()) {
+            return self.begin_json();
+        }
+        let Some(round) = self.state.round() else { return };
         if let Some(status) = round.refusal_status() {
             let (kind, status) = error::of_status(status);
             self.begin_error(&Error::new(Fault::Upstream, kind, "").with_status(status));
         } else if let Some(answer) = round.answer() {
             if answer.is_stream() { self.begin_stream() } else { self.begin_message(None) }
-        } else if !round.awaits_head() {
-            self.begin_json();
         }
     }
 
     /// Takes a piece of the upstream's body, which may be cut anywhere.
     pub fn handle_call_body(&mut self, piece: &[u8], now: Millis) {
-        let Some(round) = self.state.round_mut().filter(|_| !piece.is_empty()) else { return };
-        if !round.is_aside() {
-            let received = &mut self.report.upstream_response_bytes;
-            *received = received.saturating_add(piece.len());
+        if piece.is_empty() || self.handle_ask_piece(piece, now) {
+            return;
         }
+        let Some(round) = self.state.round_mut() else { return };
+        let received = &mut self.report.upstream_response_bytes;
+        *received = received.saturating_add(piece.len());
         self.watchdog.byte(now);
         let before = self.output.body.len();
         // Cut the piece at the limit, so that the same bytes are read however the body was split.
@@ -81,9 +73,7 @@ impl Exchange {
         self.note_progress(now);
         let Some(round) = self.state.round() else { return };
         if round.bytes_left() == 0 {
-            // What is left out of a judge's answer could be the verdict.
-            let end = if round.is_own() { End::Aborted } else { End::Complete };
-            return self.end_call(end, round.is_preparation(), now);
+            return self.end_call(End::Complete, false, now);
         }
         self.settle(result, before, now);
         let Some(answer) = self.state.round().map(super::round::Round::events) else { return };
@@ -120,21 +110,12 @@ impl Exchange {
 
     /// Ends the call. `is_cut`: the upstream goes on with what nobody reads.
     fn end_call(&mut self, end: End, is_cut: bool, now: Millis) {
+        if self.state.ask_open().is_some() {
+            return self.end_ask(end, is_cut, now);
+        }
         let before = self.output.body.len();
         let Some(round) = self.state.round_mut() else { return };
-        let (result, cause) = match round.handle_end(end, &mut self.output.body) {
-            Ended::Json { body, is_estimate } => return self.end_json(&body, is_estimate, now),
-            Ended::Image(answer) => return self.take_image(&answer, is_cut),
-            Ended::Own(Own::Description, answer) => return self.take_description(&answer, is_cut),
-            // What is missing could be the verdict.
-            Ended::Own(Own::Verdicts, OwnAnswer { end: End::Aborted, .. }) => {
-                return self.tell_no_verdicts(false, now);
-            }
-            Ended::Own(Own::Verdicts, OwnAnswer { status, body, context, .. }) => {
-                return self.judged(status, &body, context, now);
-            }
-            Ended::Answer { result, cause } => (result, cause),
-        };
+        let (result, cause) = round.handle_end(end, &mut self.output.body);
         let Some(result) = self.conclude(result) else { return };
         if let (Err(error), Some(cause)) = (&result, cause)
             // The upstream may have told an error before it broke off.
@@ -194,30 +175,11 @@ impl Exchange {
         self.end_call(End::Complete, is_cut, now);
     }
 
-    fn end_json(&mut self, body: &[u8], is_estimate: bool, now: Millis) {
-        if is_estimate {
-            self.report.warnings.add("count_estimated");
-        }
-        self.finish(Outcome::Answered, 200, now);
-        self.answer_json(body);
-    }
-
-    /// Ends a count or a list of models, which can be answered without the upstream. Other calls go
-    /// on.
-    fn end_without_upstream(&mut self, now: Millis) {
-        let ended = self.state.round().and_then(|round| round.without_upstream());
-        if let Some(Ended::Json { body, is_estimate }) = ended {
-            self.end_json(&body, is_estimate, now);
-        }
-    }
-
     /// Takes a failure that no upstream answered for.
     pub fn handle_failure(&mut self, failure: Failure, now: Millis) {
-        if self.is_judging() {
-            return self.tell_no_verdicts(failure == Failure::Timeout, now);
-        }
-        if self.is_preparing() && failure.is_of_call() {
-            return self.take_nothing(&failure);
+        // Behind the answer nothing fails but its end.
+        if self.steps.is_behind() || self.is_step_asking() && failure.is_of_call() {
+            return self.handle_step_failure(&failure, now);
         }
         if failure.is_of_upstream() {
             self.end_without_upstream(now);
@@ -246,13 +208,18 @@ impl Exchange {
     /// Does what is due at the time of [`Exchange::poll_timeout`]: sends a ping, ends a complete
     /// answer, or gives up on an upstream that has stalled. A call before that time does no harm.
     pub fn handle_timeout(&mut self, now: Millis) {
-        if self.state.is_judge_due() && self.judge_until().is_some_and(|until| now >= until) {
-            return self.tell_no_verdicts(true, now);
+        if self.state.is_ask_due() && self.steps.is_behind() {
+            if self.steps.until().is_some_and(|until| now >= until) {
+                self.give_up_step(now);
+            }
+            return;
         }
         // Nothing is due after the end, even for a host whose timer still runs.
-        let Some(round) = self.state.round() else { return };
+        if self.state.round().is_none() && self.state.ask_open().is_none() {
+            return;
+        }
         let mut due = self.watchdog.due(now);
-        if due == Due::End && round.lacks_end() {
+        if due == Due::End && self.state.round().is_some_and(|round| round.lacks_end()) {
             self.watchdog.ending(Ending::Open, now);
             due = self.watchdog.due(now);
         }
@@ -265,13 +232,15 @@ impl Exchange {
         }
     }
 
+    /// Returns true if a question of a step is open.
+    fn is_step_asking(&self) -> bool {
+        self.state.ask_open().is_some_and(|ask| !ask.is_of_client())
+    }
+
     /// Gives up on an upstream that has stalled.
     fn give_up(&mut self, reason: &str, now: Millis) {
-        if self.is_judging() {
-            return self.tell_no_verdicts(true, now);
-        }
-        if self.is_preparing() {
-            return self.take_nothing(&Failure::Timeout);
+        if self.is_step_asking() {
+            return self.give_up_step(now);
         }
         if let Some(round) = self.state.round_mut().filter(|round| round.events().is_some())
             && let Some(answer) = round.answer_mut()

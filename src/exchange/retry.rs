@@ -79,7 +79,7 @@ impl Exchange {
         refusal: &Refusal,
         body: &str,
     ) -> Option<RoundRequest> {
-        let mut warnings = self.preparing.warnings(self.config.settings.strict);
+        let mut warnings = self.steps.warnings(self.config.settings.strict);
         let mut refused = self.refused.clone();
         refused.push(refusal.refused.clone());
         let request = self.without(&refused, body, &mut warnings)?;
@@ -204,7 +204,7 @@ impl Exchange {
             return known.or_else(|| self.evident(rejection, context, None));
         }
         let body = words::utf8(&self.client.body).filter(|_| self.can_call_again())?;
-        let warnings = &mut self.preparing.warnings(self.config.settings.strict);
+        let warnings = &mut self.steps.warnings(self.config.settings.strict);
         let sent = self.without(&self.refused, body, warnings)?;
         self.evident(rejection, context, Some((body, &sent.body)))
     }
@@ -276,7 +276,7 @@ impl Exchange {
         let found = may_try.take(CHANGES_MAX).find(|(_, refused)| {
             let Some((body, sent)) = bodies else { return true };
             let refused = [&*self.refused, std::slice::from_ref(refused)].concat();
-            let changed = self.without(&refused, body, &mut self.preparing.warnings(strict));
+            let changed = self.without(&refused, body, &mut self.steps.warnings(strict));
             changed.is_some_and(|changed| changed.body != sent)
         });
         found.map(|(evidence, refused)| Found { refused, scope: None, evidence: Some(evidence) })

@@ -1,8 +1,8 @@
-//! State machine of an exchange: its phases, and the steps between them.
+//! State machine of an exchange: its phases, and the moves between them.
 
+use super::ask::Ask;
 use super::retry::Refusal;
 use super::round::Round;
-use super::seam::Call;
 
 /// Phase of an exchange. Only its methods move it on.
 #[derive(Debug)]
@@ -15,28 +15,32 @@ enum Phase {
     /// The upstream is to be called: for the first time, or without what it refused. The client has nothing but
     /// comments.
     Due(Option<Box<Refusal>>),
-    /// The next call of a preparation, or the first of the upstream after them, is to be made.
-    /// `cut`: the answer to the last call goes on with what nobody reads.
-    PreparationDue { cut: bool },
-    /// The judge is to be called. The client has all of the answer but its end. `cut`: the upstream goes on with what
-    /// nobody reads.
-    JudgeDue { cut: bool },
-    /// A call is made. The client has what came of the answer so far.
+    /// The next question of a step is to be asked, or the first call of the upstream behind the last step is to be
+    /// made. Behind the answer, the client has all of it but its end. `cut`: the answer before goes on with what nobody
+    /// reads.
+    AskDue { cut: bool },
+    /// A question is open. The client has what it had when the question became due.
+    Asked(Ask),
+    /// The host reads a document. The client has nothing.
+    Reading,
+    /// The upstream is called. The client has what came of the answer so far.
     Called(Round),
+    /// A method works on what it took out of the phase. No host sees this.
+    Taken,
     /// The client has everything. `cut`: the upstream goes on with what nobody reads.
     Ended { cut: bool },
     /// The request is not for Creole, and passes.
     Passed,
 }
 
-/// Next step of the preparations of a request.
-pub(super) enum Next {
-    /// A call is to be made.
-    Call(Call),
-    /// The host itself is to read a document.
-    Host,
-    /// The preparations are done: the body is as the upstream takes it.
-    Ready,
+/// Call that is to be made.
+pub(super) enum Due {
+    /// The first call of the upstream.
+    First,
+    /// A call without what the upstream refused.
+    Again(Box<Refusal>),
+    /// The call of a step's question.
+    Ask,
 }
 
 impl State {
@@ -60,41 +64,30 @@ impl State {
         self.0 = Phase::Called(round);
     }
 
+    /// Opens a question.
+    pub(super) fn ask(&mut self, ask: Ask) {
+        self.0 = Phase::Asked(ask);
+    }
+
+    /// Leaves a document to the host.
+    pub(super) fn read(&mut self) {
+        self.0 = Phase::Reading;
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        matches!(self.0, Phase::Reading)
+    }
+
     /// Makes another call of the upstream due, which refused the last one.
     pub(super) fn retry(&mut self, refusal: Refusal) {
         self.0 = Phase::Due(Some(Box::new(refusal)));
     }
 
-    /// Makes the next step of the preparations due, after a call of theirs was answered or failed.
-    pub(super) fn prepare(&mut self, cut: bool) {
-        if matches!(self.0, Phase::Called(_)) {
-            self.0 = Phase::PreparationDue { cut };
+    /// Makes the next question of a step due.
+    pub(super) fn make_ask_due(&mut self, cut: bool) {
+        if !self.is_ended() {
+            self.0 = Phase::AskDue { cut };
         }
-    }
-
-    /// Makes the next step of the preparations due, after the host itself has read a document.
-    pub(super) fn prepare_on(&mut self) {
-        if matches!(self.0, Phase::Requested) {
-            self.0 = Phase::PreparationDue { cut: false };
-        }
-    }
-
-    /// Makes the judge's call due, after the answer is complete.
-    pub(super) fn judge(&mut self, cut: bool) {
-        self.0 = Phase::JudgeDue { cut };
-    }
-
-    /// Returns true if the judge is to be called, and takes the call: it is no longer due.
-    pub(super) fn take_judge_due(&mut self) -> bool {
-        let is_due = self.is_judge_due();
-        if is_due {
-            self.0 = Phase::Requested;
-        }
-        is_due
-    }
-
-    pub(super) fn is_judge_due(&self) -> bool {
-        matches!(self.0, Phase::JudgeDue { .. })
     }
 
     pub(super) fn end(&mut self) {
@@ -111,11 +104,12 @@ impl State {
         }
     }
 
-    /// Takes the call that is due, with the refusal that it follows: the call is no longer due.
-    pub(super) fn take_due(&mut self) -> Option<Option<Box<Refusal>>> {
-        match std::mem::replace(&mut self.0, Phase::Requested) {
-            Phase::Due(refusal) => Some(refusal),
-            Phase::PreparationDue { .. } => Some(None),
+    /// Takes the call that is due.
+    pub(super) fn take_due(&mut self) -> Option<Due> {
+        match std::mem::replace(&mut self.0, Phase::Taken) {
+            Phase::Due(None) => Some(Due::First),
+            Phase::Due(Some(refusal)) => Some(Due::Again(refusal)),
+            Phase::AskDue { .. } => Some(Due::Ask),
             other => {
                 self.0 = other;
                 None
@@ -125,8 +119,19 @@ impl State {
 
     /// Takes the round out, to be put back by [`State::call`].
     pub(super) fn take_round(&mut self) -> Option<Round> {
-        match std::mem::replace(&mut self.0, Phase::Requested) {
+        match std::mem::replace(&mut self.0, Phase::Taken) {
             Phase::Called(round) => Some(round),
+            other => {
+                self.0 = other;
+                None
+            }
+        }
+    }
+
+    /// Takes the open question out, for which an answer has come or failed.
+    pub(super) fn take_ask(&mut self) -> Option<Ask> {
+        match std::mem::replace(&mut self.0, Phase::Taken) {
+            Phase::Asked(ask) => Some(ask),
             other => {
                 self.0 = other;
                 None
@@ -148,14 +153,31 @@ impl State {
         }
     }
 
-    pub(super) fn is_due(&self) -> bool {
-        matches!(self.0, Phase::Due(_) | Phase::PreparationDue { .. } | Phase::JudgeDue { .. })
+    pub(super) fn ask_open(&self) -> Option<&Ask> {
+        match &self.0 {
+            Phase::Asked(ask) => Some(ask),
+            _ => None,
+        }
     }
 
-    /// Returns true if the answer to the last call is over, and another call is to be made: the
-    /// upstream refused, or a preparation goes on.
+    pub(super) fn ask_mut(&mut self) -> Option<&mut Ask> {
+        match &mut self.0 {
+            Phase::Asked(ask) => Some(ask),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_due(&self) -> bool {
+        matches!(self.0, Phase::Due(_) | Phase::AskDue { .. })
+    }
+
+    pub(super) fn is_ask_due(&self) -> bool {
+        matches!(self.0, Phase::AskDue { .. })
+    }
+
+    /// Returns true if the answer to the last call is over, and another call is to be made.
     pub(super) fn is_next_due(&self) -> bool {
-        matches!(self.0, Phase::Due(Some(_)) | Phase::PreparationDue { .. })
+        matches!(self.0, Phase::Due(Some(_)) | Phase::AskDue { .. })
     }
 
     pub(super) fn is_ended(&self) -> bool {
@@ -163,12 +185,7 @@ impl State {
     }
 
     pub(super) fn is_cut(&self) -> bool {
-        matches!(
-            self.0,
-            Phase::Ended { cut: true }
-                | Phase::JudgeDue { cut: true }
-                | Phase::PreparationDue { cut: true }
-        )
+        matches!(self.0, Phase::Ended { cut: true } | Phase::AskDue { cut: true })
     }
 
     pub(super) fn is_passed(&self) -> bool {

@@ -2,7 +2,6 @@ use std::slice::from_ref;
 
 use super::*;
 use crate::Config;
-use crate::prepare::Question;
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n01234567";
 const PNG_SOURCE: &str =
@@ -28,8 +27,7 @@ fn body(contents: &[&[String]]) -> String {
 }
 
 fn asked(images: &Images) -> Option<String> {
-    let Question::Image { address, .. } = images.question()? else { return None };
-    Some(address.url())
+    Some(images.wanted.get(images.at)?.address.url())
 }
 
 /// The URLs that are asked for, each of which gives `came`.
@@ -37,7 +35,7 @@ fn run(images: &mut Images, came: Result<&[u8], Missing>) -> Vec<String> {
     let mut urls = Vec::new();
     while let Some(url) = asked(images) {
         urls.push(url);
-        images.take(came);
+        images.take_image(came);
     }
     urls
 }
@@ -151,7 +149,7 @@ fn a_redirection_leads_to_allowed_hosts_alone_and_not_for_ever() {
     assert_eq!(asked(&images).as_deref(), Some("https://i.a.example/2"));
     images.redirect("https://j.a.example/3");
     assert_eq!(asked(&images).as_deref(), Some("https://j.a.example/3"));
-    images.take(Ok(PNG));
+    images.take_image(Ok(PNG));
     assert_eq!(images.counts(), (1, 0));
     for location in
         ["http://i.a.example/", "https://169.254.169.254/latest", "https://evil.test/", "x", ""]

@@ -4,17 +4,24 @@
 
 use std::ops::Range;
 
-use super::Question;
 use super::address::Address;
-use super::blocks;
+use super::descriptions::is_described;
+use super::{
+    Came, Change, Nothing, Question, ReadLimits, See, Step, WebAnswer, WebQuestion, blocks,
+};
 use crate::config::{FetchImages, Settings};
 use crate::error::Error;
 use crate::history::body_images::write_source;
 use crate::json::{self, Str};
 use crate::model::{Block, ImageSource, image_type, path_at};
+use crate::observe::report::Report;
 use crate::observe::warning::Warnings;
+use crate::profile::ImageParts;
 use crate::text::base64;
 use crate::text::names::Names;
+
+/// Media types of images that models take.
+const ACCEPT: &str = "image/png, image/jpeg, image/gif, image/webp";
 
 /// Maximum number of redirections of one image.
 const REDIRECTIONS_MAX: u32 = 3;
@@ -94,10 +101,80 @@ impl Missing {
     }
 }
 
+/// Collects the images on the web that the upstream takes as data alone, or that another model describes.
+pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
+    let settings = &see.config.settings;
+    if settings.fetch_images.hosts.is_empty() || !see.can.fetch {
+        return None;
+    }
+    let (upstream, model) = see.route()?;
+    let must_come = match upstream.profile.image_parts {
+        ImageParts::Data => true,
+        // Words stand there for one that is not described, too.
+        ImageParts::None if is_described(see.config, upstream, &model) => false,
+        ImageParts::None | ImageParts::All => return None,
+    };
+    Some(Box::new(Images::of(see.body, settings, must_come)?))
+}
+
+impl Step for Images {
+    fn timeout_ms(&self, settings: &Settings) -> u64 {
+        settings.fetch_images.timeout_ms
+    }
+
+    fn ask<'s>(&self, _: &See<'s>) -> Option<Question<'s>> {
+        let Wanted { address, is_private, .. } = self.wanted.get(self.at)?;
+        let (url, may_be_private) = (address.url(), *is_private);
+        Some(Question::Web(WebQuestion { url, may_be_private, accept: ACCEPT }))
+    }
+
+    fn limits(&self, status: u16, settings: &Settings) -> ReadLimits {
+        // One byte more than an image may have; another status says all.
+        let bytes = settings.fetch_images.bytes_max.saturating_add(1);
+        let bytes_max = if (200..300).contains(&status) { bytes } else { 0 };
+        ReadLimits { bytes_max, is_half_enough: true }
+    }
+
+    fn take(&mut self, came: Came, report: &mut Report) {
+        let WebAnswer { status, location, body, is_whole } = match came {
+            Came::Web(answer) => answer,
+            Came::Nothing(Nothing::TimedOut) => return self.take_image(Err(Missing::TimedOut)),
+            Came::Nothing(Nothing::BrokeOff) => return self.take_image(Err(Missing::BrokeOff)),
+            _ => return self.take_image(Err(Missing::Unreachable)),
+        };
+        let report = report.images.get_or_insert_default();
+        report.bytes = report.bytes.saturating_add(body.len());
+        match (status, location) {
+            (200..300, _) if is_whole => self.take_image(Ok(&body)),
+            (200..300, _) => self.take_image(Err(Missing::BrokeOff)),
+            (300..400, Some(location)) => self.redirect(&location),
+            (status, _) => self.take_image(Err(Missing::Status(status))),
+        }
+    }
+
+    fn give_up(&mut self) {
+        while self.at < self.wanted.len() {
+            self.take_image(Err(Missing::TimedOut));
+        }
+    }
+
+    fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
+        let (fetched, missing) = self.counts();
+        let duration_ms = see.now.saturating_sub(report.requested_at);
+        let images = report.images.get_or_insert_default();
+        (images.fetched, images.missing, images.duration_ms) = (fetched, missing, duration_ms);
+        Ok(Change::Body(self.written(see.body, &mut report.warnings)?))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held
+    }
+}
+
 impl Images {
     /// Finds the images of a body; nothing if there are none. `must_come`: a new image that cannot
     /// be fetched is an error.
-    pub(crate) fn of(body: &str, settings: &Settings, must_come: bool) -> Option<Self> {
+    fn of(body: &str, settings: &Settings, must_come: bool) -> Option<Self> {
         if !blocks::may_have(body, "\"url\"") {
             return None;
         }
@@ -151,28 +228,8 @@ impl Images {
         }
     }
 
-    pub(super) fn question(&self) -> Option<Question<'_>> {
-        let Wanted { address, is_private, .. } = self.wanted.get(self.at)?;
-        Some(Question::Image { address, is_private: *is_private })
-    }
-
-    pub(super) fn give_up(&mut self) {
-        while self.at < self.wanted.len() {
-            self.take(Err(Missing::TimedOut));
-        }
-    }
-
-    pub(super) fn held_bytes(&self) -> usize {
-        self.held
-    }
-
-    /// Returns the maximum number of bytes to read of an image: one more than it may have.
-    pub(crate) fn bytes_read_max(settings: &FetchImages) -> usize {
-        settings.bytes_max.saturating_add(1)
-    }
-
     /// Takes the image that was asked for, or the reason why there is none.
-    pub(crate) fn take(&mut self, came: Result<&[u8], Missing>) {
+    fn take_image(&mut self, came: Result<&[u8], Missing>) {
         let room = self.room.saturating_sub(self.held);
         let source = came.and_then(|bytes| {
             let max = self.settings.bytes_max;
@@ -203,7 +260,7 @@ impl Images {
     }
 
     /// Follows a redirection of the image that was asked for.
-    pub(crate) fn redirect(&mut self, location: &str) {
+    fn redirect(&mut self, location: &str) {
         let Some(wanted) = self.wanted.get_mut(self.at) else { return };
         wanted.redirections = wanted.redirections.saturating_add(1);
         let there = wanted.address.redirected(location).and_then(|address| {
@@ -214,17 +271,17 @@ impl Images {
             Some((address, is_private)) => {
                 (wanted.address, wanted.is_private) = (address, is_private);
             }
-            None => self.take(Err(Missing::Redirected)),
+            None => self.take_image(Err(Missing::Redirected)),
         }
     }
 
     /// Returns the number of images that were fetched, and of those that were not.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    fn counts(&self) -> (usize, usize) {
         let came = self.wanted.iter().filter(|wanted| matches!(wanted.source, Some(Ok(_)))).count();
         (came, self.wanted.len().saturating_sub(came))
     }
 
-    pub(super) fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
+    fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
         // What the configuration does not allow refuses the request, though others were not fetched for that.
         let refused = |found: &&Found| found.must_come && found.wanted.is_err();
         if let Some(found) = self.found.iter().rev().find(refused) {

@@ -5,12 +5,13 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::{Question, Unread, blocks};
-use crate::config::Settings;
+use super::{Came, Change, Question, See, Step, Unread, blocks};
+use crate::config::{Protocol, Settings};
+use crate::error::Error;
 use crate::json;
 use crate::model::{Block, DocumentSource};
+use crate::observe::report::{DocumentsReport, Report};
 use crate::observe::warning::Warnings;
-use crate::text::base64;
 
 /// The documents of one request.
 pub(crate) struct Documents {
@@ -58,14 +59,57 @@ impl DocumentText {
     }
 }
 
-impl Documents {
-    /// Returns true if the body may hold documents, so that it is worth reading it for them.
-    pub(crate) fn may_be_in(body: &str) -> bool {
-        blocks::may_have(body, "\"document\"")
+/// Collects the PDFs of a request for an upstream that takes none.
+pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
+    let settings = &see.config.settings;
+    // Whatever a PDF has beside its text gets lost.
+    if !see.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
+        return None;
+    }
+    // Of nearly all requests this is all that is looked at.
+    if !blocks::may_have(see.body, "\"document\"") {
+        return None;
+    }
+    let (upstream, _) = see.route()?;
+    if upstream.profile.file_parts || upstream.protocol == Protocol::Anthropic {
+        return None;
+    }
+    Some(Box::new(Documents::of(see.body, settings)?))
+}
+
+impl Step for Documents {
+    fn timeout_ms(&self, settings: &Settings) -> u64 {
+        settings.read_documents.timeout_ms
     }
 
+    fn ask<'s>(&self, _: &See<'s>) -> Option<Question<'s>> {
+        let found = self.found.get(self.unknown.clone().next_back()?)?;
+        Some(Question::Document(found.data.clone()))
+    }
+
+    fn take(&mut self, came: Came, _: &mut Report) {
+        self.take_text(if let Came::Document(came) = came { came } else { Err(Unread::Failed) });
+    }
+
+    fn give_up(&mut self) {
+        // The host may know their texts: then they come at once.
+    }
+
+    fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
+        let (read, unread) = self.counts();
+        let duration_ms = see.spent_ms().unwrap_or_default();
+        report.documents = Some(Box::new(DocumentsReport { read, unread, duration_ms }));
+        Ok(Change::Body(self.written(see.body, &mut report.warnings)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.held
+    }
+}
+
+impl Documents {
     /// Finds the PDFs of a body; nothing if there are none.
-    pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
+    fn of(body: &str, settings: &Settings) -> Option<Self> {
         let mut found = Vec::new();
         blocks::visit(body, settings.depth_max, &mut |block, _| {
             let Block::Document(document) = block else { return };
@@ -92,23 +136,14 @@ impl Documents {
         Some(Self { found, unknown, room, held: 0 })
     }
 
-    pub(super) fn question(&self) -> Option<Question<'_>> {
-        let at = self.unknown.clone().next_back()?;
-        self.found.get(at).map(|found| Question::Document { data: found.data.clone() })
-    }
-
-    pub(super) fn held_bytes(&self) -> usize {
-        self.held
-    }
-
     /// Returns the number of documents that have a text, and of those that have none.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    fn counts(&self) -> (usize, usize) {
         let read = self.found.iter().filter(|found| found.source.is_ok()).count();
         (read, self.found.len().saturating_sub(read))
     }
 
     /// Takes the text of the document that was asked for, or the reason why there is none.
-    pub(crate) fn take(&mut self, came: Result<DocumentText, Unread>) {
+    fn take_text(&mut self, came: Result<DocumentText, Unread>) {
         let Some(found) = self.unknown.next_back().and_then(|at| self.found.get_mut(at)) else {
             return;
         };
@@ -123,7 +158,7 @@ impl Documents {
         self.room = room.saturating_sub(length);
     }
 
-    pub(super) fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
+    fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
         let mut edits = Vec::with_capacity(self.found.len());
         for found in self.found {
             let block = body.get(found.block.clone()).unwrap_or_default();
@@ -146,11 +181,6 @@ impl Documents {
         }
         blocks::replaced(body, &edits)
     }
-}
-
-/// Returns the bytes of a document; nothing if its base64 is none.
-pub(crate) fn bytes_of(body: &str, data: Range<usize>) -> Option<Vec<u8>> {
-    base64::decode(&json::string(body.get(data)?)?.decode())
 }
 
 fn source_of(text: &str) -> String {

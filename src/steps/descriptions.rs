@@ -4,13 +4,18 @@
 //! describes is shown one image and nothing else of the request, so that neither words of the conversation reach it nor
 //! words in an image can ask it for any.
 
-use super::Question;
-use super::blocks;
-use crate::config::{Settings, Vision};
+use std::borrow::Cow;
+
+use super::{Came, Change, ModelQuestion, Nothing, Question, See, Step, blocks};
+use crate::config::{Config, Settings, Upstream, Vision};
+use crate::error::{Error, ErrorKind, Rejection};
 use crate::history::body_images::{self, Place, write_text};
 use crate::json;
 use crate::model::{Image, ImageSource};
+use crate::observe::report::{Report, VisionReport};
 use crate::observe::warning::Warnings;
+use crate::profile::ImageParts;
+use crate::protocols::{self, Translated};
 use crate::text::{hash, words};
 
 /// Room for reasoning and the description.
@@ -71,9 +76,129 @@ pub(crate) struct Description {
     pub(crate) is_cut: bool,
 }
 
+/// Collects the images that the upstream's model does not see, if another model does.
+pub(crate) fn begin(see: &See<'_>, report: &mut Report) -> Option<Box<dyn Step>> {
+    let (vision, vision_model) = see.config.vision()?;
+    let (upstream, model) = see.route()?;
+    if !is_described(see.config, upstream, &model) {
+        return None;
+    }
+    let descriptions = Descriptions::of(see.body, &see.config.settings)?;
+    if !see.can.ask_models {
+        report.warnings.add_named("vision_failed", "unsupported");
+        return None;
+    }
+    if !is_sent(see, &descriptions) {
+        return None;
+    }
+    let (model, upstream) = (vision_model.to_owned(), vision.name.clone());
+    report.vision = Some(Box::new(VisionReport { model, upstream, ..VisionReport::default() }));
+    Some(Box::new(descriptions))
+}
+
+/// Returns true if this model of an upstream sees no images, and the vision model, another one, describes them.
+pub(super) fn is_described(config: &Config, upstream: &Upstream, model: &str) -> bool {
+    let is_other =
+        |(vision, sees): (&Upstream, &str)| upstream.name != vision.name || model != sees;
+    upstream.profile.image_parts == ImageParts::None && config.vision().is_some_and(is_other)
+}
+
+/// Returns true if an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.
+/// Strict mode refuses the very images, so the check is made as if they were described.
+fn is_sent(see: &See<'_>, descriptions: &Descriptions) -> bool {
+    let strict = see.config.settings.strict;
+    let described = strict.then(|| descriptions.trial(see.body));
+    let body = described.as_deref().map_or(Some(see.body), words::utf8).unwrap_or_default();
+    let mut warnings = Warnings::new(strict);
+    let translated = protocols::request(body, see.config, see.headers, &mut warnings);
+    matches!(translated, Ok(Translated::Send { .. }))
+}
+
+/// Returns the model that describes images, and its upstream. One server may have it beside models that see nothing,
+/// and then the profile says of all that they see nothing.
+fn seeing(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
+    let (upstream, model) = config.vision()?;
+    let mut upstream = Cow::Borrowed(upstream);
+    if upstream.profile.image_parts == ImageParts::None {
+        upstream.to_mut().profile.image_parts = ImageParts::All;
+    }
+    Some((upstream, model))
+}
+
+/// Returns the one-word reason why an upstream's error left an image without a description.
+fn failed(error: &Error) -> &'static str {
+    if error.rejection().and_then(Rejection::stop_reason) == Some("refusal") {
+        return "refused";
+    }
+    match error.kind {
+        ErrorKind::RateLimit | ErrorKind::Overloaded => "rate_limited",
+        ErrorKind::Timeout => "timeout",
+        _ => "error",
+    }
+}
+
+impl Step for Descriptions {
+    fn timeout_ms(&self, settings: &Settings) -> u64 {
+        settings.vision.timeout_ms
+    }
+
+    fn ask<'s>(&self, see: &See<'s>) -> Option<Question<'s>> {
+        self.wanted.get(self.at)?;
+        let (upstream, model) = seeing(see.config)?;
+        let body = self.request(see.body, model).unwrap_or_default();
+        Some(Question::Model(ModelQuestion { upstream, model, body }))
+    }
+
+    fn take(&mut self, came: Came, report: &mut Report) {
+        let said = match came {
+            Came::Message(answer) => {
+                if let Some(vision) = &mut report.vision {
+                    vision.input_tokens = vision.input_tokens.saturating_add(answer.input_tokens);
+                    vision.output_tokens =
+                        vision.output_tokens.saturating_add(answer.output_tokens);
+                }
+                let is_cut = matches!(
+                    answer.stop_reason,
+                    Some("max_tokens" | "model_context_window_exceeded")
+                );
+                match answer.stop_reason {
+                    Some("refusal") => Err("refused"),
+                    _ => Ok(Description { text: answer.text, is_cut }),
+                }
+            }
+            Came::Error(error) => Err(failed(&error)),
+            Came::Nothing(Nothing::TimedOut) => Err("timeout"),
+            _ => Err("error"),
+        };
+        self.take_description(said);
+    }
+
+    fn give_up(&mut self) {
+        while self.at < self.wanted.len() {
+            self.take_description(Err("timeout"));
+        }
+    }
+
+    fn done(self: Box<Self>, see: &See<'_>, report: &mut Report) -> Result<Change, Error> {
+        if let Some(vision) = &mut report.vision {
+            (vision.described, vision.failed) = self.counts();
+            vision.duration_ms = see.spent_ms().unwrap_or_default();
+        }
+        Ok(Change::Body(self.written(see.body, &mut report.warnings)))
+    }
+
+    fn held_bytes(&self) -> usize {
+        let said = |wanted: &Wanted| match &wanted.said {
+            Some(Ok(text)) => text.len(),
+            _ => 0,
+        };
+        self.wanted.iter().map(said).sum()
+    }
+}
+
 impl Descriptions {
     /// Finds the images of a body; nothing if it has none that can be described.
-    pub(crate) fn of(body: &str, settings: &Settings) -> Option<Self> {
+    fn of(body: &str, settings: &Settings) -> Option<Self> {
         if !words::has(body, "image") {
             return None;
         }
@@ -114,12 +239,8 @@ impl Descriptions {
         (!is_empty).then_some(descriptions)
     }
 
-    pub(super) fn question(&self) -> Option<Question<'_>> {
-        (self.at < self.wanted.len()).then_some(Question::Description)
-    }
-
     /// Returns the request for the description that is asked for, in the Messages API.
-    pub(crate) fn request(&self, body: &str, model: &str) -> Option<String> {
+    fn request(&self, body: &str, model: &str) -> Option<String> {
         let Wanted { place, number, .. } = self.wanted.get(self.at)?;
         let (mut request, mut at) = (None, 0_usize);
         let (place, _) = self.places.get(*place)?;
@@ -134,37 +255,23 @@ impl Descriptions {
 
     /// Takes the description of the image that was asked for, or the reason in one word why there
     /// is none.
-    pub(crate) fn take(&mut self, said: Result<Description, &'static str>) {
+    fn take_description(&mut self, said: Result<Description, &'static str>) {
         if let Some(wanted) = self.wanted.get_mut(self.at) {
             wanted.said = Some(said.and_then(words_of));
             self.at = self.at.saturating_add(1);
         }
     }
 
-    pub(super) fn give_up(&mut self) {
-        while self.at < self.wanted.len() {
-            self.take(Err("timeout"));
-        }
-    }
-
     /// Returns the number of images that were described, and of those that were not.
-    pub(crate) fn counts(&self) -> (usize, usize) {
+    fn counts(&self) -> (usize, usize) {
         let described = self.wanted.iter().filter(|it| matches!(it.said, Some(Ok(_)))).count();
         let all = self.wanted.len().saturating_add(self.on_the_web);
         (described, all.saturating_sub(described))
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
-        let said = |wanted: &Wanted| match &wanted.said {
-            Some(Ok(text)) => text.len(),
-            _ => 0,
-        };
-        self.wanted.iter().map(said).sum()
-    }
-
     /// Writes the body with descriptions in place of images. An image without one stays: whoever
     /// writes the request treats it as if no model could describe it.
-    pub(super) fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
+    fn written(self, body: &str, warnings: &mut Warnings) -> Vec<u8> {
         for reason in self.wanted.iter().filter_map(|it| it.said.as_ref()?.as_ref().err()) {
             warnings.add_named("vision_failed", reason);
         }
@@ -179,7 +286,7 @@ impl Descriptions {
     }
 
     /// Writes the body as if each image were described, before any model is asked.
-    pub(crate) fn trial(&self, body: &str) -> Vec<u8> {
+    fn trial(&self, body: &str) -> Vec<u8> {
         let said = |at: usize| self.images.get(at)?.map(|_| "x");
         self.rewritten(body, &said, &mut Warnings::new(false))
     }

@@ -1,0 +1,348 @@
+//! Open question of an exchange: a call whose answer is no message for the client, but a count, a list of models, or
+//! what a step asked for. Its answer is collected as a whole.
+//!
+//! Questions for models are requests of Creole's own, and none of the client's. Of its headers only the trace goes
+//! along, with the count of hosts that were passed, and the credential, with the beta of its kind, if that is what the
+//! upstream wants. With several upstreams the configuration refuses the latter (`config/named_model.rs`): the client
+//! may have sent it for another one.
+
+use super::body::{first_of_body, is_whole};
+use super::count::{self, Count};
+use super::models::{self, LIST_BYTES_MAX};
+use super::round::Round;
+use super::seam::{Call, End, Fetch};
+use super::{Client, Exchange};
+use crate::Millis;
+use crate::answer::Ending;
+use crate::config::{Key, Protocol, Upstream};
+use crate::error::Error;
+use crate::headers::{self, Header, Headers as _};
+use crate::json;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::{Cause, Outcome};
+use crate::profile::ReasoningOnly;
+use crate::protocols::messages::models::ListFor;
+use crate::protocols::{self, Refused, Translated};
+use crate::steps::{Came, ModelAnswer, ModelQuestion, Nothing, ReadLimits, WebAnswer, WebQuestion};
+use crate::text::words;
+use crate::upstream_error;
+
+/// Maximum number of requests for one answer: a server may refuse a parameter, and then a second
+/// one.
+const REQUESTS_MAX: usize = 3;
+
+/// Asker of a question.
+#[derive(Debug)]
+pub(super) enum Asker {
+    /// A client that wants a count of tokens of an upstream of this protocol.
+    Count(Count, Protocol, Box<RequestContext>),
+    /// A client that wants the names of the upstream's models.
+    Models(ListFor),
+    /// A step, of a model at an upstream of this protocol.
+    Model(Protocol, Box<RequestContext>),
+    /// A step, of a server on the web.
+    Web,
+}
+
+/// Question, and what has come of its answer.
+#[derive(Debug)]
+pub(super) struct Ask {
+    asker: Asker,
+    /// Head of the answer.
+    head: Option<AskHead>,
+    body: Vec<u8>,
+}
+
+#[derive(Debug)]
+struct AskHead {
+    status: u16,
+    /// Address to which a redirection leads.
+    location: Option<String>,
+    limits: ReadLimits,
+}
+
+impl Ask {
+    pub(super) fn new(asker: Asker) -> Self {
+        Self { asker, head: None, body: Vec::new() }
+    }
+
+    /// Returns true if the answer is the client's reply.
+    pub(super) fn is_of_client(&self) -> bool {
+        matches!(self.asker, Asker::Count(..) | Asker::Models(_))
+    }
+
+    pub(super) fn has_head(&self) -> bool {
+        self.head.is_some()
+    }
+
+    /// Returns the number of bytes of the answer that are kept in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Returns how many bytes of the answer are still read.
+    fn bytes_left(&self) -> usize {
+        let Some(head) = &self.head else { return usize::MAX };
+        debug_assert!(self.body.len() <= head.limits.bytes_max, "a piece was not cut at the limit");
+        head.limits.bytes_max.saturating_sub(self.body.len())
+    }
+}
+
+impl Exchange {
+    /// Takes the head of the answer to the open question. Returns false if there is no such question.
+    pub(super) fn handle_ask_head(&mut self, status: u16, headers: &[Header], now: Millis) -> bool {
+        let Some(ask) = self.state.ask_mut() else { return false };
+        if ask.has_head() {
+            return true;
+        }
+        if matches!(&ask.asker, Asker::Count(count, ..) if !count.takes(status)) {
+            // It is the error of a request like any other.
+            if let Some(Ask { asker: Asker::Count(_, protocol, context), .. }) =
+                self.state.take_ask()
+            {
+                let (config, ping) = (self.config.clone(), self.can.ping);
+                self.state.call(Round::new(config, protocol, self.ids, ping, context));
+            }
+            return false;
+        }
+        let settings = &self.config.settings;
+        let whole = |bytes_max| ReadLimits { bytes_max, is_half_enough: true };
+        let limits = match &ask.asker {
+            Asker::Count(..) => whole(settings.response_bytes_max),
+            Asker::Models(_) => whole(LIST_BYTES_MAX),
+            Asker::Model(..) | Asker::Web => {
+                self.steps.step().map_or(whole(0), |step| step.limits(status, settings))
+            }
+        };
+        let location = headers.value("location").map(str::to_owned);
+        ask.head = Some(AskHead { status, location, limits });
+        let is_list = matches!(ask.asker, Asker::Models(_));
+        if !ask.is_of_client() {
+            // Nothing of it is the client's, and its time goes on.
+            if limits.bytes_max == 0 {
+                // The head says all. A body that is announced may never come.
+                self.end_ask(End::Complete, true, now);
+            }
+            return true;
+        }
+        self.report.head_at = Some(now);
+        self.report.upstream_status = Some(status);
+        self.output.hold(headers::to_client(headers, now));
+        if !is_list {
+            self.report.upstream_request_id = headers::request_id(headers).map(str::to_owned);
+            self.watchdog.head(true, now);
+            // The status decides already; the body only adds words, so it is not waited for long.
+            self.watchdog.ending(Ending::Sure, now);
+        }
+        true
+    }
+
+    /// Takes a piece of the answer to the open question. Returns false if there is no such question.
+    pub(super) fn handle_ask_piece(&mut self, piece: &[u8], now: Millis) -> bool {
+        let Some(ask) = self.state.ask_mut() else { return false };
+        self.watchdog.byte(now);
+        let is_of_client = ask.is_of_client();
+        if is_of_client {
+            let received = &mut self.report.upstream_response_bytes;
+            *received = received.saturating_add(piece.len());
+        }
+        // Cut the piece at the limit, so that the same bytes are read however the body was split.
+        ask.body.extend_from_slice(piece.get(..ask.bytes_left()).unwrap_or(piece));
+        if ask.bytes_left() == 0 {
+            let is_half_enough = ask.head.as_ref().is_some_and(|head| head.limits.is_half_enough);
+            let end = if is_half_enough { End::Complete } else { End::Aborted };
+            self.end_ask(end, !is_of_client, now);
+        } else if self.may_ping() && self.watchdog.ping_is_due(now) {
+            self.ping(now);
+        }
+        true
+    }
+
+    /// Ends the open question with what has come. `is_cut`: the answer goes on with what nobody reads.
+    pub(super) fn end_ask(&mut self, end: End, is_cut: bool, now: Millis) {
+        let Some(Ask { asker, head, body }) = self.state.take_ask() else { return };
+        let came = match (asker, head) {
+            (Asker::Models(list_for), head) => {
+                let status = head.map_or(0, |head| head.status);
+                let list = models::of_answer(&self.config, list_for, status, &body);
+                return self.end_json(&list, false, now);
+            }
+            (Asker::Count(count, ..), None) => return self.end_count(count, None, now),
+            (Asker::Count(count, ..), Some(head)) => {
+                return match count::unknown_model(head.status, &body) {
+                    Some(error) => self.end_failed(error, Cause::UpstreamRefused, now),
+                    None => self.end_count(count, count::readable(head.status, &body), now),
+                };
+            }
+            (Asker::Model(..) | Asker::Web, None) => Came::Nothing(Nothing::Unreachable),
+            (Asker::Web, Some(AskHead { status, location, .. })) => {
+                Came::Web(WebAnswer { status, location, body, is_whole: end == End::Complete })
+            }
+            // What is missing could be what matters.
+            (Asker::Model(..), _) if end == End::Aborted => Came::Nothing(Nothing::BrokeOff),
+            (Asker::Model(protocol, context), Some(head)) => {
+                match self.read_model(protocol, head.status, &body, &context) {
+                    Ok(answer) => Came::Message(answer),
+                    Err(error) if self.can_ask_model_again(protocol, &error, &context) => {
+                        return self.state.make_ask_due(is_cut);
+                    }
+                    Err(error) => Came::Error(error),
+                }
+            }
+        };
+        self.handle_came(came, is_cut, now);
+    }
+
+    fn end_count(&mut self, count: Count, answer: Option<&[u8]>, now: Millis) {
+        let (body, is_estimate) = count.answer(answer);
+        self.end_json(&body, is_estimate, now);
+    }
+
+    fn end_failed(&mut self, error: Error, cause: Cause, now: Millis) {
+        self.report.failed_by.get_or_insert(cause);
+        self.settle(Err(error), self.output.body.len(), now);
+    }
+
+    fn end_json(&mut self, body: &[u8], is_estimate: bool, now: Millis) {
+        if is_estimate {
+            self.report.warnings.add("count_estimated");
+        }
+        self.finish(Outcome::Answered, 200, now);
+        self.answer_json(body);
+    }
+
+    /// Ends a count or a list of models, which can be answered without the upstream. Other questions, and a count of
+    /// which the head has come, go on.
+    pub(super) fn end_without_upstream(&mut self, now: Millis) {
+        let is_over = self.state.ask_open().is_some_and(|ask| match ask.asker {
+            Asker::Models(_) => true,
+            Asker::Count(..) => !ask.has_head(),
+            Asker::Model(..) | Asker::Web => false,
+        });
+        if is_over {
+            self.end_ask(End::Complete, false, now);
+        }
+    }
+
+    /// Writes the call for a model; returns nothing if there can be none.
+    pub(super) fn model_call(
+        &self,
+        question: &ModelQuestion<'_>,
+        refused: &[Refused],
+    ) -> Option<(Call, Box<RequestContext>)> {
+        let ModelQuestion { upstream, model, body } = question;
+        let written = protocols::own_request(refused, body, &self.config, (upstream, model));
+        let Translated::Send { body, context, .. } = written.ok()? else { return None };
+        let path =
+            format!("{}/{}", upstream.base_path, protocols::of(upstream.protocol).endpoint());
+        let headers = headers_for_model(&self.client, upstream).ok()?;
+        let upstream = upstream.name.clone();
+        Some((Call { upstream, path, headers, body, fetch: None }, context))
+    }
+
+    /// Reads a model's answer, in the protocol of its upstream.
+    fn read_model(
+        &self,
+        protocol: Protocol,
+        status: u16,
+        body: &[u8],
+        context: &RequestContext,
+    ) -> Result<ModelAnswer, Error> {
+        if !(200..300).contains(&status) {
+            return Err(upstream_error::from_upstream(status, body, context));
+        }
+        let (mut context, settings) = (Box::new(context.clone()), &self.config.settings);
+        // What a model only thinks is not what it says.
+        context.profile.reasoning_only = ReasoningOnly::Keep;
+        let mut answer = protocols::answer(protocol, context, settings, self.ids);
+        let mut message = Vec::new();
+        // Some servers send a stream, whatever they are asked for.
+        if first_of_body(body).is_some_and(is_whole) {
+            answer.handle_whole(body, &mut message)?;
+        } else {
+            answer.handle_piece(body, &mut message)?;
+            answer.handle_end(&mut message)?;
+        }
+        let report = answer.report();
+        Ok(ModelAnswer {
+            text: text_of(&message),
+            stop_reason: report.stop_reason,
+            input_tokens: report.input_tokens,
+            output_tokens: report.output_tokens,
+        })
+    }
+
+    /// Returns true if the upstream refused something that can be left out; the next request of the step then leaves
+    /// it out.
+    fn can_ask_model_again(
+        &mut self,
+        protocol: Protocol,
+        error: &Error,
+        context: &RequestContext,
+    ) -> bool {
+        let Some(refused) = self.steps.refused_mut() else { return false };
+        let protocol = protocols::of(protocol);
+        let Some(rejection) = error.rejection() else { return false };
+        let new = rejection.reasons.iter().find_map(|reason| {
+            Refused::of(reason, &rejection.message, context)
+                // Without what is asked about, there is nothing to ask.
+                .filter(|new| !matches!(new, Refused::Images | Refused::Documents))
+                .filter(|new| protocol.may_refuse(new, context) && !refused.contains(new))
+        });
+        let is_new = new.is_some() && refused.len().saturating_add(1) < REQUESTS_MAX;
+        refused.extend(new.filter(|_| is_new));
+        is_new
+    }
+}
+
+impl Call {
+    /// Returns the call for something on the web. None of its headers is the client's.
+    pub(super) fn web(question: WebQuestion) -> Self {
+        let WebQuestion { url, may_be_private, accept } = question;
+        let headers = [
+            ("accept", accept),
+            ("accept-encoding", "identity"),
+            ("user-agent", concat!("creole/", env!("CARGO_PKG_VERSION"))),
+        ];
+        let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
+        let (upstream, path, body) = (String::new(), String::new(), Vec::new());
+        Self { upstream, path, headers, body, fetch: Some(Fetch { url, may_be_private }) }
+    }
+}
+
+fn headers_for_model(client: &Client, upstream: &Upstream) -> Result<Vec<Header>, Error> {
+    let client = &client.headers;
+    let is_own = |name: &str| {
+        name.starts_with("anthropic-")
+            || upstream.key != Key::Client && headers::CREDENTIALS.contains(&name)
+    };
+    let betas = oauth_betas(client).filter(|_| upstream.key == Key::Client);
+    let client = client.iter().filter(|(name, _)| !is_own(name)).cloned().chain(betas);
+    let client: Vec<_> = client.collect();
+    let protocol = protocols::of(upstream.protocol);
+    let mut headers = protocol.headers(&client, &upstream.key, false)?;
+    headers::set_own(&upstream.headers, &mut headers);
+    Ok(headers)
+}
+
+/// Returns the betas that name the kind of the client's credential: Anthropic takes a token of
+/// OAuth only with one.
+fn oauth_betas(client: &[Header]) -> Option<Header> {
+    let sent = client.iter().filter(|(name, _)| name == "anthropic-beta");
+    let betas = sent.flat_map(|(_, value)| value.split(',')).map(str::trim);
+    let betas: Vec<_> = betas.filter(|beta| beta.starts_with("oauth-")).collect();
+    (!betas.is_empty()).then(|| ("anthropic-beta".to_owned(), betas.join(",")))
+}
+
+/// Returns the text of all text blocks of a message.
+fn text_of(message: &[u8]) -> String {
+    let message = words::lossy(message);
+    let mut said = String::new();
+    for block in json::elements(json::member(&message, "content").unwrap_or("[]")) {
+        let is_text = json::member(block, "type").is_some_and(|kind| kind == "\"text\"");
+        if let Some(text) = json::member(block, "text").and_then(json::string).filter(|_| is_text) {
+            said.push_str(&text.decode());
+        }
+    }
+    said
+}

@@ -1,0 +1,357 @@
+//! Steps of an exchange: their table, and what drives them. `src/steps/` has what each asks, and what becomes of it.
+//!
+//! Steps before the call run one after another. The step behind the answer holds the answer's end, and asks once the
+//! answer is complete.
+
+use super::ask::{Ask, Asker};
+use super::seam::{Call, Failure, HostCan};
+use super::{Client, Exchange, Path};
+use crate::Millis;
+use crate::config::{Config, CountTokens, Upstream};
+use crate::error::Error;
+use crate::ids::Ids;
+use crate::model::request_context::RequestContext;
+use crate::observe::report::{Outcome, Report};
+use crate::observe::warning::Warnings;
+use crate::protocols::Refused;
+use crate::steps::{Came, Can, Change, Hold, Nothing, Question, See, Step};
+use crate::steps::{descriptions, documents, images, verdicts};
+use crate::text::words;
+
+/// Steps before the call of an upstream, in their order.
+const BEFORE: &[Row] = &[
+    Row { begin: documents::begin, is_for_counts: true },
+    // Of these, the estimate of a count knows what comes.
+    Row { begin: images::begin, is_for_counts: false },
+    Row { begin: descriptions::begin, is_for_counts: false },
+];
+
+/// Step behind an answer.
+const BEHIND: BeginBehind = verdicts::begin;
+
+/// Row of the table of steps.
+pub(super) struct Row {
+    /// Function that begins the step, if it has something to do. It costs next to nothing where the configuration does
+    /// not ask for the step.
+    pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
+    /// True if the step also runs before a count of tokens.
+    pub(super) is_for_counts: bool,
+}
+
+type BeginBehind = fn(&See<'_>, &RequestContext, &mut Report) -> Option<Box<dyn Hold>>;
+
+/// Progress of the steps of one exchange.
+pub(super) struct Steps {
+    rows: &'static [Row],
+    /// Number of rows that have begun, or had nothing to do.
+    begun: usize,
+    current: Option<Running>,
+    /// Step that holds the end of the answer until it asks.
+    hold: Option<Box<dyn Hold>>,
+    /// Warnings of the request and its steps, for whatever request follows.
+    warnings: Option<Box<Warnings>>,
+}
+
+/// Step that is under way.
+struct Running {
+    step: Box<dyn Step>,
+    is_behind: bool,
+    began: Millis,
+    until: Millis,
+    /// Parts that upstreams refused of requests of the step.
+    refused: Vec<Refused>,
+}
+
+/// Result of going on with a step.
+pub(super) enum Next {
+    /// A call is to be made.
+    Call(Call),
+    /// The host itself is to read a document.
+    Host,
+    /// The step has no more questions.
+    Over,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self::new(BEFORE)
+    }
+}
+
+impl Steps {
+    pub(super) fn new(rows: &'static [Row]) -> Self {
+        Self { rows, begun: 0, current: None, hold: None, warnings: None }
+    }
+
+    /// Returns the number of bytes that the steps keep in memory.
+    pub(super) fn held_bytes(&self) -> usize {
+        let current = self.current.as_ref().map_or(0, |running| running.step.held_bytes());
+        self.hold.as_ref().map_or(current, |hold| current.saturating_add(hold.held_bytes()))
+    }
+
+    pub(super) fn has_begun(&self) -> bool {
+        self.begun > 0
+    }
+
+    /// Returns the warnings of the steps, with which each further request begins.
+    pub(super) fn warnings(&self, is_strict: bool) -> Warnings {
+        self.warnings.as_deref().cloned().unwrap_or_else(|| Warnings::new(is_strict))
+    }
+
+    /// Returns true if a step before the call is under way.
+    pub(super) fn is_before(&self) -> bool {
+        self.current.as_ref().is_some_and(|running| !running.is_behind)
+    }
+
+    /// Returns true if the answer is complete, and the step behind it is under way.
+    pub(super) fn is_behind(&self) -> bool {
+        self.current.as_ref().is_some_and(|running| running.is_behind)
+    }
+
+    /// Returns the time at which the step is given up that is under way.
+    pub(super) fn until(&self) -> Option<Millis> {
+        self.current.as_ref().map(|running| running.until)
+    }
+
+    /// Returns the step that is under way.
+    pub(super) fn step(&self) -> Option<&dyn Step> {
+        self.current.as_ref().map(|running| &*running.step)
+    }
+
+    /// Returns what upstreams refused of requests of the step.
+    pub(super) fn refused_mut(&mut self) -> Option<&mut Vec<Refused>> {
+        self.current.as_mut().map(|running| &mut running.refused)
+    }
+
+    fn is_holding(&self) -> bool {
+        self.hold.as_ref().is_some_and(|hold| hold.is_holding())
+    }
+}
+
+impl Exchange {
+    /// Goes on with the steps before the call, until one has a question, or all are done. `body` is then as the
+    /// upstream takes it.
+    pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Next, Error> {
+        loop {
+            if let Some(running) = &mut self.steps.current {
+                if now >= running.until {
+                    running.step.give_up();
+                }
+                match self.ask_next(words::utf8(body).unwrap_or_default(), now) {
+                    Next::Over => {}
+                    next => return Ok(next),
+                }
+                if let Some(Change::Body(written)) = self.end_step(body, now)? {
+                    *body = written;
+                }
+                self.steps.warnings = Some(Box::new(self.report.warnings.clone()));
+            }
+            let Some(row) = self.next_row() else { return Ok(Next::Over) };
+            self.begin_step(row, body, now)?;
+        }
+    }
+
+    /// Returns the next row for this request.
+    fn next_row(&mut self) -> Option<&'static Row> {
+        let is_for = match self.client.path {
+            Path::Messages => |_: &Row| true,
+            Path::CountTokens if self.config.settings.count_tokens != CountTokens::Off => {
+                |row: &Row| row.is_for_counts
+            }
+            Path::CountTokens | Path::Models(_) => return None,
+        };
+        loop {
+            let row = self.steps.rows.get(self.steps.begun)?;
+            self.steps.begun = self.steps.begun.saturating_add(1);
+            if is_for(row) {
+                return Some(row);
+            }
+        }
+    }
+
+    fn begin_step(&mut self, row: &Row, body: &[u8], now: Millis) -> Result<(), Error> {
+        let Some(text) = words::utf8(body) else { return Ok(()) };
+        let see = see(&self.config, self.can, self.ids, &self.client, text, None, now);
+        let route = see.route().map(|(upstream, _)| upstream);
+        let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
+        // Nobody pays for what is done for a request that its upstream would get without a credential.
+        if let Err(error) = route.map_or(Ok(()), |upstream| self.check_credential(upstream)) {
+            // A count is made without a credential, too.
+            return if self.client.path == Path::CountTokens { Ok(()) } else { Err(error) };
+        }
+        self.steps.current = Some(self.run(step, false, now));
+        Ok(())
+    }
+
+    fn run(&self, step: Box<dyn Step>, is_behind: bool, now: Millis) -> Running {
+        let until = now.saturating_add(step.timeout_ms(&self.config.settings));
+        Running { step, is_behind, began: now, until, refused: Vec::new() }
+    }
+
+    fn check_credential(&self, upstream: &Upstream) -> Result<(), Error> {
+        self.upstream_headers(upstream, false).map(|_| ())
+    }
+
+    /// Returns the call for the next question of the step that is under way.
+    fn ask_next(&mut self, body: &str, now: Millis) -> Next {
+        let config = self.config.clone();
+        loop {
+            let Some(running) = &self.steps.current else { return Next::Over };
+            let (began, until) = (Some(running.began), running.until);
+            let see = see(&config, self.can, self.ids, &self.client, body, began, now);
+            let question = match running.step.ask(&see) {
+                None => return Next::Over,
+                Some(Question::Document(_)) => {
+                    self.state.read();
+                    return Next::Host;
+                }
+                Some(Question::Web(question)) => {
+                    self.begin_ask(Asker::Web, until.saturating_sub(now), now);
+                    return Next::Call(Call::web(question));
+                }
+                Some(Question::Model(question)) => question,
+            };
+            let Some((call, context)) = self.model_call(&question, &running.refused) else {
+                self.take_came(Came::Nothing(Nothing::Unwritten));
+                continue;
+            };
+            let asker = Asker::Model(question.upstream.protocol, context);
+            self.begin_ask(asker, until.saturating_sub(now), now);
+            return Next::Call(call);
+        }
+    }
+
+    /// Ends the step that is under way, and returns its change.
+    fn end_step(&mut self, body: &[u8], now: Millis) -> Result<Option<Change>, Error> {
+        let Some(Running { step, began, .. }) = self.steps.current.take() else { return Ok(None) };
+        let (body, began) = (words::utf8(body).unwrap_or_default(), Some(began));
+        let see = see(&self.config, self.can, self.ids, &self.client, body, began, now);
+        step.done(&see, &mut self.report).map(Some)
+    }
+
+    fn take_came(&mut self, came: Came) {
+        if let Some(running) = &mut self.steps.current {
+            running.step.take(came, &mut self.report);
+        }
+    }
+
+    /// Takes what came of the step's question. `is_cut`: the answer goes on with what nobody reads.
+    pub(super) fn handle_came(&mut self, came: Came, is_cut: bool, now: Millis) {
+        self.take_came(came);
+        self.go_on(is_cut, now);
+    }
+
+    /// Takes a failure of the step's question.
+    pub(super) fn handle_step_failure(&mut self, failure: &Failure, now: Millis) {
+        let why = match failure {
+            Failure::Timeout => Nothing::TimedOut,
+            Failure::BrokeOff | Failure::Undecodable => Nothing::BrokeOff,
+            _ => Nothing::Unreachable,
+        };
+        self.handle_came(Came::Nothing(why), false, now);
+    }
+
+    /// Gives the step up, whose time is over.
+    pub(super) fn give_up_step(&mut self, now: Millis) {
+        if let Some(running) = &mut self.steps.current {
+            running.step.give_up();
+        }
+        self.go_on(false, now);
+    }
+
+    /// Makes the next question of the step due. A step behind the answer without one ends at once: a host that never
+    /// polls for another call must not keep the client waiting.
+    fn go_on(&mut self, is_cut: bool, now: Millis) {
+        self.state.make_ask_due(is_cut);
+        if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
+            let see = see(&self.config, self.can, self.ids, &self.client, "", None, now);
+            if running.step.ask(&see).is_none() {
+                self.end_behind(is_cut, now);
+            }
+        }
+    }
+
+    /// Begins the step behind the answer, which reads what is written for the client from now on. `body` is the
+    /// client's request.
+    pub(super) fn begin_behind(&mut self, body: &str, context: &RequestContext, now: Millis) {
+        let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        self.steps.hold = BEHIND(&see, context, &mut self.report);
+    }
+
+    /// Holds the end of the answer, if it is in what was written behind `from` and waits for a step.
+    pub(super) fn hold_end(&mut self, from: usize) {
+        if let Some(hold) = &mut self.steps.hold {
+            hold.hold(&mut self.output.body, from, &mut self.report);
+        }
+    }
+
+    /// Ends a complete answer, or makes the first question of the step behind it due. `is_cut`: the upstream goes on.
+    pub(super) fn end_answer(&mut self, is_cut: bool, now: Millis) {
+        if self.steps.is_holding()
+            && !self.is_ended()
+            && let Some(step) = self.steps.hold.take()
+        {
+            self.report = self.report();
+            self.steps.current = Some(self.run(step, true, now));
+            self.state.make_ask_due(is_cut);
+            return;
+        }
+        self.finish(Outcome::Answered, 200, now);
+        if is_cut {
+            self.state.cut();
+        }
+    }
+
+    /// Returns the call for the next question of the step behind the answer, or ends the answer.
+    pub(super) fn ask_behind(&mut self, now: Millis) -> Option<Call> {
+        if let Next::Call(call) = self.ask_next("", now) {
+            return Some(call);
+        }
+        self.end_behind(false, now);
+        None
+    }
+
+    /// Gives the end of the answer to the client, as the step behind it has written it.
+    fn end_behind(&mut self, is_cut: bool, now: Millis) {
+        let before = self.output.body.len();
+        if let Ok(Some(Change::End(end))) = self.end_step(b"", now) {
+            self.output.body.extend_from_slice(&end);
+        }
+        if self.output.is_held() {
+            let id = self.report.answer.upstream_id.clone();
+            if self.report.stream { self.begin_stream() } else { self.begin_message(id) }
+        }
+        self.count_bytes_since(before);
+        self.watchdog.sent(now);
+        self.finish(Outcome::Answered, 200, now);
+        if is_cut {
+            self.state.cut();
+        }
+    }
+
+    fn begin_ask(&mut self, asker: Asker, timeout_ms: u64, now: Millis) {
+        self.watchdog.start(timeout_ms, now);
+        self.state.ask(Ask::new(asker));
+    }
+}
+
+/// Returns the view that steps get of an exchange.
+pub(super) fn see<'s>(
+    config: &'s Config,
+    can: HostCan,
+    ids: Ids,
+    client: &'s Client,
+    body: &'s str,
+    began: Option<Millis>,
+    now: Millis,
+) -> See<'s> {
+    let can = Can {
+        ask_models: can.ask_again,
+        fetch: can.fetch && can.ask_again,
+        read_documents: can.read_documents,
+    };
+    See { config, can, ids, headers: &client.headers, body, began, now }
+}
+
+#[cfg(test)]
+mod tests;
