@@ -99,6 +99,14 @@ fn repeats_nothing(own: (&str, &str), quotes: (&str, &str), text: &str, sent: Op
     }
 }
 
+#[test]
+fn a_quoted_value_of_two_words_is_no_complaint_of_the_server() {
+    let own = ("The stream option and tool_choice are wrong for ", "");
+    for sent in request("sequence, expected") {
+        repeats_nothing(own, ("'", "'"), "sequence, expected", Some(&sent));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
