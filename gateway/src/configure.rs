@@ -13,8 +13,8 @@ use crate::Failed;
 use crate::cli::Chosen;
 use crate::cli::check::Check;
 use crate::cli::serve::Serve;
-use crate::guess::{self, Guess};
-use crate::whose::{self, Whose, whose};
+use crate::probe::guess::{self, Guess};
+use crate::probe::owner::{self, Whose, whose};
 
 /// Configuration that `serve` runs with.
 #[derive(Debug)]
@@ -131,10 +131,10 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
         let (preset, url) = (upstream.preset, &upstream.url);
         match whose(url) {
             Whose::AnotherPersons => {
-                let reason = whose::ANOTHER_PERSONS;
+                let reason = owner::ANOTHER_PERSONS;
                 return Err(Failed::Usage(format!("{preset} at {url}: {reason}")));
             }
-            Whose::Unknown if !cfg!(target_os = "linux") => notes.push(whose::unknown(url)),
+            Whose::Unknown if !cfg!(target_os = "linux") => notes.push(owner::unknown(url)),
             Whose::Unknown | Whose::Usable => {}
         }
     }

@@ -9,8 +9,8 @@ use crate::Failed;
 use crate::cli::demo::{Demo as Flags, Protocol};
 use crate::cli::serve::Door;
 use crate::ready::{self, Hints, Ready};
-use crate::serve;
-use crate::signals::Stop;
+use crate::server::listen;
+use crate::server::signals::Stop;
 
 /// Seconds that streams get at the end: nobody waits for an answer that no model gives.
 const SHUTDOWN_SECONDS: u64 = 2;
@@ -23,7 +23,7 @@ const PROMPT: &str = "demo:slow 150 demo:say Hello, one word after another.";
 
 pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     let on = &flags.model_listen;
-    let failed = |error| serve::cannot_listen("--model-listen", on, &error);
+    let failed = |error| listen::cannot_listen("--model-listen", on, &error);
     let listener = TcpListener::bind(on).map_err(failed)?;
     // What a client sends is on no page of `/demo/requests`.
     let options = Options { requests_max: 0, ..Options::default() };
@@ -32,7 +32,7 @@ pub(crate) fn run(flags: &Flags) -> Result<(), Failed> {
     config.set_url(&format!("{}/v1", model.url()), "the demo model").map_err(Failed::Run)?;
     let door = Door::local(flags.listen.clone(), SHUTDOWN_SECONDS);
     let door = Door { view: flags.view.clone(), ..door };
-    serve::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
+    listen::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
 }
 
 /// The gateway's configuration. In Responses the demo model checks what OpenAI checks, so the preset is OpenAI's.

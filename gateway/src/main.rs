@@ -11,60 +11,31 @@
 // They panic where nothing can be written.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
-mod answer;
-mod apart;
-mod budget;
-mod call;
-mod callers;
 mod check;
 mod cli;
 mod clock;
-mod collect;
 mod configure;
-mod connections;
 mod demo;
 mod documents;
-mod fetches;
-mod guess;
+mod fair_semaphore;
 mod headers;
-mod inflate;
 mod launch;
-mod live;
-mod load;
 mod log;
 mod metrics;
-mod names;
-mod near;
-mod nearest;
-mod offline;
-mod paced;
 mod page;
-mod pass;
-mod pool;
-mod public;
-mod reach;
+mod probe;
 mod ready;
-mod records;
-mod roots;
-mod seldom;
-mod serve;
-mod served;
-mod service;
-mod shown;
-mod signals;
-mod socket;
-mod turns;
-mod web;
-mod whose;
-mod wire;
-mod workers;
+mod server;
+mod thread_pool;
+mod upstream;
 
 use std::io;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use cli::{Cli, Command};
+use cli::{Cli, Command, offline};
+use server::listen;
 
 /// Reason for which a command ended without its result, in one line.
 #[derive(Debug)]
@@ -77,7 +48,7 @@ pub(crate) enum Failed {
 
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
-        Command::Serve(options) => serve::run(&options).map(|()| true),
+        Command::Serve(options) => listen::run(&options).map(|()| true),
         Command::Launch(options) => match launch::run(&options) {
             // The client's own code.
             Ok(code) => return ExitCode::from(code),

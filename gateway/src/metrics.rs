@@ -14,7 +14,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use crate::answer::Body;
+use crate::server::response_body::Body;
 
 /// Path of the metrics.
 pub(crate) const PATH: &str = "/metrics";

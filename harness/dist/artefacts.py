@@ -210,7 +210,7 @@ def the_binaries_for_macos_are_signed_and_need_only_the_system(folder):
 
 
 def no_artefact_names_a_folder_of_this_machine(folder):
-    # With what follows: the home /root is no part of `src/roots.rs`.
+    # With what follows: the home /root is no part of a file `/roots.rs`.
     homes = {f"{ROOT}/".encode(), f"{Path.home()}/".encode(), os.environ.get("CARGO_HOME", "/.cargo/").encode()}
     looked_at = [*DIST.glob("*.wasm"), *(DIST / "worker").rglob("*.wasm")]
     for triple in [*LINUX.values(), *MACOS, WINDOWS]:

@@ -21,21 +21,21 @@ use tracing_subscriber::Registry;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use super::look::PLACEHOLDER;
-use crate::apart::{Apart, Translations};
-use crate::budget::Budget;
-use crate::call::Caller;
-use crate::callers::Callers;
-use crate::connections::Connections;
 use crate::documents::Documents;
-use crate::fetches::Fetches;
-use crate::load::Load;
 use crate::log::{EXCHANGE, Format, Message};
-use crate::reach;
-use crate::records::Records;
-use crate::service::{Gateway, Seeds};
-use crate::wire::Tap;
-use crate::workers;
+use crate::probe::look::PLACEHOLDER;
+use crate::server::budget::Budget;
+use crate::server::connections::Connections;
+use crate::server::load::Load;
+use crate::server::offload::{Apart, Translations};
+use crate::server::origin::Callers;
+use crate::server::records::Records;
+use crate::server::service::{Gateway, Seeds};
+use crate::server::workers;
+use crate::upstream::call::Caller;
+use crate::upstream::client;
+use crate::upstream::connection::Tap;
+use crate::upstream::fetch_limits::Fetches;
 
 /// Capacity of the pipe.
 const PIPE_BYTES: usize = 64 << 10;
@@ -47,7 +47,7 @@ const LINE_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(super) struct Inside {
     gateway: Arc<Gateway>,
-    pub(super) client: reach::Client,
+    pub(super) client: client::Client,
     lines: Lines,
     tap: Tap,
     patience: Duration,
@@ -80,7 +80,7 @@ impl Inside {
         config.client_keys = creole::config::ClientKeys::default();
         config.settings.log = Log::Info;
         let tap = Tap::default();
-        let connector = reach::connector()?.with_tap(tap.clone());
+        let connector = client::connector()?.with_tap(tap.clone());
         let apart = Apart::start(NonZero::<usize>::MIN)
             .map_err(|error| format!("cannot start a thread: {error}"))?;
         let mut seed = [0; 16];

@@ -4,11 +4,8 @@
 //! [`look`], need no model; `creole serve` makes them at its start.
 
 mod ask;
-pub(crate) mod at_start;
 mod inside;
-mod look;
 mod output;
-mod problem;
 mod row;
 mod steps;
 
@@ -21,13 +18,13 @@ use tokio::runtime;
 use crate::Failed;
 use crate::cli::check::Check;
 use crate::configure;
-use crate::guess::{self, Guess};
 use crate::launch;
-use crate::nearest::{is_same, nearest};
-use crate::reach::Client;
+use crate::probe::guess::{self, Guess};
+use crate::probe::look::{self, Listed, Looked};
+use crate::probe::model_names::{is_same, nearest};
+use crate::probe::problem::Problem;
+use crate::upstream::client::Client;
 use inside::{Inside, Lines};
-use look::{Listed, Looked};
-pub(crate) use problem::Problem;
 use row::{Level, Row};
 
 /// Maximum time of each question of the first two steps: no model runs for them.

@@ -6,10 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use creole::json::Writer;
 use creole::text::harmless;
 
-use super::look::PLACEHOLDER;
 use super::{Checked, Row};
 use crate::Failed;
 use crate::cli::check::Check;
+use crate::probe::look::PLACEHOLDER;
 use crate::ready::Hints;
 
 /// Address at which `creole serve` listens by default.

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use super::ask::{self, Answer, Call};
 use super::inside::{Inside, Received};
-use super::problem::Problem;
 use super::row::{Level, Row};
-use crate::nearest::nearest;
+use crate::probe::model_names::nearest;
+use crate::probe::problem::Problem;
 
 /// Between which models think in their text.
 const THINKING_TAGS: [&str; 6] =

@@ -4,6 +4,7 @@ pub(crate) mod check;
 pub(crate) mod check_config;
 pub(crate) mod demo;
 pub(crate) mod launch;
+pub(crate) mod offline;
 pub(crate) mod read_document;
 pub(crate) mod serve;
 pub(crate) mod translate;

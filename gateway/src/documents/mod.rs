@@ -30,8 +30,8 @@ use tokio::time::{Instant, timeout_at};
 pub(crate) use child::run;
 use known::{Key, Known};
 
-use crate::seldom::Seldom;
-use crate::turns::{Turn, Turns};
+use crate::fair_semaphore::{Turn, Turns};
+use crate::log::rate_limit::Seldom;
 
 /// Time that the documents of one request may take on the first reader. A usual document takes a tenth of it.
 const FIRST_MAX: Duration = Duration::from_millis(400);

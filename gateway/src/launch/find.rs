@@ -8,16 +8,16 @@ use creole::Config;
 use creole::profile::presets::{SERVERS, Server};
 use futures_util::future::join_all;
 
-use super::ask::{Asker, List, Model};
 use super::choose;
 use super::places::Places;
 use crate::Failed;
 use crate::cli::Chosen;
 use crate::cli::launch::Launch;
 use crate::configure::{self, Described};
-use crate::guess;
 use crate::metrics;
-use crate::whose::{self, Whose, whose};
+use crate::probe::ask::{Asker, List, Model};
+use crate::probe::guess;
+use crate::probe::owner::{self, Whose, whose};
 
 /// Address where `creole serve` listens by default.
 const GATEWAY: &str = "http://127.0.0.1:8787";
@@ -254,7 +254,7 @@ async fn running(
     }
     let whose = whose(GATEWAY);
     if whose == Whose::AnotherPersons {
-        return Err(whose::ANOTHER_PERSONS.to_owned());
+        return Err(owner::ANOTHER_PERSONS.to_owned());
     }
     let list = asker.models(&format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
     let models = list.map(|list| list.models).unwrap_or_default();
@@ -343,7 +343,7 @@ async fn answering(
         match list {
             Ok(list) if list.models.is_empty() => looked.note(&place, "it lists no model"),
             Ok(_) if whose(&upstream.address) == Whose::AnotherPersons => {
-                looked.note(&place, whose::ANOTHER_PERSONS);
+                looked.note(&place, owner::ANOTHER_PERSONS);
             }
             Ok(list) => {
                 upstream.learn(&list.owner);
@@ -369,7 +369,7 @@ async fn answering(
 
 /// Returns a line about a server whose owner is unknown.
 fn note_on(url: &str, whose: Whose) -> Option<String> {
-    (whose == Whose::Unknown).then(|| whose::unknown(url))
+    (whose == Whose::Unknown).then(|| owner::unknown(url))
 }
 
 /// The first vendor whose key is in the environment, in the order of [`SERVERS`].

@@ -4,7 +4,6 @@
 //! find (upstream, model) ─▶ gateway on a free port ─▶ client with its variables ─▶ its exit code
 //! ```
 
-mod ask;
 mod child;
 mod choose;
 mod clients;
@@ -31,10 +30,10 @@ use crate::Failed;
 use crate::cli::launch::Launch;
 use crate::cli::serve::Door;
 use crate::configure;
+use crate::probe::ask::{Asker, Model};
 use crate::ready::Ready;
-use crate::serve;
-use crate::signals::Stop;
-use ask::{Asker, Model};
+use crate::server::listen;
+use crate::server::signals::Stop;
 use clients::{Client, Session, Variables};
 use find::{Found, Place, Upstream};
 use settings::Settings;
@@ -232,7 +231,7 @@ fn serve_until(config: Config, stop: Stop, sender: Sender<SocketAddr>) -> Result
         // The other thread waits for it.
         let _ = sender.send(ready.address);
     };
-    serve::run_with(&door, config, || Ok(stop), told)
+    listen::run_with(&door, config, || Ok(stop), told)
 }
 
 fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {

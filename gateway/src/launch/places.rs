@@ -1,8 +1,8 @@
 //! The places that were looked at in vain, as the error tells them.
 
-use super::ask::Model;
 use super::choose;
 use crate::Failed;
+use crate::probe::ask::Model;
 
 #[derive(Debug, Default)]
 pub(super) struct Places {

@@ -1,4 +1,4 @@
-//! Tests of `log.rs`.
+//! Tests of `log/mod.rs`.
 
 use super::*;
 

@@ -16,7 +16,7 @@ use creole::observe::report::{Outcome, Report};
 use creole::text::harmless;
 use jiff::Zoned;
 
-use crate::shown::{self, Figures};
+use crate::log::figures::{self, Figures};
 
 const FAINT: Style = Style::new().dimmed();
 const NAME: Style = Style::new().bold();
@@ -61,23 +61,23 @@ fn write(out: &mut String, request: &Request, report: &Report, now: Millis) -> f
     write!(out, "{style}{}{style:#} ", figures.status)?;
     if report.model.is_empty() {
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
-        write!(out, "{} {NAME}{}{NAME:#}", shown::text(&request.method), shown::text(path))?;
+        write!(out, "{} {NAME}{}{NAME:#}", figures::text(&request.method), figures::text(path))?;
     } else {
-        write!(out, "{NAME}{}{NAME:#}", shown::text(&report.model))?;
-        let served = shown::other_model(report);
+        write!(out, "{NAME}{}{NAME:#}", figures::text(&report.model))?;
+        let served = figures::other_model(report);
         if !served.is_empty() {
-            write!(out, " {FAINT}→{FAINT:#} {}", shown::text(served))?;
+            write!(out, " {FAINT}→{FAINT:#} {}", figures::text(served))?;
         }
     }
     let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
     if !upstream.is_empty() {
-        write!(out, " {FAINT}@{}{FAINT:#}", shown::text(upstream))?;
+        write!(out, " {FAINT}@{}{FAINT:#}", figures::text(upstream))?;
     }
     let cause = report.cause();
     if report.outcome != Outcome::Open && !USUAL.contains(&cause) {
         write!(out, "  {style}{cause}{style:#}")?;
     }
-    write!(out, "  {}", shown::time(figures.duration_ms))?;
+    write!(out, "  {}", figures::time(figures.duration_ms))?;
     write_answer(out, report, &figures)?;
     write_warnings(out, report)?;
     write_failure(out, report)
@@ -86,20 +86,20 @@ fn write(out: &mut String, request: &Request, report: &Report, now: Millis) -> f
 fn write_answer(out: &mut String, report: &Report, figures: &Figures) -> fmt::Result {
     let answer = &report.answer;
     if let Some(first_ms) = figures.first_ms.filter(|_| report.stream) {
-        write!(out, "  {FAINT}first{FAINT:#} {}", shown::time(first_ms))?;
+        write!(out, "  {FAINT}first{FAINT:#} {}", figures::time(first_ms))?;
     }
     if figures.input_tokens > 0 {
-        write!(out, "  {} {FAINT}in{FAINT:#}", shown::count(figures.input_tokens))?;
+        write!(out, "  {} {FAINT}in{FAINT:#}", figures::count(figures.input_tokens))?;
         if answer.cache_read_tokens > 0 {
             let share = answer.cache_read_tokens as f64 / figures.input_tokens as f64;
             write!(out, " {FAINT}({:.0}% cached){FAINT:#}", share * 100.0)?;
         }
     }
     if answer.output_tokens > 0 {
-        write!(out, "  {} {FAINT}out{FAINT:#}", shown::count(answer.output_tokens))?;
+        write!(out, "  {} {FAINT}out{FAINT:#}", figures::count(answer.output_tokens))?;
     }
     if let Some(speed) = figures.speed {
-        write!(out, "  {}", shown::speed(speed))?;
+        write!(out, "  {}", figures::speed(speed))?;
     }
     match answer.tool_calls {
         0 => Ok(()),
@@ -130,10 +130,10 @@ fn write_failure(out: &mut String, report: &Report) -> fmt::Result {
     }
     let said = [&report.reason, &report.upstream_message].into_iter().flatten();
     if let Some(said) = said.map(String::as_str).find(|said| !said.is_empty()) {
-        write!(out, "  {}", shown::reason(said))?;
+        write!(out, "  {}", figures::reason(said))?;
     }
     if !report.request_id.is_empty() {
-        write!(out, "  {FAINT}{}{FAINT:#}", shown::text(&report.request_id))?;
+        write!(out, "  {FAINT}{}{FAINT:#}", figures::text(&report.request_id))?;
     }
     Ok(())
 }

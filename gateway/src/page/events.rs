@@ -16,8 +16,8 @@ use tokio::time::{Instant, Sleep};
 use super::board::Watching;
 use super::{html, probe};
 use crate::clock::Clock;
-use crate::reach::Client;
-use crate::records::Records;
+use crate::server::records::Records;
+use crate::upstream::client::Client;
 
 /// Interval at which a page looks at the board.
 const TICK: Duration = Duration::from_millis(400);

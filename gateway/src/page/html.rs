@@ -16,7 +16,7 @@ use super::meanings;
 use super::plots::plots;
 use super::row::{Row, Running};
 use crate::clock::Clock;
-use crate::shown;
+use crate::log::figures;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -127,15 +127,19 @@ fn figures(state: &State) -> String {
     };
     let failed = match totals.failed {
         0 => "none failed".to_owned(),
-        failed => format!("<em>{} failed</em>", shown::count(failed)),
+        failed => format!("<em>{} failed</em>", figures::count(failed)),
     };
     let tiles = [
-        ("exchanges", shown::count(totals.exchanges), failed),
+        ("exchanges", figures::count(totals.exchanges), failed),
         ("running", state.running.len().to_string(), String::new()),
-        ("tokens in", shown::count(totals.input_tokens), cached),
-        ("tokens out", shown::count(totals.output_tokens), String::new()),
-        ("to first content", or_none(first.map(|ms| shown::time(ms as u64))), "median".to_owned()),
-        ("tokens a second", or_none(speed.map(shown::speed)), "median".to_owned()),
+        ("tokens in", figures::count(totals.input_tokens), cached),
+        ("tokens out", figures::count(totals.output_tokens), String::new()),
+        (
+            "to first content",
+            or_none(first.map(|ms| figures::time(ms as u64))),
+            "median".to_owned(),
+        ),
+        ("tokens a second", or_none(speed.map(figures::speed)), "median".to_owned()),
     ];
     let tile = |(name, value, more): &(&str, String, String)| {
         let value = value.strip_suffix("/s").unwrap_or(value);
@@ -185,10 +189,10 @@ fn running_row(running: &Running, now: Millis) -> String {
     };
     cell(&mut out, "Model", "name", &name(&running.model, "", &running.upstream, ""));
     cell(&mut out, "State", "state", &format!("<i class=\"pulse\"></i>{state}"));
-    cell(&mut out, "First", "number", &running.first_ms.map_or_else(String::new, shown::time));
-    cell(&mut out, "Time", "number", &shown::time(spent));
+    cell(&mut out, "First", "number", &running.first_ms.map_or_else(String::new, figures::time));
+    cell(&mut out, "Time", "number", &figures::time(spent));
     cell(&mut out, "Chunks", "number", &number(running.chunks));
-    cell(&mut out, "A second", "number", &speed.map_or_else(String::new, shown::speed));
+    cell(&mut out, "A second", "number", &speed.map_or_else(String::new, figures::speed));
     cell(&mut out, "Tools", "number", &number(running.tool_calls.into()));
     out.push_str("</tr>");
     out
@@ -196,7 +200,7 @@ fn running_row(running: &Running, now: Millis) -> String {
 
 /// Returns a count as text, empty for zero: a table of zeros hides what there is.
 fn number(count: u64) -> String {
-    if count == 0 { String::new() } else { shown::count(count) }
+    if count == 0 { String::new() } else { figures::count(count) }
 }
 
 fn name(model: &str, served: &str, upstream: &str, client_key: &str) -> String {
@@ -244,12 +248,12 @@ fn exchange(row: &Row) -> String {
     let end = if USUAL.contains(&row.cause) { "" } else { class };
     cell(&mut out, "End", "end", &format!("<span class=\"{end}\">{}</span>", row.cause));
     let first = figures.first_ms.filter(|_| row.stream);
-    cell(&mut out, "First", "number", &first.map_or_else(String::new, shown::time));
-    cell(&mut out, "Time", "number", &shown::time(figures.duration_ms));
+    cell(&mut out, "First", "number", &first.map_or_else(String::new, figures::time));
+    cell(&mut out, "Time", "number", &figures::time(figures.duration_ms));
     cell(&mut out, "In", "number", &number(figures.input_tokens));
     cell(&mut out, "Cached", "number", &number(row.cached_tokens));
     cell(&mut out, "Out", "number", &number(row.output_tokens));
-    cell(&mut out, "Speed", "number", &figures.speed.map_or_else(String::new, shown::speed));
+    cell(&mut out, "Speed", "number", &figures.speed.map_or_else(String::new, figures::speed));
     cell(&mut out, "Tools", "number", &number(row.tool_calls.into()));
     cell(&mut out, "Notes", "notes", &notes(row));
     out.push_str("</tr>");
@@ -332,7 +336,7 @@ fn upstreams(config: &Config, state: &State) -> String {
     let mut rows = String::new();
     for upstream in config.upstreams.values() {
         let (class, says) = health(state.health.get(&upstream.name));
-        let address = shown::text(&format!("{}{}", upstream.url, upstream.base_path));
+        let address = figures::text(&format!("{}{}", upstream.url, upstream.base_path));
         rows.push_str("<tr>");
         cell(&mut rows, "Name", "name", &format!("<b>{}</b>", escaped(&upstream.name)));
         cell(&mut rows, "Address", "address", &escaped(&address));
@@ -369,13 +373,13 @@ fn models(state: &State) -> String {
         let failed = rows.iter().filter(|row| row.is_failed()).count();
         let first = rows.iter().filter_map(|row| row.figures.first_ms).map(|ms| ms as f64);
         let speed = median(rows.iter().filter_map(|row| row.figures.speed));
-        let first = median(first).map_or_else(String::new, |ms| shown::time(ms as u64));
+        let first = median(first).map_or_else(String::new, |ms| figures::time(ms as u64));
         out.push_str("<tr>");
         cell(&mut out, "Model", "name", &name(model, served, upstream, ""));
         cell(&mut out, "Asked", "number", &rows.len().to_string());
         cell(&mut out, "Failed", "number", &number(failed as u64));
         cell(&mut out, "First", "number", &first);
-        cell(&mut out, "Speed", "number", &speed.map_or_else(String::new, shown::speed));
+        cell(&mut out, "Speed", "number", &speed.map_or_else(String::new, figures::speed));
         out.push_str("</tr>");
     }
     table(&["Model", "Asked", "Failed", "First", "Speed"], &out)

@@ -27,9 +27,9 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 pub(crate) use board::Board;
 pub(crate) use events::Events;
 
-use crate::answer::Body;
-use crate::connections::{Busy, Stage};
-use crate::service::Gateway;
+use crate::server::connections::{Busy, Stage};
+use crate::server::response_body::Body;
+use crate::server::service::Gateway;
 
 /// Text that a browser's person sees in place of the page.
 const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::html::escaped;
 use super::row::Row;
-use crate::shown;
+use crate::log::figures;
 
 /// Bars in one plot.
 const BARS_MAX: usize = 50;
@@ -29,12 +29,12 @@ pub(super) fn plots<'r>(rows: impl DoubleEndedIterator<Item = &'r Row>) -> Strin
         return String::new();
     }
     let mut out = String::new();
-    let time = |ms: f64| shown::time(ms as u64);
-    let tokens = |count: f64| shown::count(count as u64);
+    let time = |ms: f64| figures::time(ms as u64);
+    let tokens = |count: f64| figures::count(count as u64);
     plot(&mut out, "Time", "to the first content, and to the end", time, &rows, |row| {
         (row.figures.duration_ms as f64, row.figures.first_ms.unwrap_or_default() as f64)
     });
-    plot(&mut out, "Speed", "tokens of the answer in a second", shown::speed, &rows, |row| {
+    plot(&mut out, "Speed", "tokens of the answer in a second", figures::speed, &rows, |row| {
         (row.figures.speed.unwrap_or_default(), 0.0)
     });
     plot(&mut out, "Tokens in", "from the cache, and all", tokens, &rows, |row| {

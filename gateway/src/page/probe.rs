@@ -10,8 +10,8 @@ use hyper::{Request, Uri};
 
 use super::board::Answer;
 use crate::headers;
-use crate::reach::{self, Client};
-use crate::shown;
+use crate::log::figures;
+use crate::upstream::client::{self, Client};
 
 /// Maximum time to wait for an upstream's answer.
 const PROBE_TIME: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub(crate) async fn ask(client: &Client, upstream: &Upstream) -> Answer {
     headers::change(request.headers_mut(), change);
     match tokio::time::timeout(PROBE_TIME, client.send(request)).await {
         Ok(Ok(response)) => Answer::Status(response.status().as_u16()),
-        Ok(Err(error)) => Answer::Missing(shown::text(reach::reason(&error).words())),
+        Ok(Err(error)) => Answer::Missing(figures::text(client::reason(&error).words())),
         Err(_) => Answer::Missing("no answer within 5 s".to_owned()),
     }
 }

@@ -4,7 +4,7 @@ use creole::Millis;
 use creole::observe::log::{Level, Request, level};
 use creole::observe::report::{Outcome, Report};
 
-use crate::shown::{self, Figures};
+use crate::log::figures::{self, Figures};
 
 /// Warnings kept of one exchange.
 const WARNINGS_MAX: usize = 12;
@@ -44,9 +44,9 @@ impl Row {
             return None;
         }
         let model = if report.model.is_empty() {
-            format!("{} {}", shown::text(&request.method), shown::text(path))
+            format!("{} {}", figures::text(&request.method), figures::text(path))
         } else {
-            shown::text(&report.model)
+            figures::text(&report.model)
         };
         let upstream = request.passed.as_ref().map_or(&report.upstream, |(_, upstream)| upstream);
         let warnings = report.warnings.iter().take(WARNINGS_MAX);
@@ -58,21 +58,21 @@ impl Row {
         Some(Self {
             ended_at: now,
             model,
-            served: shown::text(shown::other_model(report)),
-            upstream: shown::text(upstream),
-            client_key: shown::text(report.client_key.as_deref().unwrap_or_default()),
+            served: figures::text(figures::other_model(report)),
+            upstream: figures::text(upstream),
+            client_key: figures::text(report.client_key.as_deref().unwrap_or_default()),
             stream: report.stream,
             level,
             cause: if report.outcome == Outcome::Open { "passed" } else { report.cause() },
-            reason: of_failure(shown::reason(&why)),
-            request_id: of_failure(shown::text(&report.request_id)),
+            reason: of_failure(figures::reason(&why)),
+            request_id: of_failure(figures::text(&report.request_id)),
             figures: Figures::of(request, report, now),
             cached_tokens: report.answer.cache_read_tokens,
             output_tokens: report.answer.output_tokens,
             tool_calls: report.answer.tool_calls,
             retries: report.retries,
             guards: report.warnings.guards().to_vec(),
-            warnings: warnings.map(|it| (it.code, shown::text(&it.name))).collect(),
+            warnings: warnings.map(|it| (it.code, figures::text(&it.name))).collect(),
         })
     }
 
@@ -103,8 +103,8 @@ impl Running {
         let path = request.path.split(['?', '#']).next().unwrap_or_default();
         Self {
             began: request.began,
-            model: shown::text(if report.model.is_empty() { path } else { &report.model }),
-            upstream: shown::text(upstream),
+            model: figures::text(if report.model.is_empty() { path } else { &report.model }),
+            upstream: figures::text(upstream),
             stream: report.stream,
             first_ms: report.content_at.map(|at| at.saturating_sub(request.began)),
             chunks: report.answer.chunks,

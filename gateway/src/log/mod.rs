@@ -1,0 +1,270 @@
+//! The log: one line of standard error, or of a file, for each exchange, and for what the gateway tells about itself. A
+//! line is a JSON object, or a short text for a person at a terminal.
+//!
+//! A thread of its own writes them: standard error may be a pipe that nobody reads, or the disk is full, and
+//! no request may wait for that or die of it. Lines that find no room are lost, and counted.
+
+pub(crate) mod figures;
+pub(crate) mod rate_limit;
+pub(crate) mod text;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+use creole::config::Log;
+use creole::json::Writer as Json;
+use creole::text::harmless;
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::{FormatTime as _, SystemTime};
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// Events with this target are about an exchange. Their message is a JSON object, or what follows the time in a text.
+pub(crate) const EXCHANGE: &str = "exchange";
+
+/// Beginning of the target of events of the gateway's own modules.
+const OWN: &str = env!("CARGO_CRATE_NAME");
+
+/// Maximum number of lines that wait to be written.
+const WAITING_MAX: usize = 1024;
+
+/// Maximum time that the end of the process waits for the last lines.
+const FINISH_TIME: Duration = Duration::from_secs(1);
+
+/// Pause between two looks whether a full queue has room again.
+const FULL_PAUSE: Duration = Duration::from_millis(5);
+
+/// How lines are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a person.
+    Text,
+    /// For programs.
+    Json,
+}
+
+impl Format {
+    /// Returns the format for whoever reads the file, or else standard error: text for a terminal,
+    /// JSON for programs.
+    pub(crate) fn of_reader(file: Option<&File>) -> Self {
+        let is_terminal = file.map_or_else(|| io::stderr().is_terminal(), File::is_terminal);
+        if is_terminal { Self::Text } else { Self::Json }
+    }
+}
+
+/// Starts the log: from then on, everything goes to this file, or else to standard error.
+///
+/// # Errors
+/// There can be no thread for it.
+pub(crate) fn start(log: Log, format: Format, file: Option<File>) -> io::Result<Queue> {
+    let (sender, entries) = sync_channel(WAITING_MAX);
+    let queue = Queue { sender, lost: Arc::default() };
+    let lost = Arc::clone(&queue.lost);
+    let mut out: Box<dyn Write + Send> = match (file, format) {
+        // These leave the colours out where nobody sees them, or NO_COLOR is set.
+        (None, Format::Text) => Box::new(anstream::stderr()),
+        (Some(file), Format::Text) => Box::new(anstream::AutoStream::auto(file)),
+        (None, Format::Json) => Box::new(io::stderr()),
+        (Some(file), Format::Json) => Box::new(file),
+    };
+    let thread = thread::Builder::new().name("log".to_owned());
+    thread.spawn(move || write_all(&entries, &lost, format, &mut *out))?;
+    let lines = queue.clone();
+    tracing_subscriber::fmt()
+        .with_writer(move || lines.clone())
+        .with_max_level(level(log))
+        // What it would say goes to standard error itself, and panics where that is gone.
+        .log_internal_errors(false)
+        .event_format(Lines(format))
+        .finish()
+        // What libraries tell at `debug` stands in fields that no line has.
+        .with(
+            Targets::new()
+                .with_targets([(EXCHANGE, LevelFilter::TRACE), (OWN, LevelFilter::TRACE)]),
+        )
+        .init();
+    Ok(queue)
+}
+
+/// The way to the thread that writes.
+#[derive(Clone, Debug)]
+pub(crate) struct Queue {
+    sender: SyncSender<Entry>,
+    lost: Arc<AtomicU64>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Line(Vec<u8>),
+    /// Request for a notice when everything before it is written.
+    Finish(SyncSender<()>),
+}
+
+impl Queue {
+    /// Waits until everything is written, but not for long.
+    pub(crate) fn finish(&self) {
+        let began = Instant::now();
+        let (done, finished) = sync_channel(1);
+        let mut entry = Entry::Finish(done);
+        // A full queue is one whose reader is slow, and perhaps awake again.
+        while let Err(TrySendError::Full(back)) = self.sender.try_send(entry) {
+            if began.elapsed() >= FINISH_TIME {
+                return;
+            }
+            entry = back;
+            thread::sleep(FULL_PAUSE);
+        }
+        let _ = finished.recv_timeout(FINISH_TIME.saturating_sub(began.elapsed()));
+    }
+}
+
+impl Write for Queue {
+    /// Gets one whole line in each call.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        if self.sender.try_send(Entry::Line(line.to_vec())).is_err() {
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &mut dyn Write) {
+    let mut is_cut = false;
+    for entry in entries {
+        let missing = lost.swap(0, Ordering::Relaxed);
+        if missing > 0
+            && write_line(lost_lines(missing, format).as_bytes(), &mut is_cut, out).is_err()
+        {
+            lost.fetch_add(missing, Ordering::Relaxed);
+        }
+        match entry {
+            Entry::Line(line) => {
+                if write_line(&line, &mut is_cut, out).is_err() {
+                    lost.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+            Entry::Finish(done) => {
+                let _ = done.try_send(());
+            }
+        }
+    }
+}
+
+/// Writes a line. `is_cut`: only the beginning of the line before was written, so a new line begins first.
+fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Result<()> {
+    if *is_cut {
+        out.write_all(b"\n")?;
+        *is_cut = false;
+    }
+    while !line.is_empty() {
+        match out.write(line) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => {
+                line = line.get(written..).unwrap_or_default();
+                *is_cut = !line.is_empty();
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The line that stands for lost ones.
+fn lost_lines(missing: u64, format: Format) -> String {
+    let said = format!("{missing} lines of the log were lost: they could not be written in time");
+    let mut line = String::new();
+    // A line that cannot be written is no reason to be silent.
+    let _ = write_own(&mut Writer::new(&mut line), format, Level::WARN, &said);
+    line
+}
+
+fn level(log: Log) -> LevelFilter {
+    match log {
+        Log::Off => LevelFilter::OFF,
+        Log::Error => LevelFilter::ERROR,
+        Log::Warn => LevelFilter::WARN,
+        Log::Info => LevelFilter::INFO,
+        Log::Debug => LevelFilter::DEBUG,
+    }
+}
+
+#[derive(Debug)]
+struct Lines(Format);
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut message = Message::default();
+        event.record(&mut message);
+        if event.metadata().target() != EXCHANGE {
+            return write_own(&mut writer, self.0, *event.metadata().level(), &message.0);
+        }
+        if self.0 == Format::Text {
+            text::write_time(&mut writer)?;
+            return writeln!(writer, "{}", message.0);
+        }
+        write_time(&mut writer)?;
+        writeln!(writer, "{}", message.0.strip_prefix('{').unwrap_or(&message.0))
+    }
+}
+
+/// A line about the gateway itself.
+fn write_own(writer: &mut Writer<'_>, format: Format, level: Level, said: &str) -> fmt::Result {
+    if format == Format::Text {
+        text::write_time(writer)?;
+        return text::write_own(writer, level, said);
+    }
+    write_time(writer)?;
+    let level = level.as_str().to_ascii_lowercase();
+    let mut out = Vec::new();
+    Json::new(&mut out).text(&harmless::line(said));
+    writeln!(writer, "\"level\":\"{level}\",\"message\":{}}}", String::from_utf8_lossy(&out))
+}
+
+/// Writes the beginning of a JSON object: its time.
+fn write_time(writer: &mut Writer<'_>) -> fmt::Result {
+    writer.write_str("{\"time\":\"")?;
+    SystemTime.format_time(writer)?;
+    writer.write_str("\",")
+}
+
+/// Message of an event; there are no other fields in here.
+#[derive(Default)]
+pub(crate) struct Message(pub(crate) String);
+
+impl Visit for Message {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == "message" {
+            self.0 = format!("{value:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,40 @@
+//! The first two steps at the start of `creole serve`: beside what it does, and never in its way.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use creole::Config;
+use creole::config::Key;
+
+use super::look::{self, Looked};
+use crate::upstream::client::Client;
+
+/// Maximum time of each question.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Looks at each upstream, and says in one line of the log what is wrong.
+pub(crate) fn look_at_all(client: &Client, config: &Arc<Config>) {
+    for upstream in config.upstreams.values().cloned() {
+        let client = client.clone();
+        tokio::spawn(async move {
+            let name = &upstream.name;
+            match look::look(&client, &upstream, PATIENCE).await {
+                Looked::Wrong(problem)
+                    if problem.code == "no_key" && upstream.key == Key::Client =>
+                {
+                    tracing::info!(
+                        "upstream {name}: {} asks for a key: clients' own keys go there; --key-env NAME gives it one",
+                        upstream.url
+                    );
+                }
+                Looked::Wrong(problem) => tracing::warn!("upstream {name}: {}", problem.text),
+                Looked::NoList => {
+                    tracing::debug!("upstream {name} answers, without a list of models")
+                }
+                Looked::Models(listed) => {
+                    tracing::debug!("upstream {name} lists {} models", listed.names.len());
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,364 @@
+//! The first two steps of a check: whether an upstream answers where it is said to be, and which models it lists.
+//!
+//! A server without a list is no worse for that. So where the list is not found, other paths are asked for it, and then
+//! the path itself with an empty request: no model runs for that.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use creole::config::{Protocol, Upstream};
+use creole::json;
+use creole::{Config, Exchange, Header, HostCan, RequestHead, Unreachable};
+use http_body_util::Full;
+use hyper::header::{LOCATION, SERVER};
+use hyper::{HeaderMap, Method, Request, Uri};
+
+use super::problem::{PAGE, Problem};
+use crate::headers;
+use crate::probe::guess;
+use crate::probe::private_network::is_near;
+use crate::upstream::client::{self, Client};
+use crate::upstream::decompress;
+
+/// Paths that servers have before `/models`, the likely ones first.
+const BASES: [&str; 9] = [
+    "/v1",
+    "/openai/v1",
+    "/api/v1",
+    "/api",
+    "/v1beta/openai",
+    "/compatible-mode/v1",
+    "/inference/v1",
+    "/api/paas/v4",
+    "",
+];
+
+/// Maximum number of bytes that are read of an answer.
+const BYTES_MAX: usize = 4 << 20;
+
+/// Longest name of a model that is shown.
+const NAME_BYTES_MAX: usize = 256;
+
+/// Key that clients send where nobody asks for one.
+pub(crate) const PLACEHOLDER: &str = "local";
+
+/// Result of looking at an upstream.
+#[derive(Debug)]
+pub(crate) enum Looked {
+    Models(Listed),
+    /// There is an API, without a list of models.
+    NoList,
+    Wrong(Problem),
+}
+
+/// A list of models.
+#[derive(Debug, Default)]
+pub(crate) struct Listed {
+    pub(crate) names: Vec<String>,
+    /// The preset of the server that wrote it.
+    pub(crate) preset: Option<&'static str>,
+}
+
+/// Asks an upstream for its models; each question may take `patience`.
+pub(crate) async fn look(client: &Client, upstream: &Upstream, patience: Duration) -> Looked {
+    let place = Place { client, upstream, patience };
+    let url = &upstream.url;
+    match place.list(url, &upstream.base_path).await {
+        Answer::Models(listed) => Looked::Models(listed),
+        Answer::Unreachable(reason) => Looked::Wrong(place.unreachable(&reason).await),
+        Answer::Plain => Looked::Wrong(place.speaks_tls()),
+        Answer::Key(status) => Looked::Wrong(Problem::key(upstream, status)),
+        Answer::Redirect(to) => {
+            let text = format!("{url} sends clients on to {to}: write that address");
+            Looked::Wrong(Problem::new("redirect", text))
+        }
+        Answer::Failing(status) => {
+            let text = format!("{url} answers {status}: look at the server's log, or try again");
+            Looked::Wrong(Problem::new("status", text))
+        }
+        Answer::Nothing(status) => place.elsewhere(&status.to_string()).await,
+        Answer::Page => place.elsewhere(PAGE).await,
+    }
+}
+
+/// The list of models where it is said to be, and nothing else.
+pub(crate) async fn list(
+    client: &Client,
+    upstream: &Upstream,
+    patience: Duration,
+) -> Option<Listed> {
+    let place = Place { client, upstream, patience };
+    match place.list(&upstream.url, &upstream.base_path).await {
+        Answer::Models(listed) => Some(listed),
+        _ => None,
+    }
+}
+
+/// An upstream, and how to ask it.
+struct Place<'a> {
+    client: &'a Client,
+    upstream: &'a Upstream,
+    patience: Duration,
+}
+
+/// An answer to the question for models.
+#[derive(Debug)]
+enum Answer {
+    Models(Listed),
+    Unreachable(Unreachable),
+    /// A server of TLS says that it was spoken to without.
+    Plain,
+    Key(u16),
+    Redirect(String),
+    Failing(u16),
+    /// The server has no list at this path; holds the status of its answer, or 0 if it was not
+    /// asked.
+    Nothing(u16),
+    Page,
+}
+
+/// Response to one request of a check.
+struct Got {
+    status: u16,
+    headers: HeaderMap,
+    body: Vec<u8>,
+}
+
+impl Place<'_> {
+    async fn list(&self, url: &str, base: &str) -> Answer {
+        let Some((path, headers)) = list_head(self.upstream, base) else {
+            return Answer::Nothing(0);
+        };
+        match self.ask(Method::GET, &[url, &path].concat(), headers, Bytes::new()).await {
+            Ok(got) => read(&got),
+            Err(reason) => Answer::Unreachable(reason),
+        }
+    }
+
+    /// Explains why nothing could be asked. A server of TLS says little to those who do not speak
+    /// it, so the URL is also tried with the other scheme.
+    async fn unreachable(&self, reason: &Unreachable) -> Problem {
+        let url = &self.upstream.url;
+        let is_odd = matches!(
+            reason,
+            Unreachable::NotHttp | Unreachable::Closed | Unreachable::NotConnected
+        );
+        if let Some(host) = url.strip_prefix("http://").filter(|_| is_odd)
+            && self.answers_at(&["https://", host].concat()).await
+        {
+            return self.speaks_tls();
+        }
+        // Without TLS, nothing that is far is asked: the address must not be advised either.
+        if let Some(host) = url.strip_prefix("https://").filter(|_| is_odd && is_near(url))
+            && self.answers_at(&["http://", host].concat()).await
+        {
+            return Problem::unreachable(url, &Unreachable::NotTls);
+        }
+        Problem::unreachable(url, reason)
+    }
+
+    /// Whether a server is at the upstream's other scheme. The operator said nothing of that place: it gets neither
+    /// the key, nor a header or a path of the upstream.
+    async fn answers_at(&self, other: &str) -> bool {
+        match self.ask(Method::GET, &[other, "/"].concat(), Vec::new(), Bytes::new()).await {
+            Ok(got) => !is_plain(&got.body),
+            Err(reason) => matches!(
+                reason,
+                Unreachable::UnknownIssuer
+                    | Unreachable::Expired
+                    | Unreachable::OtherName
+                    | Unreachable::AuthorityAsServer
+                    | Unreachable::BadCertificate
+            ),
+        }
+    }
+
+    fn speaks_tls(&self) -> Problem {
+        let url = &self.upstream.url;
+        Problem::new("tls", format!("{url} speaks TLS: write https:// in place of http://"))
+    }
+
+    /// Looks for a list at other paths, where this one has none: another may have one, or the
+    /// server has none at all.
+    async fn elsewhere(&self, answered: &str) -> Looked {
+        let Upstream { url, base_path, .. } = self.upstream;
+        let below = [base_path, "/v1"].concat();
+        let mut asks_for_key = None;
+        for base in [below.as_str()].into_iter().chain(BASES).filter(|base| base != base_path) {
+            match self.list(url, base).await {
+                Answer::Models(_) => {
+                    return Looked::Wrong(Problem::path(self.upstream, answered, Some(base)));
+                }
+                Answer::Key(_) => asks_for_key = asks_for_key.or_else(|| Some(base.to_owned())),
+                // One that is gone, or slow, is not asked nine times.
+                Answer::Unreachable(_) => break,
+                _ => {}
+            }
+        }
+        match self.endpoint().await {
+            Some(Endpoint::There) => Looked::NoList,
+            Some(Endpoint::Key(status)) => Looked::Wrong(Problem::key(self.upstream, status)),
+            None => Looked::Wrong(Problem::path(self.upstream, answered, asks_for_key.as_deref())),
+        }
+    }
+
+    /// Sends an empty request to the path of answers, and returns what is there; `None` if nothing
+    /// is.
+    async fn endpoint(&self) -> Option<Endpoint> {
+        let (path, headers) = answer_head(self.upstream)?;
+        let url = [&self.upstream.url, &*path].concat();
+        let got = self.ask(Method::POST, &url, headers, Bytes::from_static(b"{}")).await.ok()?;
+        let text = String::from_utf8_lossy(&got.body).to_ascii_lowercase();
+        match got.status {
+            401 | 403 => Some(Endpoint::Key(got.status)),
+            300..=399 | 405 => None,
+            // The model that the request does not name is what is not found.
+            404 if text.trim_start().starts_with('{') && text.contains("model") => {
+                Some(Endpoint::There)
+            }
+            404 => None,
+            _ if is_page(&got.body) => None,
+            _ => Some(Endpoint::There),
+        }
+    }
+
+    async fn ask(
+        &self,
+        method: Method,
+        url: &str,
+        headers: Vec<Header>,
+        body: Bytes,
+    ) -> Result<Got, Unreachable> {
+        let Ok(uri) = url.parse::<Uri>() else { return Err(Unreachable::NotConnected) };
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = method;
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers::map(headers);
+        let asked = async {
+            let response =
+                self.client.send(request).await.map_err(|error| client::reason(&error))?;
+            let (head, body) = response.into_parts();
+            let mut list = headers::list(&head.headers);
+            let mut answer = decompress::Answer::new(body, &mut list);
+            let mut body = Vec::new();
+            while let Some(Ok(piece)) = poll_fn(|context| answer.poll_piece(context)).await {
+                body.extend_from_slice(&piece);
+                if body.len() >= BYTES_MAX {
+                    break;
+                }
+            }
+            Ok(Got { status: head.status.as_u16(), headers: head.headers, body })
+        };
+        let answered = tokio::time::timeout(self.patience, asked).await;
+        answered.unwrap_or(Err(Unreachable::TimedOut))
+    }
+}
+
+/// Kind of what is at the path of answers: an API, or a status that asks for a key.
+enum Endpoint {
+    There,
+    Key(u16),
+}
+
+/// Path and headers by which the core asks for the list, with another path before it.
+fn list_head(upstream: &Upstream, base: &str) -> Option<(String, Vec<Header>)> {
+    let mut upstream = upstream.clone();
+    base.clone_into(&mut upstream.base_path);
+    let mut sent = client_headers();
+    if upstream.protocol == Protocol::Anthropic {
+        // With a version the request would pass as it is.
+        sent.retain(|(name, _)| name != "anthropic-version");
+    }
+    let mut exchange = exchange(upstream);
+    if exchange.handle_request_head("GET", "/v1/models", &sent) != RequestHead::Translate {
+        return None;
+    }
+    exchange.handle_request_body(Vec::new(), 0);
+    let call = exchange.poll_call(0)?;
+    Some((call.path, call.headers))
+}
+
+/// Path and headers by which the core asks for an answer.
+fn answer_head(upstream: &Upstream) -> Option<(String, Vec<Header>)> {
+    let mut exchange = exchange(upstream.clone());
+    let head = exchange.handle_request_head("POST", "/v1/messages", &client_headers());
+    (head == RequestHead::Translate).then(|| exchange.early_head(upstream))
+}
+
+/// An exchange for this upstream alone.
+fn exchange(upstream: Upstream) -> Exchange {
+    let mut config = Config::default();
+    config.upstreams.clear();
+    config.upstreams.insert(upstream.name.clone(), upstream);
+    let can = HostCan { list_models: true, ..HostCan::default() };
+    Exchange::new(Arc::new(config), 0, can)
+}
+
+/// Returns the headers of a client that has no key.
+fn client_headers() -> Vec<Header> {
+    [("anthropic-version", "2023-06-01"), ("x-api-key", PLACEHOLDER)]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into()
+}
+
+fn read(got: &Got) -> Answer {
+    let Got { status, headers, body } = got;
+    match status {
+        401 | 403 => Answer::Key(*status),
+        _ if is_plain(body) => Answer::Plain,
+        200..=299 => match listed(headers, body) {
+            Some(listed) => Answer::Models(listed),
+            None if is_page(body) => Answer::Page,
+            None => Answer::Nothing(*status),
+        },
+        300..=399 => match headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
+            // Behind the question mark there may be a secret.
+            Some(to) => {
+                Answer::Redirect(to.split(['?', '#']).next().unwrap_or_default().to_owned())
+            }
+            None => Answer::Nothing(*status),
+        },
+        429 | 500..=599 if *status != 501 => Answer::Failing(*status),
+        _ => Answer::Nothing(*status),
+    }
+}
+
+/// Returns true for what nginx and servers in Go say to plain HTTP on a port of TLS.
+fn is_plain(body: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(body.get(..1024).unwrap_or(body));
+    text.contains("HTTP request to an HTTPS server")
+        || text.contains("plain HTTP request was sent to HTTPS port")
+}
+
+fn is_page(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"<")
+}
+
+/// The names of a list, and whose list it is.
+fn listed(headers: &HeaderMap, body: &[u8]) -> Option<Listed> {
+    let body = std::str::from_utf8(body).ok()?;
+    let array = if body.trim_start().starts_with('[') { body } else { json::member(body, "data")? };
+    if !array.trim_start().starts_with('[') || !json::Reader::of(body).is_whole() {
+        return None;
+    }
+    let mut listed = Listed::default();
+    let server = headers.get(SERVER).and_then(|server| server.to_str().ok()).unwrap_or_default();
+    let mut owner = String::new();
+    for model in json::elements(array) {
+        let text = |name| json::member(model, name).and_then(json::string);
+        if let Some(id) = text("id").filter(|id| !id.is_empty() && id.raw().len() <= NAME_BYTES_MAX)
+        {
+            listed.names.push(id.decode().into_owned());
+        }
+        if let Some(by) = text("owned_by").filter(|_| owner.is_empty()) {
+            owner = by.decode().into_owned();
+        }
+    }
+    listed.preset = guess::preset_of_list(&owner, server);
+    Some(listed)
+}
+
+#[cfg(test)]
+mod tests;

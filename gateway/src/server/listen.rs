@@ -1,0 +1,367 @@
+//! `creole serve`: listens, serves, and stops without cutting streams.
+
+use std::convert::Infallible;
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::thread;
+use std::time::Duration;
+
+use creole::config::Upstream;
+use creole::{Config, Refusals};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::TcpListener;
+use tokio::runtime::{self, Runtime};
+
+use crate::Failed;
+use crate::check;
+use crate::cli::serve::{Door, Serve, View};
+use crate::configure::{self, Serving};
+use crate::documents::Documents;
+use crate::log;
+use crate::log::rate_limit::Seldom;
+use crate::metrics;
+use crate::page::Board;
+use crate::probe::at_start;
+use crate::ready::{self, Ready};
+use crate::server::budget::Budget;
+use crate::server::connections::{Connections, Stage};
+use crate::server::exchange;
+use crate::server::offload::{Apart, Translations};
+use crate::server::origin::Callers;
+use crate::server::records::Records;
+use crate::server::response_body::Body;
+use crate::server::service::{Gateway, Seeds};
+use crate::server::signals::Stop;
+use crate::server::watched_body::Served;
+use crate::server::workers::{self, Workers};
+use crate::upstream::call::Caller;
+use crate::upstream::client;
+use crate::upstream::fetch_limits::Fetches;
+
+/// Pause after `accept` failed. For want of file descriptors it fails at once, again and again,
+/// until some are free.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Connections for metrics at one time.
+const METRICS_CONNECTIONS_MAX: usize = 64;
+
+pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
+    let ask = |upstream: &_| if options.door.no_check { None } else { look_at(upstream) };
+    let Serving { config, taken } = configure::for_serving(options, ask)?;
+    let hints = ready::hints(options, &config);
+    let notes = config.notes();
+    run_with(&options.door, config, Stop::listen, |ready| {
+        for note in notes {
+            tracing::warn!("{note}");
+        }
+        for line in taken {
+            tracing::info!("{line}");
+        }
+        ready::serving(ready, &hints);
+    })
+}
+
+/// The preset that an upstream's list of models tells.
+fn look_at(upstream: &Upstream) -> Option<&'static str> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let client = client::Client::new(&client::connector().ok()?);
+    let preset = runtime.block_on(check::preset_by_list(&client, upstream));
+    // A look-up of a name may still run.
+    runtime.shutdown_background();
+    preset
+}
+
+/// Serves until it is asked to stop. `ready` gets its address, as soon as clients can connect.
+pub(crate) fn run_with(
+    door: &Door,
+    config: Config,
+    stop: impl FnOnce() -> io::Result<Stop>,
+    ready: impl FnOnce(Ready),
+) -> Result<(), Failed> {
+    let View { no_page, log, log_format } = &door.view;
+    let file = log.as_deref().map(log_file).transpose()?;
+    let format = log_format.unwrap_or_else(|| log::Format::of_reader(file.as_ref()));
+    let log = log::start(config.settings.log, format, file)
+        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+    // It accepts connections, and gives the metrics where they have an address of their own.
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
+    let records = Arc::new(Records::new(format, (!no_page).then(Board::default)));
+    let served = serve(&runtime, door, (Arc::new(config), records), stop, ready);
+    log.finish();
+    served
+}
+
+/// Opens the file of the log. Each line is put at the end, wherever that is by then: a file that
+/// was truncated meanwhile begins anew.
+fn log_file(path: &Path) -> Result<File, Failed> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    // The names of keys and models are nobody else's business.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map_err(|error| Failed::Usage(format!("--log {}: {error}", path.display())))
+}
+
+/// # Errors
+/// At this address, an upstream would be the gateway itself, or would be paid for whoever comes.
+fn check_address(config: &Config, address: SocketAddr, door: &Door) -> Result<(), Failed> {
+    let own = config.upstreams.values().find(|upstream| client::is_own(&upstream.url, address));
+    if let Some(upstream) = own {
+        // One request would go round until nothing is left to open a connection with.
+        let (name, url) = (&upstream.name, &upstream.url);
+        return Err(Failed::Usage(format!("upstream {name}: {url} is the gateway itself")));
+    }
+    if let Some(upstream) = exposed(config, address, door.allow_anyone) {
+        return Err(Failed::Usage(format!(
+            "--listen {}: whoever reaches it could use the key of upstream {}; give clients keys (client_keys, \
+             --client-key-env), or say --allow-anyone",
+            door.listen, upstream.name
+        )));
+    }
+    Ok(())
+}
+
+fn serve(
+    runtime: &Runtime,
+    door: &Door,
+    (config, records): (Arc<Config>, Arc<Records>),
+    stop: impl FnOnce() -> io::Result<Stop>,
+    ready: impl FnOnce(Ready),
+) -> Result<(), Failed> {
+    let (listener, address) = runtime.block_on(listen("--listen", &door.listen))?;
+    check_address(&config, address, door)?;
+    let apart = match &door.metrics {
+        Some(address) => Some(runtime.block_on(listen("--metrics", address))?),
+        None => None,
+    };
+    let count = thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN);
+    let connections = Connections::of_system(count.get());
+    let connector = client::connector().map_err(Failed::Run)?;
+    let budget = Budget::new(config.settings.buffered_bytes_max);
+    let seeds = Arc::new(seeds(door.seed)?);
+    let refusals = Arc::<Refusals>::default();
+    let translations = Apart::start(count)
+        .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+    let documents = Arc::new(Documents::new());
+    let fetches = Arc::new(Fetches::new());
+    let has_keys = !config.client_keys.is_empty();
+    let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
+    let gateway = |load| Gateway {
+        config: Arc::clone(&config),
+        caller: Arc::new(Caller::new(&config, &connector)),
+        budget: Arc::clone(&budget),
+        translations: Translations::new(translations.clone()),
+        documents: Arc::clone(&documents),
+        fetches: Arc::clone(&fetches),
+        seeds: Arc::clone(&seeds),
+        records: Arc::clone(&records),
+        refusals: Arc::clone(&refusals),
+        callers: Arc::clone(&callers),
+        is_local: is_loopback(address),
+        // Names of models and amounts of use are not for everyone who can reach this machine.
+        shows_metrics: apart.is_none() && is_loopback(address),
+        load,
+    };
+    let workers = Workers::start(count, gateway)
+        .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
+    let ended = runtime.block_on(async {
+        let stop = stop().map_err(|error| Failed::Run(format!("signals: {error}")))?;
+        announce(address, &config);
+        let has_page = records.board.is_some() && is_read(&config, address);
+        ready(Ready { address, has_page });
+        if !door.no_check {
+            at_start::look_at_all(&client::Client::new(&connector), &config);
+        }
+        if let Some((listener, address)) = apart {
+            tracing::info!("metrics on http://{address}{}", metrics::PATH);
+            let callers = Arc::new(Callers::of_metrics(address, &door.allow_host));
+            tokio::spawn(serve_metrics(listener, Arc::clone(&records), callers));
+        }
+        accept(listener, &workers, &connections, stop, door.shutdown_timeout, &records).await;
+        Ok(())
+    });
+    workers.finish();
+    ended
+}
+
+/// Gives connections to the workers until the process is asked to stop, and then waits for their end, so many seconds
+/// at most.
+async fn accept(
+    listener: TcpListener,
+    workers: &Workers,
+    clients: &Arc<Connections>,
+    mut stop: Stop,
+    seconds: u64,
+    records: &Records,
+) {
+    let connections = GracefulShutdown::new();
+    let (mut full, mut failed) = (Seldom::default(), Seldom::default());
+    loop {
+        tokio::select! {
+            () = stop.asked() => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    let Some(client) = clients.client() else {
+                        if full.is_due() {
+                            let max = clients.clients_max();
+                            tracing::warn!(
+                                "a connection was refused: all {max} that may be open have requests"
+                            );
+                        }
+                        continue;
+                    };
+                    if let Err(error) = workers.serve(stream, client, connections.watcher()) {
+                        tracing::warn!("cannot serve a connection: {error}");
+                    }
+                }
+                Err(error) => {
+                    if failed.is_due() {
+                        tracing::warn!("cannot accept a connection: {error}");
+                    }
+                    make_room(&error, clients).await;
+                }
+            },
+        }
+    }
+    drop(listener);
+    records.close();
+    tracing::info!(
+        "stopping; {} connections have {seconds} s to end; a second signal cuts them",
+        connections.count()
+    );
+    tokio::select! {
+        () = connections.shutdown() => tracing::info!("stopped"),
+        () = stop.asked() => tracing::warn!("stopped at once"),
+        () = tokio::time::sleep(Duration::from_secs(seconds)) => {
+            tracing::warn!("stopped; streams that were still going on were cut");
+        }
+    }
+}
+
+/// Waits after `accept` failed, and closes one connection without a request where descriptors are
+/// what is missing. One at a time, because each frees its descriptor a little later.
+async fn make_room(error: &io::Error, clients: &Connections) {
+    // Other errors are of the one connection that was to be accepted.
+    if client::is_out_of_files(error) {
+        let _ = clients.close_one();
+    }
+    tokio::time::sleep(ACCEPT_PAUSE).await;
+}
+
+/// An upstream whose key everyone could use who reaches an address.
+fn exposed(config: &Config, address: SocketAddr, allow_anyone: bool) -> Option<&Upstream> {
+    if allow_anyone || !config.client_keys.is_empty() || is_loopback(address) {
+        return None;
+    }
+    config.upstreams.values().find(|upstream| upstream.has_secrets())
+}
+
+/// Whether only this machine reaches an address.
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
+}
+
+/// Whether somebody may read the page: beyond loopback, with a key alone.
+fn is_read(config: &Config, address: SocketAddr) -> bool {
+    !config.client_keys.is_empty() || is_loopback(address)
+}
+
+async fn listen(flag: &str, on: &str) -> Result<(TcpListener, SocketAddr), Failed> {
+    let failed = |error| cannot_listen(flag, on, &error);
+    let listener = TcpListener::bind(on).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Explains why there is no server at the address that a flag names.
+pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
+    let mut reason = format!("cannot listen on {on}: {error}");
+    if let (io::ErrorKind::AddrInUse, Some((host, _))) = (error.kind(), on.rsplit_once(':')) {
+        reason.push_str(&format!("; {flag} {host}:0 takes a free port"));
+    }
+    Failed::Run(reason)
+}
+
+/// `/metrics` and nothing else, for as long as the gateway runs.
+async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Arc<Callers>) {
+    let clients = Connections::new(METRICS_CONNECTIONS_MAX);
+    let mut failed = Seldom::default();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                if failed.is_due() {
+                    tracing::warn!("cannot accept a connection for metrics: {error}");
+                }
+                make_room(&error, &clients).await;
+                continue;
+            }
+        };
+        let Some(client) = clients.client() else { continue };
+        let (records, callers) = (Arc::clone(&records), Arc::clone(&callers));
+        let asking = Arc::clone(&client);
+        let service = service_fn(move |request: Request<Incoming>| {
+            let (head, mut busy) = (request.into_parts().0, asking.begin());
+            let bare = |status, text| {
+                let mut response = Response::new(Body::whole(text));
+                *response.status_mut() = status;
+                response
+            };
+            let response = match callers.refuse(&head) {
+                Some(reason) => bare(StatusCode::FORBIDDEN, reason),
+                None if head.uri.path() == metrics::PATH => {
+                    busy.reach(Stage::Whole);
+                    records.metrics.response()
+                }
+                None => bare(StatusCode::NOT_FOUND, ""),
+            };
+            let is_head = head.method == Method::HEAD;
+            let response = if is_head { exchange::without_body(response) } else { response };
+            async move { Ok::<_, Infallible>(response.map(|body| Served::new(body, busy))) }
+        });
+        let connection =
+            workers::builder().serve_connection(TokioIo::new(stream), service).into_owned();
+        tokio::spawn(async move {
+            tokio::select! {
+                ended = connection => if let Err(error) = ended {
+                    tracing::debug!("connection for metrics: {error}");
+                },
+                reason = client.ended() => tracing::debug!("connection for metrics: {reason}"),
+            }
+        });
+    }
+}
+
+fn seeds(fixed: Option<u128>) -> Result<Seeds, Failed> {
+    if let Some(seed) = fixed {
+        return Ok(Seeds::Fixed(seed));
+    }
+    let mut start = [0; 16];
+    getrandom::fill(&mut start)
+        .map_err(|error| Failed::Run(format!("cannot get random bytes: {error}")))?;
+    Ok(Seeds::Fresh(u128::from_ne_bytes(start), AtomicU64::new(0)))
+}
+
+fn announce(address: SocketAddr, config: &Config) {
+    for upstream in config.upstreams.values() {
+        tracing::info!("upstream {}: {}{}", upstream.name, upstream.url, upstream.base_path);
+    }
+    if exposed(config, address, false).is_some() {
+        tracing::warn!("everyone who can reach {address} can use this gateway's key");
+    }
+}
+
+#[cfg(test)]
+mod tests;

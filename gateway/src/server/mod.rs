@@ -1,0 +1,36 @@
+//! The server that clients connect to: connections, requests, and the answers on their way back.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `listen` | listens, accepts connections, and stops without cutting streams |
+//! | `workers` | threads that serve connections |
+//! | `connections` | limit of connections, and requests in flight on each |
+//! | `client_socket` | sockets of clients, whose unfinished heads count |
+//! | `service` | one request, from its head to the head of its answer |
+//! | `exchange` | an exchange while it lives, counted and logged at its end |
+//! | `request_body`, `response_body` | the client's body, and the answer's |
+//! | `watched_body` | detection of clients that stop reading |
+//! | `passthrough` | requests that go to an upstream unchanged |
+//! | `origin` | rules for who may speak to the gateway |
+//! | `budget` | memory of all requests |
+//! | `offload` | threads for long translations |
+//! | `load` | load of each worker |
+//! | `records` | records of exchanges in metrics, log and page |
+//! | `signals` | signals that end the process |
+
+pub(crate) mod budget;
+mod client_socket;
+pub(crate) mod connections;
+pub(crate) mod exchange;
+pub(crate) mod listen;
+pub(crate) mod load;
+pub(crate) mod offload;
+pub(crate) mod origin;
+mod passthrough;
+pub(crate) mod records;
+mod request_body;
+pub(crate) mod response_body;
+pub(crate) mod service;
+pub(crate) mod signals;
+mod watched_body;
+pub(crate) mod workers;

@@ -1,0 +1,97 @@
+//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
+//! nothing else is served.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use creole::{Failure, PassedHead};
+use http_body_util::{Either, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::{Request, Response, Uri};
+use tokio::sync::oneshot;
+
+use crate::headers;
+use crate::server::connections::{Busy, Stage};
+use crate::server::exchange::Live;
+use crate::server::request_body::collect;
+use crate::server::response_body::Body;
+use crate::server::service::{Gateway, Passing, discard, discard_sent};
+use crate::upstream::client;
+use crate::upstream::paced_body::Paced;
+
+pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> Response<Body> {
+    let Passing { mut live, held, head, mut body } = asked;
+    let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+    let path = &*creole::with_version(path);
+    let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
+        let uri = format!("{}{path}", upstream.url).parse::<Uri>().ok()?;
+        Some((upstream, uri))
+    });
+    let Some((upstream, uri)) = target else {
+        discard_sent(&head, body, busy);
+        return live.fail(Failure::NoRoute);
+    };
+    let name = upstream.name.clone();
+    let mut sent = head.headers;
+    let change = PassedHead::of_request(headers::pairs(&sent), upstream);
+    headers::change(&mut sent, change);
+    let (settings, clock) = (&gateway.config.settings, live.clock);
+    let (end, mut whole) = oneshot::channel();
+    let body = if body.is_end_stream() {
+        Either::Left(Full::default())
+    } else if let Ok(place) = Arc::clone(&busy.client.passing).try_acquire_owned() {
+        Either::Right(Paced::new(body, settings, clock, (end, place)))
+    } else {
+        // One more that its upstream does not take would hold up the bodies of other streams.
+        let mut rest = held.part();
+        match collect(&mut body, settings, &mut rest, clock).await {
+            Ok(collected) => {
+                busy.reach(Stage::Whole);
+                Either::Left(Full::new(rest.with(collected)))
+            }
+            Err(failure) => {
+                discard(head.version, body, busy);
+                return live.fail(failure);
+            }
+        }
+    };
+    // Nothing of a body that passes is kept, and its pace limits its time.
+    held.complete();
+    let mut request = Request::new(body);
+    *request.method_mut() = head.method;
+    *request.uri_mut() = uri;
+    *request.headers_mut() = sent;
+    let mut answered = pin!(gateway.caller.client.pass(request));
+    let mut is_whole = false;
+    let answered = loop {
+        tokio::select! {
+            biased;
+            _ = &mut whole, if !is_whole => {
+                busy.reach(Stage::Whole);
+                is_whole = true;
+            }
+            answered = &mut answered => break answered,
+        }
+    };
+    // What else comes of the body is the upstream's business.
+    busy.reach(Stage::Whole);
+    live.held = Some(held);
+    match answered {
+        Ok(response) => passed(response, name, live),
+        Err(error) => {
+            let failure = client::of_client(&error);
+            live.fail(failure.unwrap_or_else(|| client::unreachable(&name, &error)))
+        }
+    }
+}
+
+/// Returns an upstream's answer as its client gets it.
+fn passed(response: Response<Incoming>, upstream: String, mut live: Live) -> Response<Body> {
+    live.request.passed = Some((response.status().as_u16(), upstream));
+    live.show();
+    let (mut head, upstream) = response.into_parts();
+    let change = PassedHead::of_answer(headers::connection(&head.headers));
+    headers::change(&mut head.headers, change);
+    head.version = hyper::Version::default();
+    Response::from_parts(head, Body::Passed { upstream, live: Box::new(live) })
+}

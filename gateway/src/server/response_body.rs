@@ -1,0 +1,442 @@
+//! The bodies of responses.
+//!
+//! A translated answer is pulled by the client's connection: when that can take more, the next piece
+//! of the upstream is read, translated and given away as one write. There is no queue between the two
+//! sides, so a slow client slows its upstream, and dropping the body drops the upstream's connection.
+//!
+//! ```text
+//!  client's connection ──poll_frame──▶ Answering ──poll_frame──▶ upstream's body
+//!                                          │ └────poll──▶ timer (pings, stalls)
+//!                                      Exchange
+//! ```
+
+use std::fmt;
+use std::mem;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use creole::{Call, Cancel, End, Exchange, Failure, Head};
+use http_body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
+use hyper::Response;
+use hyper::body::Incoming;
+use tokio::time::Sleep;
+
+use crate::headers;
+use crate::page::Events;
+use crate::server::budget::Held;
+use crate::server::exchange::{self, Live};
+use crate::server::offload::{APART_BYTES, Apart};
+use crate::upstream::call::{Caller, Sent};
+use crate::upstream::decompress::{self, Broken};
+
+/// Time to wait for the end of an upstream's body when the client has everything. Most servers send
+/// it in a packet of its own after `[DONE]`, and a connection whose body was not read to its end
+/// cannot serve again.
+const ENDING: Duration = Duration::from_millis(100);
+
+/// Size from which bytes that wait for their client are counted. A stream that flows gives smaller
+/// ones.
+const GIVEN_BYTES: usize = 128 << 10;
+
+/// Largest piece of a whole answer: from the next one on, hyper shows that the client takes them.
+const PIECE_BYTES: usize = 64 << 10;
+
+/// An event of this size takes long to translate.
+const EVENT_BYTES: usize = 1 << 20;
+
+/// The body of a response.
+#[derive(Debug)]
+pub(crate) enum Body {
+    /// Body that is known as a whole.
+    Whole(Bytes),
+    /// Body that is translated as the upstream sends it.
+    Translated(Box<Answering>),
+    /// Body of the upstream, passed on as it is.
+    Passed { upstream: Incoming, live: Box<Live> },
+    /// The live part of the page.
+    Events(Box<Events>),
+}
+
+impl Body {
+    pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
+        Self::Whole(bytes.into())
+    }
+}
+
+/// Outcome of an upstream's response.
+#[derive(Debug)]
+pub(crate) enum Answered {
+    /// The response for the client.
+    Response(Response<Body>),
+    /// A call is due, with what is held for the exchange.
+    Due(Box<Live>, Held),
+}
+
+/// Input of an exchange: a piece of the upstream's answer, its end, a timeout or a failure.
+enum Event {
+    Piece(Bytes),
+    End(End),
+    /// The time of its timer has come.
+    Due,
+    Failed(Failure),
+}
+
+/// State that a translation on another thread gives back.
+struct Done {
+    live: Live,
+    held: Held,
+    /// A call to be sent.
+    call: Option<Call>,
+}
+
+type Running = Pin<Box<dyn Future<Output = Done> + Send>>;
+
+/// An answer that is being translated.
+pub(crate) struct Answering {
+    /// `None` while another thread translates.
+    live: Option<Live>,
+    running: Option<Running>,
+    apart: Apart,
+    caller: Arc<Caller>,
+    /// A call of which the head has not come, though the client has its own.
+    sent: Option<Sent>,
+    /// The size of its body.
+    sent_bytes: usize,
+    /// `None` once it is over.
+    upstream: Option<decompress::Answer>,
+    /// Memory held for what is kept of the answer, and for the client's body.
+    held: Held,
+    timer: Pin<Box<Sleep>>,
+    out: Vec<u8>,
+}
+
+impl Answering {
+    pub(crate) fn new(
+        live: Live,
+        (apart, caller): (Apart, Arc<Caller>),
+        upstream: Option<decompress::Answer>,
+        held: Held,
+    ) -> Self {
+        let timer = Box::pin(tokio::time::sleep_until(live.clock.instant(0)));
+        let (live, out) = (Some(live), Vec::new());
+        Self {
+            live,
+            running: None,
+            apart,
+            caller,
+            sent: None,
+            sent_bytes: 0,
+            upstream,
+            held,
+            timer,
+            out,
+        }
+    }
+
+    /// Waits for the head of the answer to a call of so many bytes, while the client gets pings.
+    pub(crate) fn waiting(self, sent: Sent, sent_bytes: usize) -> Self {
+        Self { sent: Some(sent), sent_bytes, ..self }
+    }
+
+    fn is_ended(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| live.exchange.is_ended())
+    }
+
+    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
+    pub(crate) async fn respond(mut self) -> Answered {
+        loop {
+            std::future::poll_fn(|context| self.poll_step(context)).await;
+            let Some(mut live) = self.live.take() else { continue };
+            let head = live.exchange.poll_head();
+            if head.is_none() && live.exchange.is_call_due() {
+                return Answered::Due(Box::new(live), self.held.take());
+            }
+            self.live = Some(live);
+            let Some(head) = head else { continue };
+            return Answered::Response(self.begin(head));
+        }
+    }
+
+    /// Begins the response. The rest follows as the body.
+    pub(crate) fn begin(mut self, head: Head) -> Response<Body> {
+        self.held.begin_answer();
+        self.settle();
+        let body = if self.is_ended() {
+            Body::whole(self.give())
+        } else {
+            Body::Translated(Box::new(self))
+        };
+        exchange::response(head, body)
+    }
+
+    /// Does something with the exchange that takes so many bytes, and sends the call that it gives. Returns false if
+    /// another thread does it.
+    fn work(
+        &mut self,
+        mut live: Live,
+        bytes: usize,
+        work: impl FnOnce(&mut Live) -> Option<Call> + Send + 'static,
+    ) -> bool {
+        if bytes < APART_BYTES {
+            let call = work(&mut live);
+            self.go_on(live, call);
+            return true;
+        }
+        let (held, apart) = (self.held.take(), self.apart.clone());
+        let job = move || {
+            let call = work(&mut live);
+            Done { live, held, call }
+        };
+        self.running = Some(Box::pin(async move { apart.run(bytes, job).await }));
+        false
+    }
+
+    /// Goes on with an exchange in which something was done.
+    fn go_on(&mut self, live: Live, call: Option<Call>) {
+        self.live = Some(live);
+        if let Some(call) = call {
+            self.sent_bytes = call.body.len();
+            self.sent = Some(self.caller.start(call));
+        }
+        self.settle();
+    }
+
+    /// Handles one event: a piece of the upstream, its end, or a timeout.
+    fn poll_step(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if let Some(running) = &mut self.running {
+                let done = ready!(running.as_mut().poll(context));
+                (self.running, self.held) = (None, done.held);
+                self.go_on(done.live, done.call);
+                return Poll::Ready(());
+            }
+            // The client has the head; what follows is the judge's call, or one behind pings.
+            if let Some(live) = self.live.take_if(|live| live.exchange.is_call_due()) {
+                let bytes = live.exchange.held_bytes();
+                if self.work(live, bytes, poll_call) {
+                    return Poll::Ready(());
+                }
+                continue;
+            }
+            let event = ready!(self.poll_event(context));
+            let Some(live) = self.live.take() else { return Poll::Pending };
+            let bytes = at_once(&live.exchange, &event);
+            let tell = move |live: &mut Live| {
+                tell(live, event);
+                None
+            };
+            if self.work(live, bytes, tell) {
+                return Poll::Ready(());
+            }
+        }
+    }
+
+    /// The head of the answer to a call that followed has come.
+    fn begin_answer(&mut self, response: Response<Incoming>) {
+        let Some(live) = &mut self.live else { return };
+        let (head, upstream) = response.into_parts();
+        let mut list = headers::list(&head.headers);
+        self.upstream = Some(decompress::Answer::new(upstream, &mut list));
+        live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        if let Some(sent) = &mut self.sent
+            && let Poll::Ready(answered) = sent.as_mut().poll(context)
+        {
+            self.end_sent();
+            match answered {
+                Ok(response) => self.begin_answer(response),
+                Err(failure) => return Poll::Ready(Event::Failed(failure)),
+            }
+        }
+        let Some(live) = &mut self.live else { return Poll::Pending };
+        // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
+        // timer would call it stalled.
+        if let Some(upstream) = &mut self.upstream
+            && let Poll::Ready(polled) = upstream.poll_piece(context)
+        {
+            if let Some(Ok(piece)) = polled {
+                return Poll::Ready(Event::Piece(piece));
+            }
+            self.upstream = None;
+            return Poll::Ready(match polled {
+                Some(Err(Broken::Connection(error))) => {
+                    tracing::debug!("upstream's body broke off: {error}");
+                    Event::End(End::Aborted)
+                }
+                Some(Err(Broken::Cut)) => Event::End(End::Aborted),
+                Some(Err(Broken::Coding(error))) => {
+                    tracing::debug!("upstream's body cannot be unpacked: {error}");
+                    Event::Failed(Failure::Undecodable)
+                }
+                Some(Ok(_)) | None => Event::End(End::Complete),
+            });
+        }
+        let Some(at) = live.exchange.poll_timeout() else { return Poll::Pending };
+        let at = live.clock.instant(at);
+        if self.timer.deadline() != at {
+            self.timer.as_mut().reset(at);
+        }
+        ready!(self.timer.as_mut().poll(context));
+        Poll::Ready(Event::Due)
+    }
+
+    /// Does what the exchange wants after an event: cuts the upstream or reads it to its end, and
+    /// takes the bytes for the client.
+    fn settle(&mut self) {
+        let Some(live) = &self.live else { return };
+        match live.exchange.poll_cancel() {
+            Some(Cancel::Cut) => self.upstream = None,
+            Some(Cancel::ReadOut) => self.end_upstream(),
+            None => self.hold(),
+        }
+        if let Some(live) = &mut self.live {
+            live.exchange.poll_body(&mut self.out);
+        }
+    }
+
+    /// Counts the memory that is kept for the exchange, and ends the exchange where that is too
+    /// much.
+    fn hold(&mut self) {
+        let Some(live) = &mut self.live else { return };
+        let (free, sent) = (self.held.free(), self.sent_bytes);
+        let kept =
+            |exchange: &Exchange| exchange.held_bytes().saturating_add(sent).saturating_sub(free);
+        if self.held.set(kept(&live.exchange)) {
+            return;
+        }
+        live.exchange.forget_request_body();
+        if !self.held.set(kept(&live.exchange)) {
+            self.upstream = None;
+            tell(live, Event::Failed(Failure::Overloaded));
+            self.end_sent();
+        }
+    }
+
+    /// A call that follows has its head, or is given up.
+    fn end_sent(&mut self) {
+        self.sent = None;
+        self.sent_bytes = 0;
+    }
+
+    /// Returns the bytes that are there for the client. Many bytes, and the last ones, are counted
+    /// until the client has them.
+    fn give(&mut self) -> Bytes {
+        let out = mem::take(&mut self.out);
+        if out.len() < GIVEN_BYTES && !self.is_ended() {
+            return out.into();
+        }
+        // The bytes are here already: a full budget changes nothing.
+        let _ = self.held.set(out.len());
+        self.held.with(out)
+    }
+
+    /// Reads the upstream's end in a task of its own: the client does not wait for it.
+    fn end_upstream(&mut self) {
+        let Some(upstream) = self.upstream.take() else { return };
+        let mut upstream = upstream.into_body();
+        tokio::spawn(tokio::time::timeout(ENDING, async move {
+            while let Some(Ok(_)) = upstream.frame().await {}
+        }));
+    }
+}
+
+/// Returns the number of bytes that an event makes the exchange translate at once.
+fn at_once(exchange: &Exchange, event: &Event) -> usize {
+    match event {
+        Event::End(_) | Event::Due if exchange.is_collecting() => {
+            exchange.answer_bytes().max(exchange.refused_bytes())
+        }
+        Event::End(_) | Event::Due => exchange.refused_bytes(),
+        // It may complete an event of some megabytes.
+        Event::Piece(piece) if exchange.answer_bytes() >= EVENT_BYTES && piece.contains(&b'\n') => {
+            exchange.answer_bytes()
+        }
+        _ => 0,
+    }
+}
+
+/// Takes the call that is due.
+fn poll_call(live: &mut Live) -> Option<Call> {
+    let now = live.clock.now();
+    live.timed(|exchange| exchange.poll_call(now))
+}
+
+/// Tells the exchange what happened.
+fn tell(live: &mut Live, event: Event) {
+    let now = live.clock.now();
+    live.timed(|exchange| match event {
+        Event::Piece(piece) => exchange.handle_call_body(&piece, now),
+        Event::End(end) => exchange.handle_call_end(end, now),
+        Event::Due => exchange.handle_timeout(now),
+        Event::Failed(failure) => exchange.handle_failure(failure, now),
+    });
+}
+
+impl fmt::Debug for Answering {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Answering").field("live", &self.live).finish_non_exhaustive()
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => {
+                let piece = bytes.split_to(bytes.len().min(PIECE_BYTES));
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Self::Passed { upstream, live } => {
+                let polled = Pin::new(upstream).poll_frame(context);
+                if let Poll::Ready(Some(Err(error))) = &polled {
+                    tracing::debug!("upstream's body broke off: {error}");
+                    "the upstream's body broke off".clone_into(&mut live.request.details);
+                }
+                polled
+            }
+            Self::Events(events) => {
+                events.poll_next(context).map(|event| event.map(|event| Ok(Frame::data(event))))
+            }
+            Self::Translated(answering) => loop {
+                if !answering.out.is_empty() {
+                    return Poll::Ready(Some(Ok(Frame::data(answering.give()))));
+                }
+                if answering.is_ended() {
+                    (answering.upstream, answering.sent) = (None, None);
+                    return Poll::Ready(None);
+                }
+                // The head is out: no other comes any more.
+                ready!(answering.poll_step(context));
+            },
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Passed { upstream, .. } => upstream.is_end_stream(),
+            Self::Events(_) => false,
+            Self::Translated(answering) => answering.out.is_empty() && answering.is_ended(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Passed { upstream, .. } => upstream.size_hint(),
+            Self::Translated(_) | Self::Events(_) => SizeHint::default(),
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Service of one request: it is collected, translated, sent on, and its answer translated on the
+//! way back.
+//!
+//! A client that goes away makes hyper drop the future or the body in here, and with it the
+//! upstream's connection.
+
+use std::io;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use creole::{Call, Config, Failure, Owner, Refusals, RequestHead};
+use http_body_util::BodyExt as _;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::EXPECT;
+use hyper::http::request::Parts;
+use hyper::{Method, Request, Response, Version};
+
+use crate::clock::Clock;
+use crate::documents::{Documents, Wanted};
+use crate::headers;
+use crate::metrics;
+use crate::page;
+use crate::server::budget::{Budget, Held};
+use crate::server::connections::{Busy, Stage};
+use crate::server::exchange::{self, Live};
+use crate::server::load::Load;
+use crate::server::offload::Translations;
+use crate::server::origin::Callers;
+use crate::server::passthrough;
+use crate::server::records::Records;
+use crate::server::request_body::collect;
+use crate::server::response_body::{Answered, Answering, Body};
+use crate::server::watched_body::Served;
+use crate::upstream::call::Caller;
+use crate::upstream::decompress;
+use crate::upstream::fetch_limits::Fetches;
+
+/// Time for which a refused body is read.
+const DISCARD_TIME: Duration = Duration::from_secs(2);
+
+/// State that all requests of a thread share. Other threads share it too, but for the way to the
+/// upstreams and the load.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    pub(crate) config: Arc<Config>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) translations: Translations,
+    pub(crate) documents: Arc<Documents>,
+    pub(crate) fetches: Arc<Fetches>,
+    pub(crate) seeds: Arc<Seeds>,
+    pub(crate) records: Arc<Records>,
+    pub(crate) refusals: Arc<Refusals>,
+    pub(crate) callers: Arc<Callers>,
+    /// True if only this machine reaches the gateway.
+    pub(crate) is_local: bool,
+    /// True if clients may read the metrics.
+    pub(crate) shows_metrics: bool,
+    pub(crate) load: Load,
+}
+
+/// A seed for each exchange.
+#[derive(Debug)]
+pub(crate) enum Seeds {
+    /// A random start, and how many were given.
+    Fresh(u128, AtomicU64),
+    /// Seed that is the same for all exchanges.
+    Fixed(u128),
+}
+
+/// Decision about a request by its head.
+enum Decided {
+    /// The request has its answer.
+    Answered(Response<Body>),
+    Passes(Box<Passing>),
+    Translated(Box<Translating>),
+}
+
+/// A request for another path, which goes to an upstream as it is.
+pub(crate) struct Passing {
+    pub(crate) live: Live,
+    pub(crate) held: Held,
+    pub(crate) head: Parts,
+    pub(crate) body: Incoming,
+}
+
+/// A request that is translated once its body is collected.
+struct Translating {
+    live: Live,
+    /// Memory of the body.
+    held: Held,
+    owner: Owner,
+    version: Version,
+    body: Incoming,
+}
+
+impl Seeds {
+    fn next(&self) -> u128 {
+        match self {
+            Self::Fresh(start, count) => {
+                start.wrapping_add(u128::from(count.fetch_add(1, Ordering::Relaxed)))
+            }
+            Self::Fixed(seed) => *seed,
+        }
+    }
+}
+
+impl Gateway {
+    /// Answers a request. What its head decides is done at once: whoever sends a thousand heads in one packet of HTTP/2
+    /// has them counted before the next is read.
+    ///
+    /// # Errors
+    /// There is no memory for an answer of HTTP/2: its stream is reset.
+    pub(crate) fn answer(
+        self: &Arc<Self>,
+        request: Request<Incoming>,
+        mut busy: Busy,
+    ) -> impl Future<Output = io::Result<Response<Served>>> + use<> {
+        let is_head = request.method() == Method::HEAD;
+        // Over HTTP/1 there is one at a time.
+        let is_counted = request.version() == Version::HTTP_2;
+        let gateway = Arc::clone(self);
+        let decided = gateway.decide(request, &mut busy);
+        async move {
+            let (response, is_own) = match decided {
+                Decided::Answered(response) => (response, true),
+                // What has its answer holds nothing for what these need.
+                Decided::Passes(asked) => {
+                    (Box::pin(passthrough::pass(&gateway, *asked, &mut busy)).await, false)
+                }
+                Decided::Translated(asked) => {
+                    (Box::pin(gateway.translate(*asked, &mut busy)).await, false)
+                }
+            };
+            if let Body::Whole(bytes) = response.body()
+                && is_counted
+                && !busy.count_answer(if is_own { bytes.len() } else { 0 }, &gateway.budget)
+            {
+                return Err(io::Error::from(io::ErrorKind::OutOfMemory));
+            }
+            let response = if is_head { exchange::without_body(response) } else { response };
+            Ok(response.map(|body| Served::new(body, busy)))
+        }
+    }
+
+    /// Decides about a request by its head.
+    fn decide(&self, request: Request<Incoming>, busy: &mut Busy) -> Decided {
+        let (head, body) = request.into_parts();
+        let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
+        let method = head.method.as_str();
+        let refused = self.callers.refuse(&head);
+        let list = headers::list(&head.headers);
+        if self.shows_metrics
+            && refused.is_none()
+            && head.uri.path() == metrics::PATH
+            // Without one of the keys the exchange refuses it.
+            && self.config.lets_in(&list)
+        {
+            busy.reach(Stage::Whole);
+            return Decided::Answered(self.records.metrics.response());
+        }
+        if refused.is_none()
+            && let Some(response) = page::respond(self, &head, &list, busy)
+        {
+            return Decided::Answered(response);
+        }
+        let mut live = self.begin(method, path);
+        if let Some(reason) = refused {
+            discard_sent(&head, body, busy);
+            return Decided::Answered(live.fail(Failure::Forbidden(reason)));
+        }
+        let decided = live.exchange.handle_request_head(method, &creole::with_version(path), &list);
+        drop(list);
+        let key = live.exchange.client_key();
+        if key.is_some() || self.config.client_keys.is_empty() {
+            busy.reach(if body.is_end_stream() { Stage::Whole } else { Stage::LetIn });
+        }
+        if let RequestHead::Answered = decided {
+            discard_sent(&head, body, busy);
+            return Decided::Answered(live.reply());
+        }
+        let owner = key.map_or(busy.client.owner, Owner::of_client_key);
+        let mut held = self.budget.begin(owner, Arc::default());
+        let own = self.budget.exchange();
+        if body.is_end_stream() {
+            held.complete();
+        }
+        if !held.set(own.saturating_add(headers::bytes(&head))) {
+            discard_sent(&head, body, busy);
+            return Decided::Answered(live.fail(Failure::Overloaded));
+        }
+        if let RequestHead::PassThrough = decided {
+            return Decided::Passes(Box::new(Passing { live, held, head, body }));
+        }
+        // The exchange has what it needs of the head.
+        let version = head.version;
+        drop(head);
+        let _ = held.set(own.saturating_add(live.exchange.head_bytes()));
+        let rest = held.part();
+        live.held = Some(held);
+        Decided::Translated(Box::new(Translating { live, held: rest, owner, version, body }))
+    }
+
+    fn begin(&self, method: &str, path: &str) -> Live {
+        let (config, records) = (Arc::clone(&self.config), Arc::clone(&self.records));
+        let (seed, counted) = (self.seeds.next(), self.load.count());
+        Live::new(config, seed, Clock::start(), records, method, path, counted)
+    }
+
+    async fn translate(&self, asked: Translating, busy: &mut Busy) -> Response<Body> {
+        let Translating { mut live, mut held, owner, version, mut body } = asked;
+        live.exchange.remember(Arc::clone(&self.refusals));
+        let settings = &self.config.settings;
+        let collected = match collect(&mut body, settings, &mut held, live.clock).await {
+            Ok(collected) => collected,
+            Err(failure) => {
+                discard(version, body, busy);
+                return live.fail(failure);
+            }
+        };
+        drop(body);
+        held.complete();
+        busy.reach(Stage::Whole);
+        let now = live.clock.now();
+        live.exchange.handle_request_body(collected, now);
+        let mut reading = Duration::ZERO;
+        loop {
+            // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
+            let bytes = live.exchange.held_bytes();
+            let config = Arc::clone(&self.config);
+            let translate = move || {
+                let now = live.clock.now();
+                let call = live.timed(|exchange| exchange.poll_call(now));
+                let wanted = match &call {
+                    None => live.exchange.poll_document(),
+                    Some(_) => None,
+                };
+                let limits = &config.settings.read_documents;
+                (live, held, call, wanted.map(|document| Wanted::new(document, limits)))
+            };
+            let (call, wanted);
+            (live, held, call, wanted) = self.translations.run(bytes, translate).await;
+            match (call, wanted) {
+                (Some(call), _) => match self.call(live, call, (held, owner)).await {
+                    Answered::Response(response) => return response,
+                    Answered::Due(due, kept) => (live, held) = (*due, kept),
+                },
+                (None, Some(wanted)) => {
+                    if !held.set(live.exchange.held_bytes().saturating_add(wanted.bytes())) {
+                        return live.fail(Failure::Overloaded);
+                    }
+                    let until = live.clock.instant(wanted.until());
+                    let limits = &self.config.settings.read_documents;
+                    let reader = (owner, &mut reading);
+                    let text = self.documents.read(wanted, limits, until, reader).await;
+                    live.exchange.handle_document(text);
+                }
+                (None, None) => return live.reply(),
+            }
+        }
+    }
+
+    /// Makes one call of an upstream, up to the head for the client.
+    async fn call(&self, mut live: Live, call: Call, (mut held, owner): (Held, Owner)) -> Answered {
+        if !held.set(live.exchange.held_bytes().saturating_add(call.body.len())) {
+            return Answered::Response(live.fail(Failure::Overloaded));
+        }
+        let url = call.fetch.as_ref().map(|fetch| fetch.url.clone());
+        let (apart, caller) = (self.translations.apart().clone(), Arc::clone(&self.caller));
+        let bytes = call.body.len();
+        let mut sent = self.caller.start(call);
+        let waited = {
+            let mut answer = pin!(async {
+                let fetching = match url {
+                    Some(url) => self.fetches.begin(owner, &url).await,
+                    None => None,
+                };
+                ((&mut sent).await, fetching)
+            });
+            loop {
+                tokio::select! {
+                    biased;
+                    answered = &mut answer => break Ok(answered),
+                    () = live.timeout() => {
+                        live.exchange.handle_timeout(live.clock.now());
+                        if live.exchange.is_ended() || live.exchange.is_call_due() {
+                            return without_answer(live, held);
+                        }
+                        if let Some(head) = live.exchange.poll_head() {
+                            break Err(head);
+                        }
+                    }
+                }
+            }
+        };
+        // An image is read to its end in here.
+        let (answered, _fetching) = match waited {
+            Ok(answered) => answered,
+            Err(head) => {
+                let waiting = Answering::new(live, (apart, caller), None, held);
+                return Answered::Response(waiting.waiting(sent, bytes).begin(head));
+            }
+        };
+        let response = match answered {
+            Ok(response) => response,
+            Err(failure) => {
+                live.exchange.handle_failure(failure, live.clock.now());
+                return without_answer(live, held);
+            }
+        };
+        let (head, upstream) = response.into_parts();
+        let mut list = headers::list(&head.headers);
+        let upstream = decompress::Answer::new(upstream, &mut list);
+        live.exchange.handle_call_head(head.status.as_u16(), &list, live.clock.now());
+        // The request is sent; what may be needed again is held on.
+        let _ = held.set(live.exchange.held_bytes());
+        if live.exchange.is_call_due() {
+            return without_answer(live, held);
+        }
+        Answering::new(live, (apart, caller), Some(upstream), held).respond().await
+    }
+}
+
+/// Reads on in a refused body, unless its client waits for `100 Continue` and sends nothing.
+pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
+    if !head.headers.contains_key(EXPECT) {
+        discard(head.version, body, busy);
+    }
+}
+
+/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
+/// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
+/// writes.
+pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
+    if version < Version::HTTP_2 && !body.is_end_stream() {
+        // Behind the answer, the body would count as the next head.
+        let reading = busy.client.begin();
+        let read = async move {
+            while let Some(Ok(_)) = body.frame().await {}
+            drop(reading);
+        };
+        tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
+    }
+}
+
+/// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
+/// difference, or the exchange has ended.
+fn without_answer(mut live: Live, held: Held) -> Answered {
+    if live.exchange.is_call_due() {
+        return Answered::Due(Box::new(live), held);
+    }
+    Answered::Response(live.reply())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

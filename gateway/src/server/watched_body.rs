@@ -1,0 +1,70 @@
+//! Bodies of answers on their way through hyper, whose buffers do not show whether a client takes them.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use hyper::body::{Frame, SizeHint};
+
+use crate::server::connections::Busy;
+use crate::server::response_body::Body;
+
+/// The body of an answer. Its connection is busy until the last piece has left.
+#[derive(Debug)]
+pub(crate) struct Served {
+    body: Body,
+    /// `None` once the last piece has it.
+    busy: Option<Busy>,
+}
+
+impl Served {
+    pub(crate) fn new(body: Body, busy: Busy) -> Self {
+        busy.set_given(true);
+        Self { body, busy: Some(busy) }
+    }
+}
+
+impl hyper::body::Body for Served {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<hyper::Result<Frame<Bytes>>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        if let Some(busy) = &self.busy {
+            busy.set_given(polled.is_ready());
+        }
+        let frame = ready!(polled);
+        if !self.body.is_end_stream() {
+            return Poll::Ready(frame);
+        }
+        let Some(busy) = self.busy.take() else { return Poll::Ready(frame) };
+        let last = |bytes| Bytes::from_owner(Last { bytes, _busy: busy });
+        Poll::Ready(frame.map(|frame| frame.map(|frame| frame.map_data(last))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// The last piece of an answer, until it has left.
+struct Last {
+    bytes: Bytes,
+    _busy: Busy,
+}
+
+impl AsRef<[u8]> for Last {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! The threads that serve connections.
+//!
+//! Each has a runtime and a pool of connections to upstreams of its own, and a client's connection stays with its
+//! thread: what arrives wakes the thread that answers it, and no other. On a runtime of several threads every second
+//! piece of a stream wakes two, which was a fifth of what a chunk costs.
+
+use std::convert::Infallible;
+use std::io;
+use std::net;
+use std::num::NonZero;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::Watcher;
+use tokio::net::TcpStream;
+use tokio::runtime;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use crate::server::client_socket::Socket;
+use crate::server::connections::Client;
+use crate::server::load::{Counted, Load};
+use crate::server::service::Gateway;
+
+/// Maximum number of streams of one HTTP/2 connection: agents open many.
+const HTTP2_STREAMS_MAX: u32 = 1024;
+
+/// A client that gives up many streams at once is stopping its agents, not attacking: with hyper's
+/// own limit of 20, that would cut its other streams.
+const HTTP2_RESETS_MAX: usize = 1024;
+
+/// Maximum size of a head in HTTP/2: HTTP/1.1 takes as much in a path alone. With hyper's own limit
+/// of 16 KiB, cookies and tokens that pass there would not pass here.
+const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
+
+/// Number of bytes that a client may send in a stream, and in all of a connection, before they are
+/// read: bodies that pass go at the pace of their upstream, and wait here meanwhile.
+/// [`PASSING_MAX`](crate::server::connections::PASSING_MAX) streams of these leave half of a connection's
+/// window to others.
+const HTTP2_STREAM_WINDOW: u32 = 64 << 10;
+const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
+
+/// Maximum number of bytes of an answer that wait in a stream that its client does not read.
+const HTTP2_SEND_BYTES_MAX: usize = 64 << 10;
+
+/// The largest head of HTTP/1.1, and what is read of a body or kept of an answer at one time.
+pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
+
+/// Finds clients that vanished without closing.
+const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
+
+/// Time for which a kept connection may be idle, and send its next head: hyper has one timer for
+/// both. Longer than the 60 seconds for which load balancers (nginx, those of AWS) keep theirs:
+/// they must be those who close, or a request meets the moment in which it is closed here.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+
+/// Maximum time that the end waits for what was cut: look-ups of names and translations that still
+/// run.
+const CUT_TIME: Duration = Duration::from_secs(1);
+
+/// Workers of the gateway, one for each thread.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    all: Vec<Worker>,
+    /// Channel that is closed when the last thread has ended.
+    running: mpsc::Receiver<Infallible>,
+}
+
+#[derive(Debug)]
+struct Worker {
+    given: UnboundedSender<Connection>,
+    load: Load,
+}
+
+/// A client's connection on its way to a worker.
+#[derive(Debug)]
+struct Connection {
+    stream: net::TcpStream,
+    watcher: Watcher,
+    client: Arc<Client>,
+    counted: Counted,
+}
+
+impl Workers {
+    /// Starts `count` workers, each with what `gateway` makes for it. Not to be called in a
+    /// runtime.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub(crate) fn start(
+        count: NonZero<usize>,
+        gateway: impl Fn(Load) -> Gateway,
+    ) -> io::Result<Self> {
+        let (runs, running) = mpsc::channel();
+        let start = |_| {
+            let load = Load::default();
+            let given = work(Arc::new(gateway(load.clone())), runs.clone())?;
+            Ok(Worker { given, load })
+        };
+        let all = (0..count.get()).map(start).collect::<io::Result<_>>()?;
+        Ok(Self { all, running })
+    }
+
+    /// Has a connection served by the worker that has least to do.
+    ///
+    /// # Errors
+    /// It cannot leave this thread, or nobody takes it.
+    pub(crate) fn serve(
+        &self,
+        stream: TcpStream,
+        client: Arc<Client>,
+        watcher: Watcher,
+    ) -> io::Result<()> {
+        let stream = stream.into_std()?;
+        let alive = self.all.iter().filter(|worker| !worker.given.is_closed());
+        let gone = || io::Error::other("every worker has ended");
+        let worker = alive.min_by_key(|worker| worker.load.now()).ok_or_else(gone)?;
+        let connection = Connection { stream, watcher, client, counted: worker.load.count() };
+        worker.given.send(connection).map_err(|_| gone())
+    }
+
+    /// Ends them. Streams that are not done are cut, and say so in the log.
+    pub(crate) fn finish(self) {
+        drop(self.all);
+        // What does not end in this time ends with the process.
+        let _ = self.running.recv_timeout(CUT_TIME.saturating_mul(2));
+    }
+}
+
+/// Starts a thread that serves what it is given until there is nobody to give it anything; it has `runs` until then.
+fn work(
+    gateway: Arc<Gateway>,
+    runs: mpsc::Sender<Infallible>,
+) -> io::Result<UnboundedSender<Connection>> {
+    let (given, mut connections) = unbounded_channel();
+    let runtime = runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    let work = move || {
+        runtime.block_on(async {
+            while let Some(connection) = connections.recv().await {
+                serve(connection, &gateway);
+            }
+        });
+        runtime.shutdown_timeout(CUT_TIME);
+        drop(runs);
+    };
+    thread::Builder::new().name("worker".to_owned()).spawn(work)?;
+    Ok(given)
+}
+
+fn serve(connection: Connection, gateway: &Arc<Gateway>) {
+    let Connection { stream, watcher, client, counted } = connection;
+    let stream = match TcpStream::from_std(stream) {
+        Ok(stream) => stream,
+        Err(error) => {
+            tracing::warn!("cannot serve a connection: {error}");
+            return;
+        }
+    };
+    // Events are small and must not wait for one another.
+    let _ = stream.set_nodelay(true);
+    let budget = Arc::clone(&gateway.budget);
+    let (read, write) = stream.into_split();
+    let read = Socket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
+    let socket = tokio::io::join(read, write);
+    let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
+    let service = service_fn(move |request| gateway.answer(request, asking.begin()));
+    let mut builder = builder();
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(HTTP2_STREAMS_MAX)
+        .max_pending_accept_reset_streams(HTTP2_RESETS_MAX)
+        .max_local_error_reset_streams(HTTP2_RESETS_MAX)
+        .max_header_list_size(HTTP2_HEAD_BYTES_MAX)
+        .initial_stream_window_size(HTTP2_STREAM_WINDOW)
+        .initial_connection_window_size(HTTP2_CONNECTION_WINDOW)
+        .max_send_buf_size(HTTP2_SEND_BYTES_MAX)
+        .keep_alive_interval(HTTP2_PING_INTERVAL);
+    let connection = builder.serve_connection(TokioIo::new(socket), service).into_owned();
+    let connection = watcher.watch(connection);
+    tokio::spawn(async move {
+        let _counted = counted;
+        tokio::select! {
+            ended = connection => if let Err(error) = ended {
+                tracing::debug!("connection: {error}");
+            },
+            reason = client.ended() => tracing::debug!("connection closed: {reason}"),
+        }
+    });
+}
+
+/// Returns what serves connections. hyper waits for ever for the first bytes, which tell HTTP/1 from HTTP/2;
+/// [`Client::ended`] does not.
+pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(IDLE_TIMEOUT)
+        .max_buf_size(HTTP1_BYTES_MAX);
+    builder
+}
+
+#[cfg(test)]
+mod tests;

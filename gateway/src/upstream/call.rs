@@ -1,0 +1,63 @@
+//! Calls of upstreams: the first of a request, and those that follow it.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use creole::{Call, Config, Failure};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, Uri};
+
+use crate::headers;
+use crate::upstream::client::{self, Client};
+use crate::upstream::connection::Connector;
+use crate::upstream::fetch::Web;
+
+/// Sends calls to the upstreams of a configuration.
+#[derive(Debug)]
+pub(crate) struct Caller {
+    config: Arc<Config>,
+    pub(crate) client: Client,
+    web: Web,
+}
+
+/// A call on its way, until the head of its answer has come.
+pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Failure>> + Send>>;
+
+impl Caller {
+    /// Makes a caller with connections of its own.
+    pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
+        let (client, web) = (Client::new(connector), Web::new(connector));
+        Self { config: Arc::clone(config), client, web }
+    }
+
+    /// # Errors
+    /// There is no such upstream, or it does not answer.
+    pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
+        if call.fetch.is_some() {
+            return self.web.send(call).await;
+        }
+        let upstream = call.upstream.clone();
+        let request = self.request(call).ok_or(Failure::NoRoute)?;
+        let answered = self.client.send(request).await;
+        answered.map_err(|error| client::unreachable(&upstream, &error))
+    }
+
+    /// Sends a call of which the client's connection waits for the answer.
+    pub(crate) fn start(self: &Arc<Self>, call: Call) -> Sent {
+        let caller = Arc::clone(self);
+        Box::pin(async move { caller.send(call).await })
+    }
+
+    fn request(&self, call: Call) -> Option<Request<Full<Bytes>>> {
+        let upstream = self.config.upstreams.get(&call.upstream)?;
+        let uri: Uri = format!("{}{}", upstream.url, call.path).parse().ok()?;
+        let method = Method::from_bytes(call.method().as_bytes()).ok()?;
+        let mut sent = Request::new(Full::new(Bytes::from(call.body)));
+        *sent.method_mut() = method;
+        *sent.uri_mut() = uri;
+        *sent.headers_mut() = headers::map(call.headers);
+        Some(sent)
+    }
+}

@@ -1,0 +1,272 @@
+//! The way to the upstreams: pooled clients, with or without TLS.
+//!
+//! A request that meets the moment in which its upstream closes a kept connection is sent once more, on a new one.
+//!
+//! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its stream would hold up
+//! all others once the connection's window is full, and streams above the server's limit would wait for one to end.
+
+use std::error::Error;
+use std::io;
+use std::iter;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use creole::config::Address;
+use creole::{Failure, Unreachable};
+use http_body_util::{Either, Full};
+use hyper::body::{Body as _, Incoming};
+use hyper::{Request, Response};
+use hyper_rustls::HttpsConnectorBuilder;
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::{CertificateError, ClientConfig};
+
+use crate::server::workers::HTTP1_BYTES_MAX;
+use crate::upstream::connection::{Connector, Given};
+use crate::upstream::dns::Names;
+use crate::upstream::paced_body::{Paced, Unpassed};
+use crate::upstream::tls_roots;
+
+/// A translated request, or a client's body on its way through.
+type RequestBody = Either<Full<Bytes>, Paced>;
+
+type Pool = legacy::Client<Connector, RequestBody>;
+
+/// An address that does not answer at all. The core's own timeout also covers the time until the
+/// model starts to answer and is much longer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Shorter than the five seconds after which uvicorn (vLLM, SGLang and most Python servers) closes an
+/// idle connection: a request must not be written to a connection that is just being closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
+
+/// Maximum number of idle connections to a server. More are closed when they are done: a burst of
+/// streams must not leave hundreds of sockets behind.
+const IDLE_CONNECTIONS_MAX: usize = 32;
+
+/// # Errors
+/// TLS cannot be set up, or there are no more threads; the text is for the operator.
+pub(crate) fn connector() -> Result<Connector, String> {
+    let no_thread = |error| format!("cannot start a thread: {error}");
+    let names = Names::start().map_err(no_thread)?;
+    let public_names = names.only_public().map_err(no_thread)?;
+    let tls = tls()?;
+    let by = |names| {
+        let mut http = HttpConnector::new_with_resolver(names);
+        http.enforce_http(false);
+        http.set_nodelay(true);
+        http.set_connect_timeout(Some(CONNECT_TIMEOUT));
+        let https = HttpsConnectorBuilder::new().with_tls_config(tls.clone()).https_or_http();
+        https.enable_http1().wrap_connector(http)
+    };
+    Ok(Connector::new(by(names), by(public_names)))
+}
+
+/// Sends requests to upstreams.
+#[derive(Clone, Debug)]
+pub(crate) struct Client {
+    kept: Pool,
+    /// Opens a connection for each request.
+    new: Pool,
+}
+
+impl Client {
+    /// Makes a client with a pool of its own.
+    pub(crate) fn new(connector: &Connector) -> Self {
+        let pool = |connections| {
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(IDLE_TIMEOUT)
+                .pool_max_idle_per_host(connections)
+                .http1_max_buf_size(HTTP1_BYTES_MAX)
+                .build(connector.clone())
+        };
+        Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }
+    }
+
+    /// Sends a request that may be sent twice. If a kept connection is closed at once and no byte of an answer came,
+    /// the request goes out once more.
+    pub(crate) async fn send(
+        &self,
+        mut request: Request<Full<Bytes>>,
+    ) -> Result<Response<Incoming>, legacy::Error> {
+        let again = request.clone();
+        let captured = capture_connection(&mut request);
+        let mut sent = self.kept.request(request.map(Either::Left));
+        let mut given = None;
+        let answered = std::future::poll_fn(|context| {
+            let polled = Pin::new(&mut sent).poll(context);
+            if given.is_none() && polled.is_pending() {
+                given = Given::of(&captured);
+            }
+            polled
+        });
+        match answered.await {
+            Err(error) if given.is_some_and(|given| given.was_reused_in_vain(&captured)) => {
+                tracing::debug!("sent once more: the upstream closed a kept connection: {error}");
+                self.new.request(again.map(Either::Left)).await
+            }
+            answered => answered,
+        }
+    }
+
+    /// Sends a client's request with its body, twice only where that is safe.
+    pub(crate) async fn pass(
+        &self,
+        request: Request<RequestBody>,
+    ) -> Result<Response<Incoming>, legacy::Error> {
+        // A method that is safe to repeat, without a body that could not be read again.
+        if request.method().is_idempotent() && request.body().is_end_stream() {
+            return self.send(request.map(|_| Full::default())).await;
+        }
+        self.kept.request(request).await
+    }
+}
+
+/// Whether a URL leads to the gateway's own address, as far as that shows without asking for names.
+pub(crate) fn is_own(url: &str, own: SocketAddr) -> bool {
+    let Ok(Address { authority, .. }) = Address::parse(url) else { return false };
+    let everywhere = own.ip().is_unspecified();
+    match authority.parse::<SocketAddr>() {
+        Ok(found) => {
+            let same = found.ip() == own.ip() || (everywhere && found.ip().is_loopback());
+            same && found.port() == own.port()
+        }
+        Err(_) => {
+            let port = authority.strip_prefix("localhost:").and_then(|port| port.parse().ok());
+            (everywhere || own.ip().is_loopback()) && port == Some(own.port())
+        }
+    }
+}
+
+fn tls() -> Result<ClientConfig, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| format!("TLS: {error}"))?;
+    Ok(builder.with_root_certificates(tls_roots::trusted()).with_no_client_auth())
+}
+
+/// Returns why an upstream could not be reached, without addresses or names: clients read this.
+pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
+    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
+    let mut closed = !error.is_connect();
+    while let Some(error) = cause {
+        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+            return tls_reason(tls);
+        }
+        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
+            return Unreachable::NotHttp;
+        }
+        // The connector's own error type is private; its text is the step that failed.
+        if error.to_string().starts_with("dns error") {
+            return Unreachable::NoName;
+        }
+        cause = error.source();
+        let Some(error) = error.downcast_ref::<io::Error>() else { continue };
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => return Unreachable::Refused,
+            io::ErrorKind::TimedOut => return Unreachable::TimedOut,
+            io::ErrorKind::HostUnreachable => return Unreachable::NoHost,
+            io::ErrorKind::NetworkUnreachable => return Unreachable::NoNetwork,
+            _ if is_out_of_files(error) => return Unreachable::NoFiles,
+            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof => closed = true,
+            _ => {}
+        }
+        // What an I/O error wraps is not its source: an error of TLS would be skipped.
+        if let Some(inner) = error.get_ref() {
+            cause = Some(inner);
+        }
+    }
+    if closed { Unreachable::Closed } else { Unreachable::NotConnected }
+}
+
+/// Returns why a server could not be reached, in words for the person who started a command.
+pub(crate) fn why(error: &legacy::Error) -> String {
+    reason(error).words().to_owned()
+}
+
+/// Returns true if this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left: the
+/// standard library has no names for them.
+pub(crate) fn is_out_of_files(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
+/// Returns the failure of a client whose own body did not come on its way through.
+pub(crate) fn of_client(error: &legacy::Error) -> Option<Failure> {
+    let mut causes = iter::successors(error.source(), |error| (*error).source());
+    Some(match causes.find_map(<dyn Error>::downcast_ref)? {
+        Unpassed::TooSlow => Failure::RequestTooSlow,
+        Unpassed::BrokenOff(_) => Failure::RequestIncomplete,
+    })
+}
+
+/// The failure for the client. The operator is told why, with all that is known.
+pub(crate) fn unreachable(upstream: &str, error: &legacy::Error) -> Failure {
+    let reason = reason(error);
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    tracing::warn!("upstream {upstream} could not be reached: {}: {text}", reason.words());
+    Failure::Unreachable(reason)
+}
+
+fn tls_reason(error: &rustls::Error) -> Unreachable {
+    match error {
+        rustls::Error::InvalidCertificate(error) => match error {
+            CertificateError::UnknownIssuer => Unreachable::UnknownIssuer,
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                Unreachable::Expired
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                Unreachable::OtherName
+            }
+            // The error's type is that of a crate below rustls; its text is its name.
+            CertificateError::Other(error) if error.0.to_string() == "CaUsedAsEndEntity" => {
+                Unreachable::AuthorityAsServer
+            }
+            _ => Unreachable::BadCertificate,
+        },
+        rustls::Error::InvalidMessage(_) => Unreachable::NotTls,
+        _ => Unreachable::Handshake,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustls::OtherError;
+    use std::fmt;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Named(&'static str);
+
+    impl fmt::Display for Named {
+        fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+            out.write_str(self.0)
+        }
+    }
+
+    impl Error for Named {}
+
+    #[test]
+    fn only_an_authority_in_the_place_of_a_server_is_told_as_one() {
+        let reason = |error| tls_reason(&rustls::Error::InvalidCertificate(error));
+        let other = |name| CertificateError::Other(OtherError(Arc::new(Named(name))));
+        assert_eq!(reason(other("CaUsedAsEndEntity")), Unreachable::AuthorityAsServer);
+        for error in
+            [other("EndEntityUsedAsCa"), CertificateError::BadSignature, CertificateError::Revoked]
+        {
+            assert_eq!(reason(error), Unreachable::BadCertificate);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! Connections to upstreams that know how much came in on them.
+//!
+//! A server may close a kept connection at the moment in which a request is written to it. No byte of an answer comes
+//! then, and the request can be sent again on a new connection. A server that is silent for longer may
+//! have worked on the request, and does not get it twice.
+
+use std::io;
+use std::mem;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::http::Extensions;
+use hyper_rustls::{HttpsConnector, MaybeHttpsStream};
+use hyper_util::client::legacy::connect::{
+    CaptureConnection, Connected, Connection, HttpConnector,
+};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tower_service::Service;
+
+use crate::upstream::dns::Names;
+
+/// Maximum time between giving a request to a kept connection and the connection's end for which
+/// the server may have closed it without seeing the request.
+const RACE_MAX: Duration = Duration::from_secs(2);
+
+/// Bytes that came in on one connection.
+#[derive(Clone, Debug, Default)]
+struct Received(Arc<AtomicU64>);
+
+/// A connection, and what had come in on it when a request was given to it.
+#[derive(Debug)]
+pub(crate) struct Given {
+    received: Received,
+    before: u64,
+    began: Instant,
+}
+
+impl Given {
+    /// The connection that was chosen for a request, once there is one. To be called before anything is written to it.
+    pub(crate) fn of(captured: &CaptureConnection) -> Option<Self> {
+        let received = Received::of(captured)?;
+        let before = received.0.load(Ordering::Relaxed);
+        Some(Self { received, before, began: Instant::now() })
+    }
+
+    /// Returns true if the connection had served a request before, has given nothing since, and was
+    /// closed so soon that the server cannot have worked on this one. A request that could not be
+    /// written went to another connection, of which nothing is known.
+    pub(crate) fn was_reused_in_vain(&self, captured: &CaptureConnection) -> bool {
+        let is_last = |last: Received| Arc::ptr_eq(&last.0, &self.received.0) && self.before > 0;
+        Received::of(captured).is_some_and(is_last)
+            && self.received.0.load(Ordering::Relaxed) == self.before
+            && self.began.elapsed() < RACE_MAX
+    }
+}
+
+impl Received {
+    fn of(captured: &CaptureConnection) -> Option<Self> {
+        let mut found = Extensions::new();
+        captured.connection_metadata().as_ref()?.get_extras(&mut found);
+        found.remove()
+    }
+}
+
+/// Connector that opens connections to upstreams.
+#[derive(Clone, Debug)]
+pub(crate) struct Connector {
+    https: HttpsConnector<HttpConnector<Names>>,
+    /// Connector to the public addresses of names alone.
+    public: HttpsConnector<HttpConnector<Names>>,
+    tap: Option<Tap>,
+}
+
+/// Bytes that came in on connections, for a check of an upstream: what it sent, and not what became
+/// of that.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tap(Arc<Mutex<Vec<u8>>>);
+
+/// Maximum number of bytes that a tap keeps.
+const TAP_BYTES_MAX: usize = 1 << 20;
+
+impl Tap {
+    /// Returns the bytes that came in since the last call.
+    pub(crate) fn take(&self) -> Vec<u8> {
+        mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn add(&self, bytes: &[u8]) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = TAP_BYTES_MAX.saturating_sub(kept.len());
+        kept.extend_from_slice(bytes.get(..room).unwrap_or(bytes));
+    }
+}
+
+type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
+
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Wire>, Failed>> + Send>>;
+
+type Failed = Box<dyn std::error::Error + Send + Sync>;
+
+impl Connector {
+    /// `public`: one that finds public addresses of names alone.
+    pub(crate) fn new(
+        https: HttpsConnector<HttpConnector<Names>>,
+        public: HttpsConnector<HttpConnector<Names>>,
+    ) -> Self {
+        Self { https, public, tap: None }
+    }
+
+    /// Opens connections to public addresses of names alone. An address that stands in the URL is nothing that it
+    /// looks at.
+    pub(crate) fn to_public_names(&self) -> Self {
+        Self { https: self.public.clone(), ..self.clone() }
+    }
+
+    pub(crate) fn with_tap(self, tap: Tap) -> Self {
+        Self { tap: Some(tap), ..self }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Wire>;
+    type Error = Failed;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+        self.https.poll_ready(context)
+    }
+
+    fn call(&mut self, uri: Uri) -> Connecting {
+        let (connecting, tap) = (self.https.call(uri), self.tap.clone());
+        Box::pin(async move {
+            let stream = TokioIo::new(connecting.await?);
+            let wire = Wire { stream, received: Received::default(), tap };
+            Ok(TokioIo::new(wire))
+        })
+    }
+}
+
+/// A connection to an upstream.
+#[derive(Debug)]
+pub(crate) struct Wire {
+    stream: TokioIo<Stream>,
+    received: Received,
+    tap: Option<Tap>,
+}
+
+impl Connection for Wire {
+    fn connected(&self) -> Connected {
+        self.stream.inner().connected().extra(self.received.clone())
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
+        let read = buffer.filled().len().saturating_sub(before);
+        if let Some(tap) = &self.tap {
+            tap.add(buffer.filled().get(before..).unwrap_or_default());
+        }
+        self.received.0.fetch_add(read as u64, Ordering::Relaxed);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(context, pieces)
+    }
+}

@@ -1,0 +1,144 @@
+//! Look-ups of upstreams' names, on a few threads of their own and with a limit of time.
+//!
+//! The system's own look-up blocks its thread, for up to a minute where a name server does not answer. All who wait for
+//! a name share one look-up, so that a name that hangs takes one thread, however many requests there are for it.
+
+use std::collections::HashMap;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::vec;
+
+use hyper_util::client::legacy::connect::dns::Name;
+use tokio::sync::watch;
+use tower_service::Service;
+
+use crate::thread_pool::Pool;
+use crate::upstream::public_address::is_public;
+
+/// Number of threads for names of upstreams: more names hang at once only where no name server
+/// answers.
+const THREADS: usize = 8;
+
+/// Number of threads for names that clients choose, which may hang on purpose.
+const PUBLIC_THREADS: usize = 2;
+
+/// Maximum number of clients' names that are looked up or wait for it. Others are refused.
+const PUBLIC_WAITING_MAX: usize = 64;
+
+/// Maximum time of a look-up: two tries of five seconds, as `resolv.conf` has it unless told
+/// otherwise.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A result is an `Err` with its words: errors of the system cannot be shared.
+type Found = Result<Vec<SocketAddr>, String>;
+
+type Waiting = watch::Receiver<Option<Found>>;
+
+type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
+
+/// Resolver of names.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pool: Pool,
+    lookup: Lookup,
+    /// Look-ups that have not ended.
+    waiting: Arc<Mutex<HashMap<String, Waiting>>>,
+    /// Maximum number of look-ups at one time.
+    waiting_max: usize,
+    /// Names have their public addresses alone.
+    only_public: bool,
+}
+
+impl Names {
+    /// # Errors
+    /// The system gives no more threads.
+    pub(crate) fn start() -> io::Result<Self> {
+        Self::with(|name| (name, 0).to_socket_addrs())
+    }
+
+    fn with(lookup: Lookup) -> io::Result<Self> {
+        let pool = Pool::start("names", THREADS)?;
+        let waiting = Arc::default();
+        Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
+    }
+
+    /// Gives the public addresses of names alone. Whoever connects takes an address that is given here, so that no
+    /// second look-up can give another one. Clients choose these names, so that those of upstreams do not wait for
+    /// them: they have threads of their own.
+    ///
+    /// # Errors
+    /// The system gives no more threads.
+    pub(crate) fn only_public(&self) -> io::Result<Self> {
+        let pool = Pool::start("public-names", PUBLIC_THREADS)?;
+        let (lookup, waiting) = (self.lookup, Arc::default());
+        Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, only_public: true })
+    }
+
+    /// The look-up of this name that is under way, or a new one.
+    fn look_up(&self, name: &str) -> Waiting {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(found) = waiting.get(name) {
+            return found.clone();
+        }
+        if waiting.len() >= self.waiting_max {
+            let (_, refused) = watch::channel(Some(Err("too many names are looked up".to_owned())));
+            return refused;
+        }
+        let (done, found) = watch::channel(None);
+        waiting.insert(name.to_owned(), found.clone());
+        let (name, lookup, waiting) = (name.to_owned(), self.lookup, Arc::clone(&self.waiting));
+        self.pool.give(move || {
+            let result = lookup(&name).map(|found| in_order(&name, found.collect()));
+            let result = result.map_err(|error| error.to_string());
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&name);
+            done.send_replace(Some(result));
+        });
+        found
+    }
+}
+
+/// Puts the IPv4 addresses of `localhost` first: a server of this machine usually listens at 127.0.0.1, and another
+/// user may then listen at `::1`.
+fn in_order(name: &str, mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    let name = name.trim_end_matches('.').to_ascii_lowercase();
+    if name == "localhost" || name.ends_with(".localhost") {
+        found.sort_by_key(SocketAddr::is_ipv6);
+    }
+    found
+}
+
+async fn found(mut waiting: Waiting, only_public: bool) -> io::Result<vec::IntoIter<SocketAddr>> {
+    let found = tokio::time::timeout(TIMEOUT, waiting.wait_for(Option::is_some)).await;
+    let found = found.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
+    let found = found.map_err(io::Error::other)?.clone();
+    let mut found = found.unwrap_or_else(|| Ok(Vec::new())).map_err(io::Error::other)?;
+    if only_public {
+        found.retain(|address| is_public(address.ip()));
+        if found.is_empty() {
+            let reason = "the name has no public address";
+            return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
+        }
+    }
+    Ok(found.into_iter())
+}
+
+impl Service<Name> for Names {
+    type Response = vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        Box::pin(found(self.look_up(name.as_str()), self.only_public))
+    }
+}
+
+#[cfg(test)]
+mod tests;

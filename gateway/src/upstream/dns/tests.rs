@@ -1,0 +1,84 @@
+//! Tests of `dns.rs`.
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[tokio::test]
+async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
+    static BEGUN: AtomicUsize = AtomicUsize::new(0);
+    let names = Names::with(|name| {
+        if name.starts_with("slow") {
+            BEGUN.fetch_add(1, Ordering::SeqCst);
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        Ok(vec![SocketAddr::from(([127, 0, 0, 1], 0))].into_iter())
+    });
+    let names = names.unwrap();
+    let slow: Vec<_> = (0..1000).map(|_| names.look_up("slow.test")).collect();
+    let mut quick = names.look_up("quick.test");
+    quick.wait_for(Option::is_some).await.unwrap();
+    assert_eq!(BEGUN.load(Ordering::SeqCst), 1);
+    // Time stands still for the thread alone.
+    tokio::time::pause();
+    for slow in slow {
+        assert_eq!(found(slow, false).await.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_was_found_is_looked_up_anew_next_time() {
+    let names = Names::with(|_| Err(io::Error::other("no such name"))).unwrap();
+    for _ in 0..2 {
+        let error = found(names.look_up("a.test"), false).await.unwrap_err();
+        assert_eq!(error.to_string(), "no such name");
+        assert!(names.waiting.lock().unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
+    let names = Names::with(|name| {
+        let all = [[169, 254, 169, 254], [1, 1, 1, 1], [10, 0, 0, 1]];
+        let all = all.into_iter().filter(|it| name == "mixed.test" || it[0] != 1);
+        Ok(all.map(|it| SocketAddr::from((it, 0))).collect::<Vec<_>>().into_iter())
+    });
+    let (names, mut public) = {
+        let names = names.unwrap();
+        (names.clone(), names.only_public().unwrap())
+    };
+    let mut given = public.call("mixed.test".parse().unwrap()).await.unwrap();
+    assert_eq!((given.next(), given.next()), (Some(SocketAddr::from(([1, 1, 1, 1], 0))), None));
+    let error = public.call("private.test".parse().unwrap()).await.unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
+    assert_eq!(names.clone().call("private.test".parse().unwrap()).await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn names_that_clients_choose_keep_no_upstreams_name_waiting() {
+    let names = Names::with(|name| {
+        if name.starts_with("slow") {
+            std::thread::sleep(Duration::from_secs(600));
+        }
+        Ok(vec![SocketAddr::from(([127, 0, 0, 1], 0))].into_iter())
+    });
+    let names = names.unwrap();
+    let public = names.only_public().unwrap();
+    for at in 0..PUBLIC_WAITING_MAX {
+        assert!(public.look_up(&format!("slow-{at}.test")).borrow().is_none());
+    }
+    let refused = found(public.look_up("slow-more.test"), true).await.unwrap_err();
+    assert_eq!(refused.to_string(), "too many names are looked up");
+    assert_eq!(public.waiting.lock().unwrap().len(), PUBLIC_WAITING_MAX);
+    let given = found(names.look_up("quick.test"), false);
+    let given = tokio::time::timeout(Duration::from_secs(60), given).await.unwrap();
+    assert_eq!(given.unwrap().len(), 1);
+}
+
+#[test]
+fn localhost_is_the_address_of_ipv4_first_and_other_names_keep_their_order() {
+    let both: Vec<SocketAddr> = ["[::1]:0", "127.0.0.1:0"].map(|one| one.parse().unwrap()).into();
+    for name in ["localhost", "LOCALHOST.", "model.localhost"] {
+        assert!(in_order(name, both.clone())[0].is_ipv4(), "{name}");
+    }
+    assert_eq!(in_order("models.example", both.clone()), both);
+}

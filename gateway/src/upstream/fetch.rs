@@ -1,0 +1,65 @@
+//! Requests for what clients name on the web. None of them goes over a connection, or to an address, that is not meant
+//! for them.
+
+use std::net::IpAddr;
+
+use bytes::Bytes;
+use creole::{Call, Failure, Fetch, Unreachable};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::{Request, Response, Uri};
+
+use crate::headers;
+use crate::upstream::client::{self, Client};
+use crate::upstream::connection::Connector;
+
+/// Sender of requests for what clients name on the web.
+#[derive(Debug)]
+pub(crate) struct Web {
+    /// Client for servers that the configuration names with their scheme, wherever they are.
+    named: Client,
+    /// Client for public addresses alone.
+    public: Client,
+}
+
+impl Web {
+    /// Makes clients with connections of their own.
+    pub(crate) fn new(connector: &Connector) -> Self {
+        let public = Client::new(&connector.to_public_names());
+        Self { named: Client::new(connector), public }
+    }
+
+    /// # Errors
+    /// There is nothing to fetch, its server may not be asked, or it does not answer.
+    pub(crate) async fn send(&self, call: Call) -> Result<Response<Incoming>, Failure> {
+        let fetch = call.fetch.ok_or(Failure::NoRoute)?;
+        let (client, uri) =
+            self.way(&fetch).ok_or(Failure::Unreachable(Unreachable::NotAllowed))?;
+        let mut request = Request::new(Full::new(Bytes::new()));
+        *request.uri_mut() = uri;
+        *request.headers_mut() = headers::map(call.headers);
+        client.send(request).await.map_err(|error| {
+            let reason = client::reason(&error);
+            // The error of the client has no URL in it, but whoever is its source might.
+            tracing::debug!("an image could not be fetched: {}", reason.words());
+            Failure::Unreachable(reason)
+        })
+    }
+
+    fn way(&self, fetch: &Fetch) -> Option<(&Client, Uri)> {
+        let uri: Uri = fetch.url.parse().ok()?;
+        if fetch.may_be_private {
+            return Some((&self.named, uri));
+        }
+        // What is no name is not looked up.
+        let host = uri.host()?.trim_start_matches('[').trim_end_matches(']');
+        if host.parse::<IpAddr>().is_ok() {
+            return None;
+        }
+        Some((&self.public, uri))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "tests")]
+mod tests;

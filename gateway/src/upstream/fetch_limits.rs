@@ -1,0 +1,95 @@
+//! Limits of what is fetched from the web at one time, in all and from one host: clients name the URLs, and a request
+//! of two kilobytes may name twenty large images.
+//!
+//! Clients take the places in turn. `fetch_images.timeout_ms` is the longest that a client waits for all images of a
+//! request, so it counts the wait for a place, too. A new image without a place until then is an error of the client,
+//! "it did not come in time".
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use creole::Owner;
+use hyper::Uri;
+
+use crate::fair_semaphore::{Turn, Turns};
+
+/// Fetches at one time.
+const FETCHES_MAX: usize = 16;
+
+/// Fetches at one time from one host.
+const FETCHES_OF_HOST_MAX: usize = 4;
+
+/// Fetches of the whole gateway.
+#[derive(Debug)]
+pub(crate) struct Fetches {
+    all: Arc<Turns>,
+    hosts: Mutex<HashMap<String, Weak<Turns>>>,
+}
+
+impl Fetches {
+    pub(crate) fn new() -> Self {
+        Self { all: Turns::new(FETCHES_MAX), hosts: Mutex::default() }
+    }
+
+    /// Waits until a client may fetch one more from the host of a URL. It may until both turns are dropped.
+    pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Turn, Turn)> {
+        let of_host = self.host(url).begin(owner).await?;
+        Some((of_host, self.all.begin(owner).await?))
+    }
+
+    fn host(&self, url: &str) -> Arc<Turns> {
+        let uri: Option<Uri> = url.parse().ok();
+        let name = uri.as_ref().and_then(Uri::host).unwrap_or_default().to_ascii_lowercase();
+        let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(host) = hosts.get(&name).and_then(Weak::upgrade) {
+            return host;
+        }
+        hosts.retain(|_, host| host.strong_count() > 0);
+        let host = Turns::new(FETCHES_OF_HOST_MAX);
+        hosts.insert(name, Arc::downgrade(&host));
+        host
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    async fn begins(fetches: &Fetches, owner: u64, url: &str) -> Option<(Turn, Turn)> {
+        let begin = fetches.begin(Owner(owner), url);
+        tokio::time::timeout(Duration::from_secs(1), begin).await.ok().flatten()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn so_many_are_fetched_from_a_host_and_in_all_at_one_time() {
+        let fetches = Fetches::new();
+        let mut running = Vec::new();
+        for host in 0..8 {
+            let url = format!("https://Images{}.example/a.png", host % 4);
+            for owner in [2 * host, 2 * host + 1] {
+                running.push(begins(&fetches, owner, &url).await.unwrap());
+            }
+        }
+        assert!(begins(&fetches, 99, "https://images0.example/a.png").await.is_none());
+        assert!(begins(&fetches, 99, "https://other.example/a.png").await.is_none());
+        running.pop();
+        assert!(begins(&fetches, 99, "https://images0.example/a.png").await.is_none());
+        assert!(begins(&fetches, 99, "https://other.example/a.png").await.is_some());
+        running.clear();
+        assert!(begins(&fetches, 99, "https://images0.example/").await.is_some());
+        assert!(fetches.hosts.lock().unwrap().len() <= 2, "hosts are forgotten");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_client_leaves_places_of_a_host_and_in_all_to_others() {
+        let fetches = Fetches::new();
+        let mut running = Vec::new();
+        for number in 0..20 {
+            let url = format!("https://images{}.example/a.png", number / 4);
+            running.extend(begins(&fetches, 1, &url).await);
+        }
+        assert_eq!(running.len(), 8);
+        assert!(begins(&fetches, 2, "https://images0.example/a.png").await.is_some());
+    }
+}

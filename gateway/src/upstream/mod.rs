@@ -1,0 +1,24 @@
+//! Connections and requests to upstreams, and to servers on the web that clients name.
+//!
+//! | file | what is in it |
+//! |---|---|
+//! | `call` | sends the calls of exchanges |
+//! | `client` | pooled HTTP clients, and why a server could not be reached |
+//! | `connection` | connections that count the bytes that came in on them |
+//! | `dns` | look-ups of names |
+//! | `tls_roots` | certificate authorities |
+//! | `decompress` | bodies that come compressed |
+//! | `paced_body` | a client's body on its way to an upstream |
+//! | `fetch`, `fetch_limits` | requests for what clients name on the web |
+//! | `public_address` | test for public addresses |
+
+pub(crate) mod call;
+pub(crate) mod client;
+pub(crate) mod connection;
+pub(crate) mod decompress;
+mod dns;
+mod fetch;
+pub(crate) mod fetch_limits;
+pub(crate) mod paced_body;
+mod public_address;
+mod tls_roots;
