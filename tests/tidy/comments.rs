@@ -10,9 +10,10 @@ const BEGINNINGS: &str = "What Whatever Whose Which Where How Why Who When Wheth
     Before Without Until Through Other Others Rest Same";
 
 /// Folders, and how many of their comments begin so. The numbers may only fall.
-const COUNTS: [(&str, usize); 9] = [
+const COUNTS: [(&str, usize); 10] = [
     ("src", 101),
-    ("gateway", 19),
+    ("gateway", 18),
+    ("demo", 1),
     ("envoy", 0),
     ("cloudflare", 0),
     ("wit", 0),
