@@ -1,91 +1,33 @@
 //! The configuration of this run: the core's document, then the flags, which describe one upstream.
 
 use std::fs;
-use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::Args;
 use creole::Config;
-use creole::config::{Key, Upstream, is_variable};
-use creole::profile::presets::Server;
-use creole::text::harmless;
+use creole::config::{Key, Upstream};
+use creole::profile::presets::{PRESETS, Server};
 
 use crate::Failed;
-use crate::cli::Chosen;
-use crate::cli::check::Check;
-use crate::cli::serve::Serve;
 use crate::probe::guess::{self, Guess};
 use crate::probe::owner::{self, Whose, whose};
 
-/// Configuration that `serve` runs with.
-#[derive(Debug)]
-pub(crate) struct Serving {
-    pub(crate) config: Config,
-    /// Choices that were made though nobody named them, a line for each.
-    pub(crate) taken: Vec<String>,
+/// What all commands that translate take.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Chosen {
+    // The names are those that the configuration takes.
+    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
+    pub(crate) profile: Option<String>,
+    /// Configuration, one JSON document
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
 }
 
-/// Makes the configuration of `serve`: every upstream has an address and its key. `list` asks an
-/// upstream of which nothing tells the kind for its models, and gives the preset that they tell.
-pub(crate) fn for_serving(
-    options: &Serve,
-    list: impl FnOnce(&Upstream) -> Option<&'static str>,
-) -> Result<Serving, Failed> {
-    let (upstream, chosen) = (options.upstream.as_deref(), &options.chosen);
-    let Described { mut config, mut guess, notes } = of(chosen, upstream)?;
-    let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
-    if model.or(small).is_some() {
-        let source = if model.is_some() { "--model" } else { "--small-model" };
-        config.serve_models(model, small, &[], source).map_err(Failed::Usage)?;
+impl Chosen {
+    /// Whether nothing says what kind of server the upstream is, so that it may be guessed.
+    pub(crate) fn is_open(&self) -> bool {
+        self.profile.is_none() && self.config.is_none()
     }
-    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
-    let key = set_key(&mut config, profile, options.key_env.as_deref())?;
-    for name in &options.client_key_env {
-        let added =
-            config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
-        added.map_err(Failed::Usage)?;
-    }
-    if let Some(seconds) = options.first_byte_timeout {
-        config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
-    }
-    check_addresses(&config)?;
-    config.check_client_keys().map_err(Failed::Usage)?;
-    let mut taken = notes;
-    if chosen.is_open() {
-        if let (None, Some(first)) = (guess, config.first_upstream()) {
-            guess = guess::by_list_or_port(&first.url, list(first));
-            if let Some(guess) = guess {
-                take(&mut config, guess, upstream)?;
-            }
-        }
-        taken.push(told(guess));
-    }
-    taken.extend(key.map(|name| {
-        format!("the upstream gets the key in the environment variable {name}, and not the keys of clients")
-    }));
-    Ok(Serving { config, taken })
-}
-
-fn told(guess: Option<Guess>) -> String {
-    match guess {
-        Some(Guess { preset, by }) => {
-            format!("the upstream's profile is {preset}, by {by}; --profile NAME takes another")
-        }
-        None => "the upstream's profile is default, because nothing tells what kind of server it is; --profile NAME \
-                 takes another"
-            .to_owned(),
-    }
-}
-
-/// Makes the configuration of `check`: every upstream has an address and its key. Clients do not
-/// matter.
-pub(crate) fn for_checking(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
-    let chosen = &options.chosen;
-    let Described { mut config, guess, notes } = of(chosen, options.upstream.as_deref())?;
-    notes.iter().try_for_each(|note| say(io::stderr(), note))?;
-    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
-    set_key(&mut config, profile, options.key_env.as_deref())?;
-    check_addresses(&config)?;
-    Ok((config, guess))
 }
 
 /// The configuration of the document and the flags.
@@ -151,7 +93,7 @@ pub(crate) fn take(config: &mut Config, guess: Guess, url: Option<&str>) -> Resu
 }
 
 /// The key of the one upstream. Gives the vendor's variable, if that was taken.
-fn set_key(
+pub(crate) fn set_key(
     config: &mut Config,
     profile: Option<&str>,
     key_env: Option<&str>,
@@ -164,7 +106,7 @@ fn set_key(
     Ok(usual)
 }
 
-fn check_addresses(config: &Config) -> Result<(), Failed> {
+pub(crate) fn check_addresses(config: &Config) -> Result<(), Failed> {
     let upstreams = &config.upstreams;
     if upstreams.len() == 1 && upstreams.values().all(|upstream| upstream.url.is_empty()) {
         let reason = "no upstream: give --upstream URL, a --profile that knows its URL, or a url in the configuration";
@@ -191,59 +133,8 @@ pub(crate) fn for_translating(chosen: &Chosen) -> Result<Config, Failed> {
     Ok(config)
 }
 
-/// `creole check-config`. The document may be for another host: what only `serve` needs is a note.
-pub(crate) fn check(file: &Path) -> Result<bool, Failed> {
-    let notes = std::cell::RefCell::new(Vec::new());
-    let checked = document(Some(file), |name| {
-        let value = std::env::var(name).unwrap_or_default();
-        if value.is_empty() && is_variable(name) {
-            notes.borrow_mut().push(format!("the environment variable {name} is not set"));
-            return Some("unused".to_owned());
-        }
-        // Nothing where the name may be the key itself: the document's error does not repeat it.
-        Some(value).filter(|value| !value.is_empty())
-    });
-    match checked {
-        Ok(config) => {
-            let mut notes = notes.into_inner();
-            for upstream in config.upstreams.values().filter(|upstream| upstream.url.is_empty()) {
-                notes.push(format!("upstreams.{}.url is not set", upstream.name));
-            }
-            // `--key-env` may still give the upstream a key.
-            if let Err(reason) = config.check_client_keys() {
-                notes.push(reason.trim_start_matches("configuration: ").to_owned());
-            }
-            for note in notes {
-                say(io::stderr(), &format!("note: {note}; `creole serve` needs it"))?;
-            }
-            for note in config.notes() {
-                say(io::stderr(), &format!("note: {note}"))?;
-            }
-            say(io::stdout(), "ok")?;
-            Ok(true)
-        }
-        Err(Wrong::Unreadable(failed)) => Err(failed),
-        Err(Wrong::Document(reason)) => {
-            say(io::stderr(), &format!("{}: {reason}", file.display()))?;
-            Ok(false)
-        }
-    }
-}
-
-/// Writes the schema of the configuration, for `creole check-config --schema`.
-pub(crate) fn print_schema() -> Result<bool, Failed> {
-    say(io::stdout(), &creole::config::schema::schema())?;
-    Ok(true)
-}
-
-/// Writes a [harmless] text and ends its line. The macros of the standard library would panic where nobody reads.
-pub(crate) fn say(mut out: impl Write, line: &str) -> Result<(), Failed> {
-    let written = writeln!(out, "{}", harmless::lines(line));
-    written.map_err(|error| Failed::Run(format!("cannot write: {error}")))
-}
-
 /// Reason for which there is no configuration.
-enum Wrong {
+pub(crate) enum Wrong {
     Unreadable(Failed),
     Document(String),
 }
@@ -257,7 +148,10 @@ impl From<Wrong> for Failed {
     }
 }
 
-fn document(file: Option<&Path>, secret: impl Fn(&str) -> Option<String>) -> Result<Config, Wrong> {
+pub(crate) fn document(
+    file: Option<&Path>,
+    secret: impl Fn(&str) -> Option<String>,
+) -> Result<Config, Wrong> {
     let Some(file) = file else { return Ok(Config::default()) };
     let text = fs::read_to_string(file).map_err(|error| {
         Wrong::Unreadable(Failed::Usage(format!("{}: {error}", file.display())))

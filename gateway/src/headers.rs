@@ -1,8 +1,12 @@
 //! Headers between HTTP and the exchange, which wants texts with names in lower case.
 
-use creole::{Header, PassedHead};
+use creole::{Head, Header, PassedHead};
 use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
 use hyper::http::request::Parts;
+use hyper::{Response, StatusCode};
+
+/// The largest head of HTTP/1.1, and what is read of a body or kept of an answer at one time.
+pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
 
 /// Number of bytes that a header costs beside its name and its value.
 const HEADER_BYTES: usize = 128;
@@ -38,6 +42,14 @@ pub(crate) fn map(list: Vec<Header>) -> HeaderMap {
         map.append(name, value);
     }
     map
+}
+
+/// Makes a response with the head that the exchange gives.
+pub(crate) fn response<B>(head: Head, body: B) -> Response<B> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(head.status).unwrap_or(StatusCode::BAD_GATEWAY);
+    *response.headers_mut() = map(head.headers);
+    response
 }
 
 /// Names and values. A value that is no text is nothing that decides what passes.

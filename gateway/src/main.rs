@@ -15,27 +15,21 @@ mod check;
 mod cli;
 mod clock;
 mod configure;
-mod demo;
 mod documents;
 mod fair_semaphore;
 mod headers;
+mod hints;
 mod launch;
 mod log;
 mod metrics;
 mod page;
 mod probe;
-mod ready;
 mod server;
+mod terminal;
 mod thread_pool;
 mod upstream;
 
-use std::io;
 use std::process::ExitCode;
-
-use clap::Parser;
-
-use cli::{Cli, Command, offline};
-use server::listen;
 
 /// Reason for which a command ended without its result, in one line.
 #[derive(Debug)]
@@ -47,30 +41,5 @@ pub(crate) enum Failed {
 }
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Serve(options) => listen::run(&options).map(|()| true),
-        Command::Launch(options) => match launch::run(&options) {
-            // The client's own code.
-            Ok(code) => return ExitCode::from(code),
-            Err(failed) => Err(failed),
-        },
-        Command::Demo(options) => demo::run(&options).map(|()| true),
-        Command::Check(options) => check::run(&options),
-        // Its code says what came of the document.
-        Command::ReadDocument(options) => return documents::run(&options),
-        Command::Translate(translate) => offline::translate(&translate),
-        Command::CheckConfig(options) => match options.file {
-            Some(file) => configure::check(&file),
-            None => configure::print_schema(),
-        },
-    };
-    let (reason, code) = match done {
-        Ok(true) => return ExitCode::SUCCESS,
-        Ok(false) => return ExitCode::from(1),
-        Err(Failed::Usage(reason)) => (reason, 2),
-        Err(Failed::Run(reason)) => (reason, 1),
-    };
-    // Where nobody can read it, the code still says it.
-    let _ = configure::say(io::stderr(), &format!("creole: {reason}"));
-    ExitCode::from(code)
+    cli::run()
 }

@@ -6,6 +6,7 @@ use creole::Millis;
 use creole::config::Config;
 use creole::observe::metrics::{BUCKETS, Counters, METRICS, Metric, MetricKind, Sample};
 use creole::observe::report::Report;
+use hyper::Response;
 use hyper::header::{self, HeaderValue};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -13,8 +14,6 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-
-use crate::server::response_body::Body;
 
 /// Path of the metrics.
 pub(crate) const PATH: &str = "/metrics";
@@ -105,8 +104,8 @@ impl Metrics {
     }
 
     /// Returns the response that Prometheus reads.
-    pub(crate) fn response(&self) -> hyper::Response<Body> {
-        let mut response = hyper::Response::new(Body::whole(self.render()));
+    pub(crate) fn response(&self) -> Response<String> {
+        let mut response = Response::new(self.render());
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(CONTENT_TYPE));
         response
     }

@@ -4,11 +4,13 @@
 //! [`look`], need no model; `creole serve` makes them at its start.
 
 mod ask;
+mod flags;
 mod inside;
 mod output;
 mod row;
 mod steps;
 
+use std::io;
 use std::time::{Duration, Instant};
 
 use creole::Config;
@@ -16,19 +18,16 @@ use creole::config::{CountTokens, Upstream};
 use tokio::runtime;
 
 use crate::Failed;
-use crate::cli::check::Check;
-use crate::configure;
+use crate::configure::{self, Described};
 use crate::launch;
 use crate::probe::guess::{self, Guess};
 use crate::probe::look::{self, Listed, Looked};
 use crate::probe::model_names::{is_same, nearest};
 use crate::probe::problem::Problem;
-use crate::upstream::client::Client;
+use crate::terminal::say;
+pub(crate) use flags::Check;
 use inside::{Inside, Lines};
 use row::{Level, Row};
-
-/// Maximum time of each question of the first two steps: no model runs for them.
-const LOOK_TIME: Duration = Duration::from_secs(10);
 
 /// Models that answer no messages have these in their names.
 const OTHER_MODELS: [&str; 12] = [
@@ -87,7 +86,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
         let model = options.model.as_deref();
         options.upstream = Some(runtime.block_on(launch::server_of_this_machine(model))?);
     }
-    let (config, guess) = configure::for_checking(&options)?;
+    let (config, guess) = configured(&options)?;
     let checked = runtime.block_on(check(&options, config, guess));
     // Look-ups of names that still run end with the process.
     runtime.shutdown_background();
@@ -96,19 +95,17 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     Ok(checked.iter().all(Checked::is_good))
 }
 
-/// Looks at an upstream that gave no list of models. Returns what is wrong and what to do, or
-/// `None` if the upstream is right without a list.
-pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<Problem> {
-    match look::look(client, upstream, LOOK_TIME).await {
-        Looked::Wrong(problem) => Some(problem),
-        Looked::Models(_) | Looked::NoList => None,
-    }
-}
-
-/// The preset that the list of models tells. The start of the gateway waits for it.
-pub(crate) async fn preset_by_list(client: &Client, upstream: &Upstream) -> Option<&'static str> {
-    const PATIENCE: Duration = Duration::from_secs(2);
-    look::list(client, upstream, PATIENCE).await?.preset
+/// Makes the configuration of `check`: every upstream has an address and its key. Clients do not
+/// matter.
+fn configured(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
+    let chosen = &options.chosen;
+    let Described { mut config, guess, notes } =
+        configure::of(chosen, options.upstream.as_deref())?;
+    notes.iter().try_for_each(|note| say(io::stderr(), note))?;
+    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
+    configure::set_key(&mut config, profile, options.key_env.as_deref())?;
+    configure::check_addresses(&config)?;
+    Ok((config, guess))
 }
 
 /// `guess`: the profile, where the address tells it.
@@ -154,7 +151,7 @@ async fn check_one(
         return Err(Failed::Run(format!("no upstream is called {name}")));
     };
     let began = Instant::now();
-    let looked = look::look(&inside.client, &upstream, LOOK_TIME.min(patience)).await;
+    let looked = look::look(&inside.client, &upstream, look::LOOK_TIME.min(patience)).await;
     let took = began.elapsed().as_millis();
     let mut checked = Checked {
         name: name.to_owned(),

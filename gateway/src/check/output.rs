@@ -6,11 +6,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use creole::json::Writer;
 use creole::text::harmless;
 
-use super::{Checked, Row};
+use super::{Check, Checked, Row};
 use crate::Failed;
-use crate::cli::check::Check;
+use crate::hints::Hints;
 use crate::probe::look::PLACEHOLDER;
-use crate::ready::Hints;
 
 /// Address at which `creole serve` listens by default.
 const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8787);

@@ -1,8 +1,14 @@
-//! `creole check-config`.
+//! `creole check-config`: looks at a configuration file, or prints the schema of all.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
+use creole::config::is_variable;
+
+use crate::Failed;
+use crate::configure::{Wrong, document};
+use crate::terminal::say;
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckConfig {
@@ -12,4 +18,56 @@ pub(crate) struct CheckConfig {
     /// Print the JSON Schema of the configuration instead
     #[arg(long, conflicts_with = "file")]
     pub(crate) schema: bool,
+}
+
+pub(crate) fn run(options: &CheckConfig) -> Result<bool, Failed> {
+    match &options.file {
+        Some(file) => check(file),
+        None => print_schema(),
+    }
+}
+
+/// Checks a document, which may be for another host: what only `serve` needs is a note.
+fn check(file: &Path) -> Result<bool, Failed> {
+    let notes = std::cell::RefCell::new(Vec::new());
+    let checked = document(Some(file), |name| {
+        let value = std::env::var(name).unwrap_or_default();
+        if value.is_empty() && is_variable(name) {
+            notes.borrow_mut().push(format!("the environment variable {name} is not set"));
+            return Some("unused".to_owned());
+        }
+        // Nothing where the name may be the key itself: the document's error does not repeat it.
+        Some(value).filter(|value| !value.is_empty())
+    });
+    match checked {
+        Ok(config) => {
+            let mut notes = notes.into_inner();
+            for upstream in config.upstreams.values().filter(|upstream| upstream.url.is_empty()) {
+                notes.push(format!("upstreams.{}.url is not set", upstream.name));
+            }
+            // `--key-env` may still give the upstream a key.
+            if let Err(reason) = config.check_client_keys() {
+                notes.push(reason.trim_start_matches("configuration: ").to_owned());
+            }
+            for note in notes {
+                say(io::stderr(), &format!("note: {note}; `creole serve` needs it"))?;
+            }
+            for note in config.notes() {
+                say(io::stderr(), &format!("note: {note}"))?;
+            }
+            say(io::stdout(), "ok")?;
+            Ok(true)
+        }
+        Err(Wrong::Unreadable(failed)) => Err(failed),
+        Err(Wrong::Document(reason)) => {
+            say(io::stderr(), &format!("{}: {reason}", file.display()))?;
+            Ok(false)
+        }
+    }
+}
+
+/// Writes the schema of the configuration.
+fn print_schema() -> Result<bool, Failed> {
+    say(io::stdout(), &creole::config::schema::schema())?;
+    Ok(true)
 }

@@ -1,37 +1,35 @@
-//! The command line: a file for each command.
+//! The command line: parses it, calls a command, and prints why the command failed.
 
-pub(crate) mod check;
-pub(crate) mod check_config;
-pub(crate) mod demo;
-pub(crate) mod launch;
-pub(crate) mod offline;
-pub(crate) mod read_document;
-pub(crate) mod serve;
-pub(crate) mod translate;
+mod check_config;
+mod demo;
+mod serve;
+mod translate;
 
-use std::path::PathBuf;
+use std::io;
+use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
-use creole::profile::presets::PRESETS;
+use clap::{Parser, Subcommand};
 
-use check::Check;
+use crate::Failed;
+use crate::check::{self, Check};
+use crate::documents::{self, ReadDocument};
+use crate::launch::{self, Launch};
+use crate::terminal;
 use check_config::CheckConfig;
 use demo::Demo;
-use launch::Launch;
-use read_document::ReadDocument;
 use serve::Serve;
 use translate::Translate;
 
 /// Anthropic Messages clients on any model of Chat Completions, Responses or Messages.
 #[derive(Debug, Parser)]
 #[command(name = "creole", version)]
-pub(crate) struct Cli {
+struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    command: Command,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+enum Command {
     /// Serve the Messages API in front of an upstream
     Serve(Serve),
     /// Start a client such as Claude Code, behind a gateway that ends with it
@@ -50,20 +48,29 @@ pub(crate) enum Command {
     ReadDocument(ReadDocument),
 }
 
-/// What all commands that translate take.
-#[derive(Clone, Debug, Args)]
-pub(crate) struct Chosen {
-    // The names are those that the configuration takes.
-    #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]
-    pub(crate) profile: Option<String>,
-    /// Configuration, one JSON document
-    #[arg(long, value_name = "FILE")]
-    pub(crate) config: Option<PathBuf>,
-}
-
-impl Chosen {
-    /// Whether nothing says what kind of server the upstream is, so that it may be guessed.
-    pub(crate) fn is_open(&self) -> bool {
-        self.profile.is_none() && self.config.is_none()
-    }
+/// Runs the command that the arguments of this process name.
+pub(crate) fn run() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Serve(options) => serve::run(&options).map(|()| true),
+        Command::Launch(options) => match launch::run(&options) {
+            // The client's own code.
+            Ok(code) => return ExitCode::from(code),
+            Err(failed) => Err(failed),
+        },
+        Command::Demo(options) => demo::run(&options).map(|()| true),
+        Command::Check(options) => check::run(&options),
+        // Its code says what came of the document.
+        Command::ReadDocument(options) => return documents::run(&options),
+        Command::Translate(options) => translate::run(&options),
+        Command::CheckConfig(options) => check_config::run(&options),
+    };
+    let (reason, code) = match done {
+        Ok(true) => return ExitCode::SUCCESS,
+        Ok(false) => return ExitCode::from(1),
+        Err(Failed::Usage(reason)) => (reason, 2),
+        Err(Failed::Run(reason)) => (reason, 1),
+    };
+    // Where nobody can read it, the code still says it.
+    let _ = terminal::say(io::stderr(), &format!("creole: {reason}"));
+    ExitCode::from(code)
 }

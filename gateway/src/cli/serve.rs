@@ -1,11 +1,24 @@
-//! `creole serve`.
+//! `creole serve`: the server, with the configuration that a document and flags make.
 
-use std::path::PathBuf;
+use std::io::{self, IsTerminal as _};
 
 use clap::Args;
+use creole::Config;
+use creole::config::{Key, Upstream};
+use creole::profile::presets::Server;
+use tokio::runtime;
 
-use super::Chosen;
-use crate::log::Format;
+use crate::Failed;
+use crate::configure::{self, Chosen, Described};
+use crate::hints::Hints;
+use crate::probe::guess::{self, Guess};
+use crate::probe::look;
+use crate::server::door::Door;
+use crate::server::listen;
+use crate::server::ready::{Ready, listening, reachable};
+use crate::server::signals::Stop;
+use crate::terminal;
+use crate::upstream::client;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -36,84 +49,127 @@ pub(crate) struct Serve {
     pub(crate) door: Door,
 }
 
-/// How clients, and those who operate the gateway, come in.
-#[derive(Debug, Args)]
-pub(crate) struct Door {
-    /// Address and port to listen on; port 0 takes any free one
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787", value_parser = address)]
-    pub(crate) listen: String,
-    /// Address and port for /metrics alone; without it, /metrics is answered on the address of --listen
-    /// where that is a loopback address
-    #[arg(long, value_name = "ADDR", value_parser = address)]
-    pub(crate) metrics: Option<String>,
-    /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be repeated.
-    /// Also turns the check of Host on where --listen is not a loopback address
-    #[arg(long, value_name = "NAME", value_parser = host)]
-    pub(crate) allow_host: Vec<String>,
-    /// Serve everyone who can reach an address that is not a loopback one, though upstreams get keys of the gateway's
-    /// and clients have none
-    #[arg(long)]
-    pub(crate) allow_anyone: bool,
-    #[command(flatten)]
-    pub(crate) view: View,
-    /// Do not ask the upstreams for their models at the start, by which their profile may be known
-    #[arg(long)]
-    pub(crate) no_check: bool,
-    /// How long streams may go on after SIGINT or SIGTERM, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
-    pub(crate) shutdown_timeout: u64,
-    /// Gives every exchange this seed, so that ids repeat: for tests that compare bytes
-    #[arg(long, value_name = "NUMBER", hide = true)]
-    pub(crate) seed: Option<u128>,
-}
-
-/// Where people see what the gateway does.
-#[derive(Clone, Debug, Default, Args)]
-pub(crate) struct View {
-    /// Serve no page for browsers at /
-    #[arg(long)]
-    pub(crate) no_page: bool,
-    /// File that the log is appended to, in place of standard error
-    #[arg(long, value_name = "FILE")]
-    pub(crate) log: Option<PathBuf>,
-    /// How the log is written; without it, text on a terminal and JSON elsewhere
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    pub(crate) log_format: Option<Format>,
-}
-
-impl Door {
-    /// For this machine alone.
-    pub(crate) fn local(listen: String, shutdown_timeout: u64) -> Self {
-        Self {
-            listen,
-            metrics: None,
-            allow_host: Vec::new(),
-            allow_anyone: false,
-            view: View::default(),
-            no_check: true,
-            shutdown_timeout,
-            seed: None,
+pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
+    let ask = |upstream: &_| if options.door.no_check { None } else { look_at(upstream) };
+    let Serving { config, taken } = for_serving(options, ask)?;
+    let hints = hints(options, &config);
+    let notes = config.notes();
+    listen::run_with(&options.door, config, Stop::listen, |ready| {
+        for note in notes {
+            tracing::warn!("{note}");
         }
-    }
-}
-
-/// What can be listened on, if the host has that address.
-pub(crate) fn address(text: &str) -> Result<String, &'static str> {
-    match text.rsplit_once(':') {
-        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
-            Ok(text.to_owned())
+        for line in taken {
+            tracing::info!("{line}");
         }
-        _ => Err("expected an address and a port, such as 127.0.0.1:8787"),
+        announce(ready, &hints);
+    })
+}
+
+/// The preset that an upstream's list of models tells.
+fn look_at(upstream: &Upstream) -> Option<&'static str> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
+    let client = client::Client::new(&client::connector().ok()?);
+    let preset = runtime.block_on(look::preset_by_list(&client, upstream));
+    // A look-up of a name may still run.
+    runtime.shutdown_background();
+    preset
+}
+
+/// Configuration that `serve` runs with.
+#[derive(Debug)]
+struct Serving {
+    config: Config,
+    /// Choices that were made though nobody named them, a line for each.
+    taken: Vec<String>,
+}
+
+/// Makes the configuration of `serve`: every upstream has an address and its key. `list` asks an
+/// upstream of which nothing tells the kind for its models, and gives the preset that they tell.
+fn for_serving(
+    options: &Serve,
+    list: impl FnOnce(&Upstream) -> Option<&'static str>,
+) -> Result<Serving, Failed> {
+    let (upstream, chosen) = (options.upstream.as_deref(), &options.chosen);
+    let Described { mut config, mut guess, notes } = configure::of(chosen, upstream)?;
+    let (model, small) = (options.model.as_deref(), options.small_model.as_deref());
+    if model.or(small).is_some() {
+        let source = if model.is_some() { "--model" } else { "--small-model" };
+        config.serve_models(model, small, &[], source).map_err(Failed::Usage)?;
+    }
+    let profile = chosen.profile.as_deref().or_else(|| guess.map(|guess| guess.preset));
+    let key = configure::set_key(&mut config, profile, options.key_env.as_deref())?;
+    for name in &options.client_key_env {
+        let added =
+            config.add_client_key_from(name, "--client-key-env", |name| std::env::var(name).ok());
+        added.map_err(Failed::Usage)?;
+    }
+    if let Some(seconds) = options.first_byte_timeout {
+        config.settings.first_byte_timeout_ms = seconds.saturating_mul(1000);
+    }
+    configure::check_addresses(&config)?;
+    config.check_client_keys().map_err(Failed::Usage)?;
+    let mut taken = notes;
+    if chosen.is_open() {
+        if let (None, Some(first)) = (guess, config.first_upstream()) {
+            guess = guess::by_list_or_port(&first.url, list(first));
+            if let Some(guess) = guess {
+                configure::take(&mut config, guess, upstream)?;
+            }
+        }
+        taken.push(told(guess));
+    }
+    taken.extend(key.map(|name| {
+        format!("the upstream gets the key in the environment variable {name}, and not the keys of clients")
+    }));
+    Ok(Serving { config, taken })
+}
+
+fn told(guess: Option<Guess>) -> String {
+    match guess {
+        Some(Guess { preset, by }) => {
+            format!("the upstream's profile is {preset}, by {by}; --profile NAME takes another")
+        }
+        None => "the upstream's profile is default, because nothing tells what kind of server it is; --profile NAME \
+                 takes another"
+            .to_owned(),
     }
 }
 
-/// A name as `Host` has it before its port. Another text would fit no request, and nobody would be told.
-fn host(text: &str) -> Result<String, &'static str> {
-    let is_letter =
-        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
-    match text {
-        "" => Err("expected a host name"),
-        text if text.chars().all(is_letter) => Ok(text.to_owned()),
-        _ => Err("expected a host name, without scheme and port"),
+/// Returns the key and models that clients of `creole serve` have to name.
+fn hints(options: &Serve, config: &Config) -> Hints {
+    let client_key = match (options.client_key_env.first(), config.first_upstream()) {
+        (Some(name), _) => format!("${name}"),
+        _ if !config.client_keys.is_empty() => "KEY".to_owned(),
+        // It goes up to a server that asks for it.
+        (None, Some(upstream)) if upstream.key == Key::Client => {
+            let vendor = Server::of_vendor(&upstream.url);
+            vendor.map_or_else(|| "local".to_owned(), |vendor| format!("${}", vendor.key))
+        }
+        _ => "local".to_owned(),
+    };
+    let model = options.model.clone().unwrap_or_else(|| "MODEL".to_owned());
+    let small = options.small_model.clone().unwrap_or_else(|| model.clone());
+    Hints { key: client_key, model, small, prompt: "Hi" }
+}
+
+/// The address goes to standard output, in a form that scripts can wait for. People also get commands.
+fn announce(ready: Ready, hints: &Hints) {
+    let mut text = listening(ready.address);
+    if io::stdout().is_terminal() {
+        let address = reachable(ready.address);
+        let replace = match hints.model.as_str() {
+            "MODEL" => {
+                ", in place of MODEL with a name that the server has (with --model NAME, every name goes to that model)"
+            }
+            _ => "",
+        };
+        text.push_str(&format!(
+            "\nClaude Code{replace}:\n\n{}\n\nSDKs of Anthropic: base URL http://{address}, key {}\n\ncurl:\n\n{}\n\n{}",
+            hints.claude_code(address),
+            hints.key,
+            hints.curl(address),
+            ready.page(),
+        ));
     }
+    terminal::print(&text);
 }

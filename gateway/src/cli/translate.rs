@@ -1,10 +1,21 @@
-//! `creole translate`.
+//! `creole translate`: the same exchange as in `serve`, without a network.
+//!
+//! Standard output gets exactly the bytes that would be sent; the head and the warnings go to standard
+//! error. The seed and the clock stand still, so the same input gives the same bytes everywhere.
 
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
+use creole::headers::CREDENTIALS;
+use creole::observe::report::{Outcome, Report};
+use creole::text::harmless;
+use creole::{Call, Config, End, Exchange, Header, HostCan, Pings, Reply, RequestHead};
 
-use super::Chosen;
+use crate::Failed;
+use crate::configure::{self, Chosen};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Translate {
@@ -55,4 +66,111 @@ pub(crate) struct Seed {
     /// Ids are made of this number: the same number gives the same bytes
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub(crate) seed: u128,
+}
+
+pub(crate) fn run(what: &Translate) -> Result<bool, Failed> {
+    match what {
+        Translate::Request { chosen, seed } => {
+            let config = configure::for_translating(chosen)?;
+            request(config, *seed, read_stdin()?)
+        }
+        Translate::Response { answer, content_type } => respond(answer, content_type, 0),
+        Translate::Stream { answer, content_type, piece } => respond(answer, content_type, *piece),
+    }
+}
+
+fn request(config: Config, seed: Seed, body: Vec<u8>) -> Result<bool, Failed> {
+    let (mut exchange, call) = begin(config, seed, body);
+    let Some(request) = call else { return finish(&mut exchange) };
+    let mut shown = format!("POST {}\n", request.path);
+    for (name, value) in &request.headers {
+        let secret = CREDENTIALS.contains(&name.as_str());
+        shown.push_str(&format!("{name}: {}\n", if secret { "(the key)" } else { value }));
+    }
+    show(&shown, &exchange.report())?;
+    print(&request.body)?;
+    Ok(true)
+}
+
+fn respond(answer: &Answer, content_type: &str, piece: usize) -> Result<bool, Failed> {
+    let config = configure::for_translating(&answer.chosen)?;
+    let (mut exchange, call) = begin(config, answer.seed, read_file(&answer.request)?);
+    if call.is_none() {
+        return finish(&mut exchange);
+    }
+    let body = read_stdin()?;
+    let headers = [("content-type".to_owned(), content_type.to_owned())];
+    exchange.handle_call_head(answer.status, &headers, 0);
+    let size = if piece == 0 { body.len() } else { piece };
+    for piece in body.chunks(size.max(1)) {
+        exchange.handle_call_body(piece, 0);
+    }
+    exchange.handle_call_end(End::Complete, 0);
+    finish(&mut exchange)
+}
+
+/// Gives the request to an exchange.
+fn begin(config: Config, seed: Seed, body: Vec<u8>) -> (Exchange, Option<Call>) {
+    let can = HostCan { ping: Pings::Sent, ..HostCan::default() };
+    let mut exchange = Exchange::new(Arc::new(config), seed.seed, can);
+    let headers: Vec<Header> = [
+        ("content-type", "application/json"),
+        ("anthropic-version", "2023-06-01"),
+        // Some upstreams get the client's key; this run has none.
+        ("x-api-key", "unused"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    if exchange.handle_request_head("POST", "/v1/messages", &headers) != RequestHead::Answered {
+        exchange.handle_request_body(body, 0);
+    }
+    let call = exchange.poll_call(0);
+    (exchange, call)
+}
+
+/// Prints the client's answer.
+fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
+    let Reply { head, body } = exchange.poll_reply().unwrap_or_default();
+    let mut shown = format!("HTTP {}\n", head.status);
+    for (name, value) in &head.headers {
+        shown.push_str(&format!("{name}: {value}\n"));
+    }
+    let report = exchange.report();
+    show(&shown, &report)?;
+    print(&body)?;
+    Ok(report.outcome == Outcome::Answered)
+}
+
+/// The header `x-creole-warnings` names only what was known when the head was sent, and not how often.
+fn show(head: &str, report: &Report) -> Result<(), Failed> {
+    let mut shown = head.to_owned();
+    for warning in report.warnings.iter() {
+        shown.push_str(&format!("warning: {} ({}x)\n", warning.text(), warning.count));
+    }
+    let written = io::stderr().write_all(harmless::lines(&shown).as_bytes());
+    written.map_err(|error| Failed::Run(format!("standard error: {error}")))
+}
+
+fn print(bytes: &[u8]) -> Result<(), Failed> {
+    let mut stdout = io::stdout();
+    let written = stdout.write_all(bytes).and_then(|()| {
+        // A prompt should not follow a body on its line; a file gets the bytes alone.
+        if stdout.is_terminal() && !bytes.ends_with(b"\n") {
+            stdout.write_all(b"\n")?;
+        }
+        stdout.flush()
+    });
+    written.map_err(|error| Failed::Run(format!("standard output: {error}")))
+}
+
+fn read_stdin() -> Result<Vec<u8>, Failed> {
+    let mut bytes = Vec::new();
+    match io::stdin().read_to_end(&mut bytes) {
+        Ok(_) => Ok(bytes),
+        Err(error) => Err(Failed::Usage(format!("standard input: {error}"))),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Failed> {
+    fs::read(path).map_err(|error| Failed::Usage(format!("{}: {error}", path.display())))
 }

@@ -8,6 +8,7 @@ use std::mem;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use clap::Args;
 use creole::Unread;
 use hayro_interpret::hayro_syntax::page::Page as PdfPage;
 use hayro_interpret::hayro_syntax::{DecryptionError, LoadPdfError, Pdf};
@@ -15,7 +16,19 @@ use hayro_interpret::kurbo::{Affine, Rect};
 use hayro_interpret::{Context, InterpreterCache, InterpreterSettings, interpret_page};
 
 use super::page::Page;
-use crate::cli::read_document::ReadDocument;
+
+#[derive(Debug, Args)]
+pub(crate) struct ReadDocument {
+    /// Most pages that are read
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) pages_max: usize,
+    /// Most text, in bytes
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) bytes_max: usize,
+    /// Most time of the processor, in seconds
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) seconds_max: u64,
+}
 
 /// Address space of this process. The largest document that a request can have takes a tenth of it.
 #[cfg(unix)]

@@ -27,7 +27,7 @@ use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout_at};
 
-pub(crate) use child::run;
+pub(crate) use child::{ReadDocument, run};
 use known::{Key, Known};
 
 use crate::fair_semaphore::{Turn, Turns};

@@ -8,12 +8,11 @@ use creole::Config;
 use creole::profile::presets::{SERVERS, Server};
 use futures_util::future::join_all;
 
+use super::Launch;
 use super::choose;
 use super::places::Places;
 use crate::Failed;
-use crate::cli::Chosen;
-use crate::cli::launch::Launch;
-use crate::configure::{self, Described};
+use crate::configure::{self, Chosen, Described};
 use crate::metrics;
 use crate::probe::ask::{Asker, List, Model};
 use crate::probe::guess;

@@ -8,6 +8,7 @@ mod child;
 mod choose;
 mod clients;
 mod find;
+mod flags;
 mod places;
 mod program;
 mod settings;
@@ -27,15 +28,15 @@ use tokio::sync::Notify;
 use which::sys::RealSys;
 
 use crate::Failed;
-use crate::cli::launch::Launch;
-use crate::cli::serve::Door;
-use crate::configure;
 use crate::probe::ask::{Asker, Model};
-use crate::ready::Ready;
+use crate::server::door::Door;
 use crate::server::listen;
+use crate::server::ready::Ready;
 use crate::server::signals::Stop;
+use crate::terminal;
 use clients::{Client, Session, Variables};
 use find::{Found, Place, Upstream};
+pub(crate) use flags::Launch;
 use settings::Settings;
 
 /// Maximum number of models that get other names: a longer list is no help to anybody.
@@ -241,7 +242,7 @@ fn ended(thread: JoinHandle<Result<(), Failed>>) -> Result<(), Failed> {
 /// A line for the person who launches: before the client has the terminal.
 fn say(line: &str) {
     // Nobody may be reading.
-    let _ = configure::say(io::stderr(), &format!("creole: {line}"));
+    let _ = terminal::say(io::stderr(), &format!("creole: {line}"));
 }
 
 #[cfg(test)]

@@ -13,10 +13,9 @@ use bytes::Bytes;
 use creole::Config;
 use tokio::time::{Instant, Sleep};
 
-use super::board::Watching;
+use super::board::{Board, Watching};
 use super::{html, probe};
 use crate::clock::Clock;
-use crate::server::records::Records;
 use crate::upstream::client::Client;
 
 /// Interval at which a page looks at the board.
@@ -29,7 +28,7 @@ const QUIET_TICKS: u32 = 30;
 /// Sources from which an event is made.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    pub(crate) records: Arc<Records>,
+    pub(crate) board: Arc<Board>,
     pub(crate) config: Arc<Config>,
     pub(crate) client: Client,
 }
@@ -37,18 +36,16 @@ pub(crate) struct Source {
 impl Source {
     /// Asks the upstreams of which nothing fresh is known.
     pub(crate) fn look(&self) {
-        let Some(board) = &self.records.board else { return };
         let now = Clock::start().now();
         for upstream in self.config.upstreams.values() {
-            if !board.is_due(&upstream.name, now) {
+            if !self.board.is_due(&upstream.name, now) {
                 continue;
             }
             let (source, name) = (self.clone(), upstream.name.clone());
             tokio::spawn(async move {
                 let Some(upstream) = source.config.upstreams.get(&name) else { return };
                 let answer = probe::ask(&source.client, upstream).await;
-                let Some(board) = &source.records.board else { return };
-                board.note(&name, answer, Clock::start().now());
+                source.board.note(&name, answer, Clock::start().now());
             });
         }
     }
@@ -79,7 +76,7 @@ impl Events {
             let now = Instant::now();
             self.timer.as_mut().reset(now.checked_add(TICK).unwrap_or(now));
             self.source.look();
-            let Some(board) = &self.source.records.board else { return Poll::Ready(None) };
+            let board = &self.source.board;
             if board.is_closed() {
                 return Poll::Ready(None);
             }

@@ -1,6 +1,5 @@
 //! The page as HTML. Every text that the gateway did not write itself goes through [`escaped`].
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -12,6 +11,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::board::{Answer, Health, State};
+use super::escape::escaped;
 use super::meanings;
 use super::plots::plots;
 use super::row::{Row, Running};
@@ -35,25 +35,6 @@ const MODELS_MAX: usize = 20;
 
 /// Stop reasons of answers as they should be.
 const USUAL: [&str; 4] = ["end_turn", "tool_use", "reply", "passed"];
-
-/// A text in HTML, also in the value of an attribute.
-pub(super) fn escaped(text: &str) -> Cow<'_, str> {
-    if !text.contains(['&', '<', '>', '"', '\'']) {
-        return text.into();
-    }
-    let mut out = String::with_capacity(text.len().saturating_add(16));
-    for letter in text.chars() {
-        match letter {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            letter => out.push(letter),
-        }
-    }
-    out.into()
-}
 
 /// The whole page. `nonce` is of letters that need no escapes.
 pub(super) fn page(config: &Config, state: &State, nonce: &str) -> String {

@@ -5,14 +5,13 @@
 //! everything that is not in it is forbidden to it.
 
 pub(crate) mod board;
+mod escape;
 mod events;
 mod html;
 mod meanings;
 mod plots;
 mod probe;
 mod row;
-
-use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,11 +24,7 @@ use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 
 pub(crate) use board::Board;
-pub(crate) use events::Events;
-
-use crate::server::connections::{Busy, Stage};
-use crate::server::response_body::Body;
-use crate::server::service::Gateway;
+pub(crate) use events::{Events, Source};
 
 /// Text that a browser's person sees in place of the page.
 const NEEDS_KEY: &str = "This page needs one of the keys of clients: write it as the password.";
@@ -48,7 +43,7 @@ const FORWARDED: [&str; 7] = [
 
 /// A request that is for the page, and not a client's probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+pub(crate) enum Wanted {
     Page,
     Events,
 }
@@ -63,28 +58,31 @@ enum Reader {
     Nobody,
 }
 
-/// The answer, if the request is for the page.
+/// Body of a response of the page.
+#[derive(Debug)]
+pub(crate) enum Content {
+    Whole(String),
+    /// The live part of the page.
+    Events(Box<Events>),
+}
+
+/// Returns the answer to a request that wants the page; `None` if its sender gets what clients get. `let_in` is called
+/// if the sender may read the page.
 pub(crate) fn respond(
-    gateway: &Gateway,
-    head: &Parts,
-    list: &[Header],
-    busy: &mut Busy,
-) -> Option<Response<Body>> {
-    let board = gateway.records.board.as_ref()?;
-    let wanted = wanted(head)?;
-    match reader(&gateway.config, gateway.is_local, &head.headers, list) {
-        Reader::Let => busy.reach(Stage::Whole),
-        Reader::WithoutKey if is_navigation(&head.headers) => return Some(unauthorized()),
+    wanted: Wanted,
+    source: Source,
+    is_local: bool,
+    (headers, list): (&HeaderMap, &[Header]),
+    let_in: impl FnOnce(),
+) -> Option<Response<Content>> {
+    match reader(&source.config, is_local, headers, list) {
+        Reader::Let => let_in(),
+        Reader::WithoutKey if is_navigation(headers) => return Some(unauthorized()),
         Reader::WithoutKey | Reader::Nobody => return None,
     }
-    let source = events::Source {
-        records: Arc::clone(&gateway.records),
-        config: Arc::clone(&gateway.config),
-        client: gateway.caller.client.clone(),
-    };
     source.look();
     if wanted == Wanted::Events {
-        return Some(match board.watch() {
+        return Some(match source.board.watch() {
             Some(watching) => event_stream(Events::new(source, watching)),
             None => too_many(),
         });
@@ -93,8 +91,8 @@ pub(crate) fn respond(
     // Without it the page has neither style nor script, but all that it says.
     let _ = getrandom::fill(&mut nonce);
     let nonce = STANDARD.encode(nonce);
-    let text = board.with(|state| html::page(&gateway.config, state, &nonce));
-    let mut response = Response::new(Body::whole(text));
+    let text = source.board.with(|state| html::page(&source.config, state, &nonce));
+    let mut response = Response::new(Content::Whole(text));
     let headers = response.headers_mut();
     harden(headers);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -110,7 +108,7 @@ pub(crate) fn respond(
 
 /// Returns what a browser wants of the page. Clients that probe a base URL ask for anything, or for
 /// JSON.
-fn wanted(head: &Parts) -> Option<Wanted> {
+pub(crate) fn wanted(head: &Parts) -> Option<Wanted> {
     if head.uri.path() != "/" || ![Method::GET, Method::HEAD].contains(&head.method) {
         return None;
     }
@@ -156,8 +154,8 @@ fn is_navigation(headers: &HeaderMap) -> bool {
     is("sec-fetch-mode", "navigate") || is("upgrade-insecure-requests", "1")
 }
 
-fn unauthorized() -> Response<Body> {
-    let mut response = Response::new(Body::whole(NEEDS_KEY));
+fn unauthorized() -> Response<Content> {
+    let mut response = Response::new(Content::Whole(NEEDS_KEY.to_owned()));
     *response.status_mut() = StatusCode::UNAUTHORIZED;
     let headers = response.headers_mut();
     harden(headers);
@@ -167,8 +165,8 @@ fn unauthorized() -> Response<Body> {
     response
 }
 
-fn event_stream(events: Events) -> Response<Body> {
-    let mut response = Response::new(Body::Events(Box::new(events)));
+fn event_stream(events: Events) -> Response<Content> {
+    let mut response = Response::new(Content::Events(Box::new(events)));
     let headers = response.headers_mut();
     harden(headers);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -177,8 +175,8 @@ fn event_stream(events: Events) -> Response<Body> {
 }
 
 /// Too many pages are open.
-fn too_many() -> Response<Body> {
-    let mut response = Response::new(Body::whole(""));
+fn too_many() -> Response<Content> {
+    let mut response = Response::new(Content::Whole(String::new()));
     *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
     harden(response.headers_mut());
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("30"));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::html::escaped;
+use super::escape::escaped;
 use super::row::Row;
 use crate::log::figures;
 

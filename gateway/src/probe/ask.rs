@@ -10,7 +10,7 @@ use hyper::{Method, Request};
 use serde_json::Value;
 
 use crate::Failed;
-use crate::check;
+use crate::probe::look;
 use crate::probe::problem::Problem;
 use crate::upstream::client::{self, Client};
 
@@ -88,7 +88,7 @@ impl Asker {
     /// Explains why a server gave no list, and what to do; `None` where the server is right without
     /// one.
     pub(crate) async fn what_is_wrong(&self, upstream: &Upstream) -> Option<Problem> {
-        check::what_is_wrong(&self.0, upstream).await
+        look::what_is_wrong(&self.0, upstream).await
     }
 
     async fn json(&self, url: &str, body: Option<&str>, timeout: Duration) -> Option<Value> {

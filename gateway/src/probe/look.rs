@@ -44,6 +44,9 @@ const NAME_BYTES_MAX: usize = 256;
 /// Key that clients send where nobody asks for one.
 pub(crate) const PLACEHOLDER: &str = "local";
 
+/// Maximum time of each question: no model runs for them.
+pub(crate) const LOOK_TIME: Duration = Duration::from_secs(10);
+
 /// Result of looking at an upstream.
 #[derive(Debug)]
 pub(crate) enum Looked {
@@ -83,12 +86,23 @@ pub(crate) async fn look(client: &Client, upstream: &Upstream, patience: Duratio
     }
 }
 
+/// Looks at an upstream that gave no list of models. Returns what is wrong and what to do, or
+/// `None` if the upstream is right without a list.
+pub(crate) async fn what_is_wrong(client: &Client, upstream: &Upstream) -> Option<Problem> {
+    match look(client, upstream, LOOK_TIME).await {
+        Looked::Wrong(problem) => Some(problem),
+        Looked::Models(_) | Looked::NoList => None,
+    }
+}
+
+/// The preset that the list of models tells. The start of the gateway waits for it.
+pub(crate) async fn preset_by_list(client: &Client, upstream: &Upstream) -> Option<&'static str> {
+    const PATIENCE: Duration = Duration::from_secs(2);
+    list(client, upstream, PATIENCE).await?.preset
+}
+
 /// The list of models where it is said to be, and nothing else.
-pub(crate) async fn list(
-    client: &Client,
-    upstream: &Upstream,
-    patience: Duration,
-) -> Option<Listed> {
+async fn list(client: &Client, upstream: &Upstream, patience: Duration) -> Option<Listed> {
     let place = Place { client, upstream, patience };
     match place.list(&upstream.url, &upstream.base_path).await {
         Answer::Models(listed) => Some(listed),

@@ -7,15 +7,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use creole::observe::log::Request;
-use creole::{Config, Exchange, Failure, Head, HostCan, Pings};
-use hyper::header::CONTENT_LENGTH;
+use creole::{Config, Exchange, HostCan, Pings};
 
 use crate::clock::Clock;
-use crate::headers;
 use crate::server::budget::Held;
 use crate::server::load::Counted;
 use crate::server::records::Records;
-use crate::server::response_body::Body;
 
 /// Interval at which an exchange reports its progress to the page: a report is a copy of many
 /// texts.
@@ -100,26 +97,6 @@ impl Live {
             None => std::future::pending().await,
         }
     }
-
-    /// The answer to a failure before the head.
-    pub(crate) fn fail(&mut self, failure: Failure) -> hyper::Response<Body> {
-        self.exchange.handle_failure(failure, self.clock.now());
-        self.reply()
-    }
-
-    /// Returns the answer of an exchange that has ended, which is held until it has left.
-    pub(crate) fn reply(&mut self) -> hyper::Response<Body> {
-        let reply = self.exchange.poll_reply().unwrap_or_default();
-        let body = match &mut self.held {
-            Some(held) => {
-                held.complete();
-                let _ = held.set(reply.body.len());
-                held.with(reply.body)
-            }
-            None => reply.body.into(),
-        };
-        response(reply.head, Body::Whole(body))
-    }
 }
 
 impl Drop for Live {
@@ -134,25 +111,4 @@ impl Drop for Live {
         let report = self.exchange.report();
         self.records.end(self.number, &self.request, &report, self.exchange.config(), now);
     }
-}
-
-/// A response with a head of the exchange.
-pub(crate) fn response(head: Head, body: Body) -> hyper::Response<Body> {
-    let mut response = hyper::Response::new(body);
-    *response.status_mut() =
-        hyper::StatusCode::from_u16(head.status).unwrap_or(hyper::StatusCode::BAD_GATEWAY);
-    *response.headers_mut() = headers::map(head.headers);
-    response
-}
-
-/// Takes the body out of an answer to `HEAD` where the body is known as a whole. hyper leaves it
-/// out in HTTP/1 alone; in HTTP/2 clients take one for an error of the protocol.
-pub(crate) fn without_body(mut response: hyper::Response<Body>) -> hyper::Response<Body> {
-    if let Body::Whole(bytes) = response.body_mut()
-        && !bytes.is_empty()
-    {
-        let length = std::mem::take(bytes).len();
-        response.headers_mut().insert(CONTENT_LENGTH, length.into());
-    }
-    response
 }

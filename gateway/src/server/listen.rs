@@ -22,22 +22,20 @@ use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
 
 use crate::Failed;
-use crate::check;
-use crate::cli::serve::{Door, Serve, View};
-use crate::configure::{self, Serving};
 use crate::documents::Documents;
 use crate::log;
 use crate::log::rate_limit::Seldom;
 use crate::metrics;
 use crate::page::Board;
 use crate::probe::at_start;
-use crate::ready::{self, Ready};
 use crate::server::budget::Budget;
 use crate::server::connections::{Connections, Stage};
-use crate::server::exchange;
+use crate::server::door::{Door, View};
 use crate::server::offload::{Apart, Translations};
 use crate::server::origin::Callers;
+use crate::server::ready::Ready;
 use crate::server::records::Records;
+use crate::server::reply::without_body;
 use crate::server::response_body::Body;
 use crate::server::service::{Gateway, Seeds};
 use crate::server::signals::Stop;
@@ -53,32 +51,6 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Connections for metrics at one time.
 const METRICS_CONNECTIONS_MAX: usize = 64;
-
-pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
-    let ask = |upstream: &_| if options.door.no_check { None } else { look_at(upstream) };
-    let Serving { config, taken } = configure::for_serving(options, ask)?;
-    let hints = ready::hints(options, &config);
-    let notes = config.notes();
-    run_with(&options.door, config, Stop::listen, |ready| {
-        for note in notes {
-            tracing::warn!("{note}");
-        }
-        for line in taken {
-            tracing::info!("{line}");
-        }
-        ready::serving(ready, &hints);
-    })
-}
-
-/// The preset that an upstream's list of models tells.
-fn look_at(upstream: &Upstream) -> Option<&'static str> {
-    let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let client = client::Client::new(&client::connector().ok()?);
-    let preset = runtime.block_on(check::preset_by_list(&client, upstream));
-    // A look-up of a name may still run.
-    runtime.shutdown_background();
-    preset
-}
 
 /// Serves until it is asked to stop. `ready` gets its address, as soon as clients can connect.
 pub(crate) fn run_with(
@@ -323,12 +295,12 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
                 Some(reason) => bare(StatusCode::FORBIDDEN, reason),
                 None if head.uri.path() == metrics::PATH => {
                     busy.reach(Stage::Whole);
-                    records.metrics.response()
+                    records.metrics.response().map(Body::whole)
                 }
                 None => bare(StatusCode::NOT_FOUND, ""),
             };
             let is_head = head.method == Method::HEAD;
-            let response = if is_head { exchange::without_body(response) } else { response };
+            let response = if is_head { without_body(response) } else { response };
             async move { Ok::<_, Infallible>(response.map(|body| Served::new(body, busy))) }
         });
         let connection =

@@ -2,6 +2,7 @@
 //!
 //! | file | what is in it |
 //! |---|---|
+//! | `door` | flags: where it listens, and whom it serves |
 //! | `listen` | listens, accepts connections, and stops without cutting streams |
 //! | `workers` | threads that serve connections |
 //! | `connections` | limit of connections, and requests in flight on each |
@@ -9,6 +10,7 @@
 //! | `service` | one request, from its head to the head of its answer |
 //! | `exchange` | an exchange while it lives, counted and logged at its end |
 //! | `request_body`, `response_body` | the client's body, and the answer's |
+//! | `reply` | responses with a body that is known as a whole |
 //! | `watched_body` | detection of clients that stop reading |
 //! | `passthrough` | requests that go to an upstream unchanged |
 //! | `origin` | rules for who may speak to the gateway |
@@ -16,18 +18,22 @@
 //! | `offload` | threads for long translations |
 //! | `load` | load of each worker |
 //! | `records` | records of exchanges in metrics, log and page |
+//! | `ready` | address of the server, as people and scripts are told of it |
 //! | `signals` | signals that end the process |
 
 pub(crate) mod budget;
 mod client_socket;
 pub(crate) mod connections;
+pub(crate) mod door;
 pub(crate) mod exchange;
 pub(crate) mod listen;
 pub(crate) mod load;
 pub(crate) mod offload;
 pub(crate) mod origin;
 mod passthrough;
+pub(crate) mod ready;
 pub(crate) mod records;
+mod reply;
 mod request_body;
 pub(crate) mod response_body;
 pub(crate) mod service;

@@ -4,26 +4,41 @@
 use std::pin::pin;
 use std::sync::Arc;
 
-use creole::{Failure, PassedHead};
+use creole::{Config, Failure, PassedHead};
 use http_body_util::{Either, Full};
 use hyper::body::{Body as _, Incoming};
+use hyper::http::request::Parts;
 use hyper::{Request, Response, Uri};
 use tokio::sync::oneshot;
 
 use crate::headers;
+use crate::server::budget::Held;
 use crate::server::connections::{Busy, Stage};
 use crate::server::exchange::Live;
-use crate::server::request_body::collect;
+use crate::server::request_body::{collect, discard, discard_sent};
 use crate::server::response_body::Body;
-use crate::server::service::{Gateway, Passing, discard, discard_sent};
-use crate::upstream::client;
+use crate::upstream::client::{self, Client};
 use crate::upstream::paced_body::Paced;
 
-pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> Response<Body> {
+/// A request for another path, which goes to an upstream as it is.
+pub(crate) struct Passing {
+    pub(crate) live: Live,
+    pub(crate) held: Held,
+    pub(crate) head: Parts,
+    pub(crate) body: Incoming,
+}
+
+/// Sends a request on to the first upstream, and returns the answer as the client gets it.
+pub(crate) async fn pass(
+    config: &Config,
+    client: &Client,
+    asked: Passing,
+    busy: &mut Busy,
+) -> Response<Body> {
     let Passing { mut live, held, head, mut body } = asked;
     let path = head.uri.path_and_query().map_or("/", |path| path.as_str());
     let path = &*creole::with_version(path);
-    let target = creole::passed(live.exchange.config(), path).and_then(|(upstream, path)| {
+    let target = creole::passed(config, path).and_then(|(upstream, path)| {
         let uri = format!("{}{path}", upstream.url).parse::<Uri>().ok()?;
         Some((upstream, uri))
     });
@@ -35,7 +50,7 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
     let mut sent = head.headers;
     let change = PassedHead::of_request(headers::pairs(&sent), upstream);
     headers::change(&mut sent, change);
-    let (settings, clock) = (&gateway.config.settings, live.clock);
+    let (settings, clock) = (&config.settings, live.clock);
     let (end, mut whole) = oneshot::channel();
     let body = if body.is_end_stream() {
         Either::Left(Full::default())
@@ -61,7 +76,7 @@ pub(crate) async fn pass(gateway: &Gateway, asked: Passing, busy: &mut Busy) -> 
     *request.method_mut() = head.method;
     *request.uri_mut() = uri;
     *request.headers_mut() = sent;
-    let mut answered = pin!(gateway.caller.client.pass(request));
+    let mut answered = pin!(client.pass(request));
     let mut is_whole = false;
     let answered = loop {
         tokio::select! {

@@ -1,6 +1,6 @@
 //! Records of exchanges: in the metrics, in the log and on the page.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use creole::observe::log::{Level, RefusedLines, Request};
 use creole::observe::report::Report;
@@ -15,19 +15,20 @@ use crate::page::Board;
 pub(crate) struct Records {
     pub(crate) metrics: Metrics,
     /// Board of the page; `None` without a page.
-    pub(crate) board: Option<Board>,
+    pub(crate) board: Option<Arc<Board>>,
     format: Format,
     refused: Mutex<RefusedLines>,
 }
 
 impl Records {
     pub(crate) fn new(format: Format, board: Option<Board>) -> Self {
+        let board = board.map(Arc::new);
         Self { metrics: Metrics::new(), board, format, refused: Mutex::default() }
     }
 
     /// A number for an exchange that begins.
     pub(crate) fn begin(&self) -> u64 {
-        self.board.as_ref().map_or(0, Board::begin)
+        self.board.as_ref().map_or(0, |board| board.begin())
     }
 
     /// Closes the page's board when the gateway stops.

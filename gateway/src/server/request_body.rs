@@ -1,16 +1,26 @@
-//! A client's body, while it is collected: how large it may be, and how slowly it may come.
+//! A client's body, while it is collected: how large it may be, and how slowly it may come. A refused one is read on.
 //!
 //! The core's [`Pace`] says when a body is too slow.
+
+use std::time::Duration;
 
 use bytes::Bytes;
 use creole::config::Settings;
 use creole::{Failure, Pace};
 use http_body::Body;
 use http_body_util::BodyExt as _;
+use hyper::Version;
+use hyper::body::Incoming;
+use hyper::header::EXPECT;
+use hyper::http::request::Parts;
 use tokio::time::timeout_at;
 
 use crate::clock::Clock;
 use crate::server::budget::Held;
+use crate::server::connections::Busy;
+
+/// Time for which a refused body is read.
+const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// Collects a body, whose memory is taken from the budget. It ends at once where others get its memory.
 pub(crate) async fn collect<B>(
@@ -47,6 +57,28 @@ where
         if !pace.goes_on(piece.len(), collected.len(), clock.now()) {
             return Err(Failure::RequestTooSlow);
         }
+    }
+}
+
+/// Reads on in a refused body, unless its client waits for `100 Continue` and sends nothing.
+pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
+    if !head.headers.contains_key(EXPECT) {
+        discard(head.version, body, busy);
+    }
+}
+
+/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
+/// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
+/// writes.
+pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
+    if version < Version::HTTP_2 && !body.is_end_stream() {
+        // Behind the answer, the body would count as the next head.
+        let reading = busy.client.begin();
+        let read = async move {
+            while let Some(Ok(_)) = body.frame().await {}
+            drop(reading);
+        };
+        tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
     }
 }
 

@@ -28,7 +28,7 @@ use tokio::time::Sleep;
 use crate::headers;
 use crate::page::Events;
 use crate::server::budget::Held;
-use crate::server::exchange::{self, Live};
+use crate::server::exchange::Live;
 use crate::server::offload::{APART_BYTES, Apart};
 use crate::upstream::call::{Caller, Sent};
 use crate::upstream::decompress::{self, Broken};
@@ -170,7 +170,7 @@ impl Answering {
         } else {
             Body::Translated(Box::new(self))
         };
-        exchange::response(head, body)
+        headers::response(head, body)
     }
 
     /// Does something with the exchange that takes so many bytes, and sends the call that it gives. Returns false if

@@ -10,10 +10,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use creole::{Call, Config, Failure, Owner, Refusals, RequestHead};
-use http_body_util::BodyExt as _;
+use creole::{Call, Config, Failure, Header, Owner, Refusals, RequestHead};
 use hyper::body::{Body as _, Incoming};
-use hyper::header::EXPECT;
 use hyper::http::request::Parts;
 use hyper::{Method, Request, Response, Version};
 
@@ -24,21 +22,19 @@ use crate::metrics;
 use crate::page;
 use crate::server::budget::{Budget, Held};
 use crate::server::connections::{Busy, Stage};
-use crate::server::exchange::{self, Live};
+use crate::server::exchange::Live;
 use crate::server::load::Load;
 use crate::server::offload::Translations;
 use crate::server::origin::Callers;
-use crate::server::passthrough;
+use crate::server::passthrough::{self, Passing};
 use crate::server::records::Records;
-use crate::server::request_body::collect;
+use crate::server::reply::without_body;
+use crate::server::request_body::{collect, discard, discard_sent};
 use crate::server::response_body::{Answered, Answering, Body};
 use crate::server::watched_body::Served;
 use crate::upstream::call::Caller;
 use crate::upstream::decompress;
 use crate::upstream::fetch_limits::Fetches;
-
-/// Time for which a refused body is read.
-const DISCARD_TIME: Duration = Duration::from_secs(2);
 
 /// State that all requests of a thread share. Other threads share it too, but for the way to the
 /// upstreams and the load.
@@ -76,14 +72,6 @@ enum Decided {
     Answered(Response<Body>),
     Passes(Box<Passing>),
     Translated(Box<Translating>),
-}
-
-/// A request for another path, which goes to an upstream as it is.
-pub(crate) struct Passing {
-    pub(crate) live: Live,
-    pub(crate) held: Held,
-    pub(crate) head: Parts,
-    pub(crate) body: Incoming,
 }
 
 /// A request that is translated once its body is collected.
@@ -127,9 +115,16 @@ impl Gateway {
             let (response, is_own) = match decided {
                 Decided::Answered(response) => (response, true),
                 // What has its answer holds nothing for what these need.
-                Decided::Passes(asked) => {
-                    (Box::pin(passthrough::pass(&gateway, *asked, &mut busy)).await, false)
-                }
+                Decided::Passes(asked) => (
+                    Box::pin(passthrough::pass(
+                        &gateway.config,
+                        &gateway.caller.client,
+                        *asked,
+                        &mut busy,
+                    ))
+                    .await,
+                    false,
+                ),
                 Decided::Translated(asked) => {
                     (Box::pin(gateway.translate(*asked, &mut busy)).await, false)
                 }
@@ -140,7 +135,7 @@ impl Gateway {
             {
                 return Err(io::Error::from(io::ErrorKind::OutOfMemory));
             }
-            let response = if is_head { exchange::without_body(response) } else { response };
+            let response = if is_head { without_body(response) } else { response };
             Ok(response.map(|body| Served::new(body, busy)))
         }
     }
@@ -159,10 +154,10 @@ impl Gateway {
             && self.config.lets_in(&list)
         {
             busy.reach(Stage::Whole);
-            return Decided::Answered(self.records.metrics.response());
+            return Decided::Answered(self.records.metrics.response().map(Body::whole));
         }
         if refused.is_none()
-            && let Some(response) = page::respond(self, &head, &list, busy)
+            && let Some(response) = self.page(&head, &list, busy)
         {
             return Decided::Answered(response);
         }
@@ -201,6 +196,24 @@ impl Gateway {
         let rest = held.part();
         live.held = Some(held);
         Decided::Translated(Box::new(Translating { live, held: rest, owner, version, body }))
+    }
+
+    /// Answers a request for the page, if its sender may read the page.
+    fn page(&self, head: &Parts, list: &[Header], busy: &mut Busy) -> Option<Response<Body>> {
+        let wanted = page::wanted(head)?;
+        let source = page::Source {
+            board: self.records.board.clone()?,
+            config: Arc::clone(&self.config),
+            client: self.caller.client.clone(),
+        };
+        let sent = (&head.headers, list);
+        let response = page::respond(wanted, source, self.is_local, sent, || {
+            busy.reach(Stage::Whole);
+        })?;
+        Some(response.map(|content| match content {
+            page::Content::Whole(text) => Body::whole(text),
+            page::Content::Events(events) => Body::Events(events),
+        }))
     }
 
     fn begin(&self, method: &str, path: &str) -> Live {
@@ -320,28 +333,6 @@ impl Gateway {
             return without_answer(live, held);
         }
         Answering::new(live, (apart, caller), Some(upstream), held).respond().await
-    }
-}
-
-/// Reads on in a refused body, unless its client waits for `100 Continue` and sends nothing.
-pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
-    if !head.headers.contains_key(EXPECT) {
-        discard(head.version, body, busy);
-    }
-}
-
-/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
-/// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
-/// writes.
-pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
-    if version < Version::HTTP_2 && !body.is_end_stream() {
-        // Behind the answer, the body would count as the next head.
-        let reading = busy.client.begin();
-        let read = async move {
-            while let Some(Ok(_)) = body.frame().await {}
-            drop(reading);
-        };
-        tokio::spawn(tokio::time::timeout(DISCARD_TIME, read));
     }
 }
 

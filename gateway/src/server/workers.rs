@@ -20,6 +20,7 @@ use tokio::net::TcpStream;
 use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use crate::headers::HTTP1_BYTES_MAX;
 use crate::server::client_socket::Socket;
 use crate::server::connections::Client;
 use crate::server::load::{Counted, Load};
@@ -45,9 +46,6 @@ const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
 /// Maximum number of bytes of an answer that wait in a stream that its client does not read.
 const HTTP2_SEND_BYTES_MAX: usize = 64 << 10;
-
-/// The largest head of HTTP/1.1, and what is read of a body or kept of an answer at one time.
-pub(crate) const HTTP1_BYTES_MAX: usize = 128 << 10;
 
 /// Finds clients that vanished without closing.
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);

@@ -25,7 +25,7 @@ use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::{CertificateError, ClientConfig};
 
-use crate::server::workers::HTTP1_BYTES_MAX;
+use crate::headers::HTTP1_BYTES_MAX;
 use crate::upstream::connection::{Connector, Given};
 use crate::upstream::dns::Names;
 use crate::upstream::paced_body::{Paced, Unpassed};

@@ -74,7 +74,7 @@ fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> Duplex
     let (near, far) = tokio::io::duplex(buffered);
     let (read, write) = tokio::io::split(far);
     let budget = Arc::clone(&gateway.budget);
-    let read = Socket::new(read, Arc::clone(place), budget, workers::HTTP1_BYTES_MAX);
+    let read = Socket::new(read, Arc::clone(place), budget, headers::HTTP1_BYTES_MAX);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(place));
     let service = service_fn(move |request| gateway.answer(request, asking.begin()));
     let mut builder = workers::builder();

@@ -1,4 +1,4 @@
-//! `creole launch`.
+//! Flags of `creole launch`.
 
 use std::ffi::OsString;
 

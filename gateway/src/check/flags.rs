@@ -1,8 +1,8 @@
-//! `creole check`.
+//! Flags of `creole check`.
 
 use clap::Args;
 
-use super::Chosen;
+use crate::configure::Chosen;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Check {

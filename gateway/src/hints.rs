@@ -1,0 +1,36 @@
+//! Commands for clients of the gateway.
+
+use std::net::SocketAddr;
+
+/// Values from which commands for clients are made.
+#[derive(Clone, Debug)]
+pub(crate) struct Hints {
+    /// Key that clients send.
+    pub(crate) key: String,
+    pub(crate) model: String,
+    /// The model of small tasks.
+    pub(crate) small: String,
+    /// The user's words in the first request.
+    pub(crate) prompt: &'static str,
+}
+
+impl Hints {
+    /// A request that streams its answer.
+    pub(crate) fn curl(&self, address: SocketAddr) -> String {
+        let Self { key, model, prompt, .. } = self;
+        format!(
+            r#"  curl -N http://{address}/v1/messages \
+    -H 'content-type: application/json' -H 'anthropic-version: 2023-06-01' -H "x-api-key: {key}" -d '{{
+      "model": "{model}", "max_tokens": 100, "stream": true,
+      "messages": [{{"role": "user", "content": "{prompt}"}}]}}'"#
+        )
+    }
+
+    pub(crate) fn claude_code(&self, address: SocketAddr) -> String {
+        let Self { key, model, small, .. } = self;
+        format!(
+            "  ANTHROPIC_BASE_URL=http://{address} ANTHROPIC_AUTH_TOKEN={key} ANTHROPIC_MODEL={model} \\\n    \
+             ANTHROPIC_DEFAULT_HAIKU_MODEL={small} ANTHROPIC_DEFAULT_SONNET_MODEL={model} claude"
+        )
+    }
+}

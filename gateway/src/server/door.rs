@@ -1,0 +1,89 @@
+//! Flags of a server: where it listens, whom it serves, and where people see what it does.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::log::Format;
+
+/// How clients, and those who operate the gateway, come in.
+#[derive(Debug, Args)]
+pub(crate) struct Door {
+    /// Address and port to listen on; port 0 takes any free one
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787", value_parser = address)]
+    pub(crate) listen: String,
+    /// Address and port for /metrics alone; without it, /metrics is answered on the address of --listen
+    /// where that is a loopback address
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) metrics: Option<String>,
+    /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be repeated.
+    /// Also turns the check of Host on where --listen is not a loopback address
+    #[arg(long, value_name = "NAME", value_parser = host)]
+    pub(crate) allow_host: Vec<String>,
+    /// Serve everyone who can reach an address that is not a loopback one, though upstreams get keys of the gateway's
+    /// and clients have none
+    #[arg(long)]
+    pub(crate) allow_anyone: bool,
+    #[command(flatten)]
+    pub(crate) view: View,
+    /// Do not ask the upstreams for their models at the start, by which their profile may be known
+    #[arg(long)]
+    pub(crate) no_check: bool,
+    /// How long streams may go on after SIGINT or SIGTERM, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    pub(crate) shutdown_timeout: u64,
+    /// Gives every exchange this seed, so that ids repeat: for tests that compare bytes
+    #[arg(long, value_name = "NUMBER", hide = true)]
+    pub(crate) seed: Option<u128>,
+}
+
+/// Where people see what the gateway does.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct View {
+    /// Serve no page for browsers at /
+    #[arg(long)]
+    pub(crate) no_page: bool,
+    /// File that the log is appended to, in place of standard error
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// How the log is written; without it, text on a terminal and JSON elsewhere
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub(crate) log_format: Option<Format>,
+}
+
+impl Door {
+    /// For this machine alone.
+    pub(crate) fn local(listen: String, shutdown_timeout: u64) -> Self {
+        Self {
+            listen,
+            metrics: None,
+            allow_host: Vec::new(),
+            allow_anyone: false,
+            view: View::default(),
+            no_check: true,
+            shutdown_timeout,
+            seed: None,
+        }
+    }
+}
+
+/// What can be listened on, if the host has that address.
+pub(crate) fn address(text: &str) -> Result<String, &'static str> {
+    match text.rsplit_once(':') {
+        Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected an address and a port, such as 127.0.0.1:8787"),
+    }
+}
+
+/// A name as `Host` has it before its port. Another text would fit no request, and nobody would be told.
+fn host(text: &str) -> Result<String, &'static str> {
+    let is_letter =
+        |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
+    match text {
+        "" => Err("expected a host name"),
+        text if text.chars().all(is_letter) => Ok(text.to_owned()),
+        _ => Err("expected a host name, without scheme and port"),
+    }
+}

@@ -1,0 +1,55 @@
+//! Address of the server that runs, as people and scripts are told of it.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// The gateway, as soon as clients can connect.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ready {
+    pub(crate) address: SocketAddr,
+    /// Whether somebody may read the page for browsers.
+    pub(crate) has_page: bool,
+}
+
+impl Ready {
+    /// Returns a paragraph with the address of the page; empty where there is no page.
+    pub(crate) fn page(&self) -> String {
+        let address = reachable(self.address);
+        match self.has_page {
+            true => format!("Open http://{address}/ in a browser to see what happens.\n\n"),
+            false => String::new(),
+        }
+    }
+}
+
+pub(crate) fn listening(address: SocketAddr) -> String {
+    format!("listening on http://{address}\n")
+}
+
+/// Returns the address at which this machine reaches a gateway, also if the gateway listens
+/// everywhere.
+pub(crate) fn reachable(address: SocketAddr) -> SocketAddr {
+    match address.ip().is_unspecified() {
+        true => SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), address.port()),
+        false => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_means_all_is_shown_as_this_machine() {
+        let shown = |address: &str| reachable(address.parse().unwrap()).to_string();
+        assert_eq!(shown("0.0.0.0:1"), "127.0.0.1:1");
+        assert_eq!(shown("[::]:1"), "127.0.0.1:1");
+        assert_eq!(shown("192.168.1.5:1"), "192.168.1.5:1");
+    }
+
+    #[test]
+    fn the_page_is_named_where_there_is_one() {
+        let page = |has_page| Ready { address: "0.0.0.0:1".parse().unwrap(), has_page }.page();
+        assert_eq!(page(true), "Open http://127.0.0.1:1/ in a browser to see what happens.\n\n");
+        assert_eq!(page(false), "");
+    }
+}
