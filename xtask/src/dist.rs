@@ -20,7 +20,7 @@ mod image;
 mod notices;
 pub(crate) mod npm;
 pub(crate) mod package;
-pub(crate) mod reproduce;
+mod reproduce;
 mod sbom;
 pub(crate) mod wheels;
 
@@ -52,6 +52,18 @@ pub(crate) struct Options {
     /// Where on GitHub the release is, for packages. Else GITHUB_REPOSITORY says it.
     #[arg(long, value_name = "OWNER/NAME")]
     repository: Option<String>,
+    /// Instead of making it, make what is there a second time, in another folder, and compare the bytes of every file.
+    #[arg(long, conflicts_with = "parts")]
+    twice: bool,
+    /// With `--twice`, build this binary again, and take those that are not named as they are; may be repeated.
+    /// Without it, all are built again.
+    #[arg(
+        long,
+        requires = "twice",
+        value_name = "TRIPLE",
+        value_parser = binaries::TARGETS.iter().map(|it| it.triple).collect::<Vec<_>>()
+    )]
+    binary: Vec<String>,
 }
 
 /// Parts that `cargo xtask dist` can make.
@@ -119,6 +131,9 @@ pub(crate) fn folder() -> PathBuf {
 
 /// Makes what was chosen, the bill of materials and the checksums of all that is there.
 pub(crate) fn dist(options: &Options) -> Result<()> {
+    if options.twice {
+        return reproduce::reproduce(options);
+    }
     let dist = folder();
     let parts = if options.parts.is_empty() {
         // What an older version left would get checksums.

@@ -17,7 +17,6 @@ mod load;
 mod operate;
 mod packages;
 mod run;
-mod servers;
 mod setup;
 mod site;
 mod size;
@@ -43,10 +42,9 @@ enum Command {
     Run(run::Options),
     /// Run every test of the project.
     Test(test::Options),
-    /// Run real clients of the Messages API, headless, in front of a host and the demo model.
+    /// Run real clients of the Messages API, headless, in front of a host and the demo model, or an official SDK
+    /// in front of real model servers.
     Clients(clients::Options),
-    /// Run an official SDK in front of a host and real model servers, with a tiny model whose answers are known.
-    Servers(servers::Options),
     /// Mixed load with faults on a real host, where every response is classified; or attacks.
     Chaos {
         /// Where the translator runs.
@@ -63,22 +61,19 @@ enum Command {
     Load(load::Options),
     /// Make a fixture of a body that an upstream sent: see tests/fixtures/README.md.
     Fixture(fixture::Options),
-    /// Leave the artefacts in `dist/`.
+    /// Leave the artefacts in `dist/`, and print how large they are, beside their budgets.
     Build {
-        /// Only these; all of them if none is named.
+        /// Only these; all of them, with their sizes, if none is named.
         #[arg(value_enum, value_name = "PART")]
         parts: Vec<build::Part>,
+        /// Instead of artefacts, draw the pictures of the gateway's page in docs/page, with a real Chromium.
+        #[arg(long, conflicts_with = "parts")]
+        pictures: bool,
     },
     /// Make `dist/` complete: artefacts, binaries, packages, images, bill of materials, checksums.
     Dist(dist::Options),
-    /// Make `dist/` a second time, in another folder, and compare the bytes of every file.
-    Reproduce(dist::reproduce::Options),
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
-    /// Draw the pictures of the gateway's page in docs/page, with a real Chromium.
-    Pictures,
-    /// Print how large the artefacts are, beside their budgets.
-    Size,
     /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of clients
     /// and chat templates install their packages themselves.
     Setup,
@@ -90,7 +85,6 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options).map(|()| true),
         Command::Test(options) => test::test(&options),
         Command::Clients(options) => clients::clients(&options),
-        Command::Servers(options) => servers::servers(&options),
         Command::Chaos { host, hostile: true, .. } => {
             operate::attacks(host, operate::Size::Large, setup::run).map(|()| true)
         }
@@ -99,13 +93,11 @@ fn main() -> ExitCode {
         }
         Command::Load(options) => load::load(&options).map(|()| true),
         Command::Fixture(options) => fixture::fixture(&options).map(|()| true),
-        Command::Build { parts } if parts.is_empty() => build::all().map(|()| true),
-        Command::Build { parts } => build::parts(&parts).map(|()| true),
+        Command::Build { pictures: true, .. } => operate::page_pictures().map(|()| true),
+        Command::Build { parts, .. } if parts.is_empty() => size::print().map(|()| true),
+        Command::Build { parts, .. } => build::parts(&parts).map(|()| true),
         Command::Dist(options) => dist::dist(&options).map(|()| true),
-        Command::Reproduce(options) => dist::reproduce::reproduce(&options).map(|()| true),
         Command::Site => site::build().map(|()| true),
-        Command::Pictures => operate::page_pictures().map(|()| true),
-        Command::Size => size::print().map(|()| true),
         Command::Setup => setup::all().map(|()| true),
     };
     match done {

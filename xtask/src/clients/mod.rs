@@ -10,6 +10,7 @@ pub(crate) mod guards;
 pub(crate) mod install;
 pub(crate) mod launch;
 mod record;
+pub(crate) mod servers;
 mod table;
 
 use std::fs;
@@ -40,15 +41,20 @@ pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"]
 /// Options of `cargo xtask clients`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Folders of `harness/clients`, or a tier: `default`, `second`, `third`, or `all`.
+    /// Folders of `harness/clients` (with `--servers`, of `harness/real-servers`), or a tier: `default`, `second`,
+    /// `third`, or `all`.
     #[arg(value_name = "NAME", default_value = "default")]
     names: Vec<String>,
-    /// Where the translator runs; several times for several hosts.
-    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum, default_value = "envoy")]
+    /// Where the translator runs; several times for several hosts. Without it, on Envoy; with `--servers`, on the hosts
+    /// that `server.json` names.
+    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
     host: Vec<Host>,
-    /// What the demo model speaks.
+    /// What the demo model speaks, or the real server.
     #[arg(long, value_enum, default_value = "openai")]
     protocol: Protocol,
+    /// Instead of clients, an official SDK in front of real model servers, with a tiny model whose answers are known.
+    #[arg(long, conflicts_with_all = ["install", "table"])]
+    servers: bool,
     /// Only install what they need.
     #[arg(long)]
     install: bool,
@@ -131,6 +137,9 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
     if options.table {
         return table::write().map(|()| true);
     }
+    if options.servers {
+        return servers::servers(options);
+    }
     let mut good = true;
     if options.install {
         for client in catalog::chosen::<Client>(&options.names)? {
@@ -141,7 +150,8 @@ pub(crate) fn clients(options: &Options) -> Result<bool> {
         }
         return Ok(true);
     }
-    for &host in &options.host {
+    let hosts = if options.host.is_empty() { &[Host::Envoy][..] } else { &options.host };
+    for &host in hosts {
         let (passed, failed) = run_on(host, options.protocol, &options.names)?;
         println!("{passed} passed, {failed} failed");
         good &= failed == 0;

@@ -1,4 +1,5 @@
-//! `cargo xtask reproduce`: makes `dist/` a second time, from nothing and in another folder, and compares every file.
+//! `cargo xtask dist --twice`: makes `dist/` a second time, from nothing and in another folder, and compares
+//! every file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,24 +7,11 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
-use clap::Args;
 
 use super::binaries::{self, TARGETS};
-use super::folder;
+use super::{Options, folder};
 use crate::setup;
 use crate::workspace;
-
-/// Options of the check that a build can be reproduced.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Build this binary again, and take those that are not named as they are; may be repeated. Without it, all are
-    /// built again.
-    #[arg(long, value_name = "TRIPLE", value_parser = TARGETS.iter().map(|it| it.triple).collect::<Vec<_>>())]
-    binary: Vec<String>,
-    /// As `dist` was given it.
-    #[arg(long, value_name = "OWNER/NAME")]
-    repository: Option<String>,
-}
 
 /// Fails unless every file is the same as in `dist/`.
 pub(crate) fn reproduce(options: &Options) -> Result<()> {

@@ -5,10 +5,10 @@ use std::process::Command;
 use anyhow::Result;
 
 use super::built::Built;
-use crate::clients::Protocol;
+use crate::clients::{Protocol, servers};
 use crate::hosts::Host;
 use crate::operate::Size;
-use crate::{clients, dist, operate, packages, servers, templates};
+use crate::{clients, dist, operate, packages, templates};
 
 /// How long the short form of the mixed load with faults takes; `cargo xtask chaos` takes longer.
 const CHAOS_SECONDS: u64 = 15;

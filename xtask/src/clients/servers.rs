@@ -1,4 +1,4 @@
-//! `cargo xtask servers`: real model servers, with a tiny model whose answers are known, behind a host.
+//! `cargo xtask clients --servers`: real model servers, with a tiny model whose answers are known, behind a host.
 //!
 //! A server is a folder of `harness/real-servers` with a `server.json`; [`Server`] says what is in it. Its `serve.py`
 //! starts the server; `checks.py` asks the host with an official SDK and compares what comes back.
@@ -8,31 +8,16 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use clap::Args;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::{Options, Protocol, install};
 use crate::catalog::{self, Entry, Tier};
 use crate::children::{Children, Stop};
-use crate::clients::{self, Protocol, install};
 use crate::hosts::Host;
 use crate::http::Url;
 use crate::workspace::{self, step};
 use crate::{run, setup};
-
-/// Options of `cargo xtask servers`.
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Folders of `harness/real-servers`, or a tier: `default`, `second`, or `all`.
-    #[arg(value_name = "NAME", default_value = "default")]
-    names: Vec<String>,
-    /// Where the translator runs; without it, on the hosts that `server.json` names.
-    #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
-    host: Vec<Host>,
-    /// What Creole speaks with the server.
-    #[arg(long, value_enum, default_value = "openai")]
-    protocol: Protocol,
-}
 
 /// Model server under test: its folder, and the contents of `server.json`.
 #[derive(Deserialize)]
@@ -144,7 +129,7 @@ impl Server {
     ) -> Result<()> {
         let (sources, own) = (sources(), workspace::own().join("real-servers").join(&self.folder));
         install::locked(&self.name, &sources.join(&self.folder), &own, None)?;
-        let sdk = clients::python_with_sdk()?;
+        let sdk = super::python_with_sdk()?;
         let mut children = Children::new(Stop::shared()?);
         // Stages of one server can run side by side.
         let files = own.join("files").join(protocol.word());
