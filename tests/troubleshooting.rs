@@ -1,5 +1,7 @@
 //! `docs/troubleshooting.md` is complete and true: every error text, error code, warning and guard of
 //! the sources is on the page, and every text on the page is in the sources. Every code is in a test, too.
+//!
+//! `CREOLE_WRITE=1 cargo test -p creole --test troubleshooting` writes the tables of warnings and guards.
 #![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]
@@ -7,6 +9,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use creole::observe::meanings::{GUARDS, Meaning, WARNINGS};
 
 /// Folders whose code makes errors. Hosts beside Envoy add reasons of connections and of their own
 /// start.
@@ -123,9 +127,9 @@ fn literal(raw: &str) -> String {
     text
 }
 
-/// The tables of symptoms before it are written by hand.
+/// Mark between the tables of symptoms and the reference.
 const MARK: &str =
-    "<!-- From here on, a reference that tests/troubleshooting.rs keeps complete -->\n";
+    "<!-- From here on, tests/troubleshooting.rs compares the tables with the code -->\n";
 
 /// The first cells of all tables of the reference, without backticks around them.
 fn cells() -> Vec<String> {
@@ -219,17 +223,33 @@ fn every_text_of_the_page_is_in_the_sources() {
     assert!(lost.is_empty(), "not in the sources:\n  {}", lost.join("\n  "));
 }
 
+/// Calls that give a warning, with its code.
+const WARNERS: [&str; 6] = [
+    "warnings.add(",
+    ".warn(",
+    "add_named(",
+    "warn_named(",
+    "Warning::Code(",
+    "Warning::Key(key) => (",
+];
+
+/// Calls that note a guard, with its code.
+const GUARDERS: [&str; 2] = ["acted(", "guards.push("];
+
 /// The codes of warnings, guards and errors that the core gives.
 fn codes() -> BTreeSet<String> {
+    codes_of(&[&WARNERS[..], &GUARDERS[..], &["with_code("]].concat())
+}
+
+/// The codes that the core gives with one of these calls.
+fn codes_of(makers: &[&str]) -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
-    let makers = ["warnings.add(", ".warn(", "add_named(", "with_code(", "acted(", "guards.push("];
-    for (name, text) in sources().into_iter().filter(|(name, _)| name.starts_with("src/")) {
+    for (_, text) in sources().into_iter().filter(|(name, _)| name.starts_with("src/")) {
         for (statement, text) in literals(&text) {
             let made = makers.iter().any(|maker| {
                 statement.rsplit_once(maker).is_some_and(|(_, after)| !after.contains([')', ',']))
             });
-            let constant = name == "src/upstream_error/refused.rs" && statement.contains("const ");
-            if made || constant {
+            if made {
                 codes.insert(text);
             }
         }
@@ -245,8 +265,68 @@ fn codes() -> BTreeSet<String> {
             assert!(is_seen, "{name}: write the code where it is added, so that it is seen here");
         }
     }
-    assert!(codes.len() > 35, "the rule finds nothing any more: {codes:?}");
     codes
+}
+
+#[test]
+fn every_warning_and_every_guard_has_a_meaning() {
+    let of = |table: &[Meaning]| table.iter().map(|row| row.code.to_owned()).collect();
+    let warnings: BTreeSet<String> = of(WARNINGS);
+    let guards: BTreeSet<String> = of(GUARDS);
+    assert_eq!(warnings.len(), WARNINGS.len(), "a code comes twice");
+    let given = codes_of(&WARNERS);
+    assert!(given.len() > 35, "the rule finds nothing any more: {given:?}");
+    assert_eq!(given.difference(&warnings).collect::<Vec<_>>(), Vec::<&String>::new(), "lost");
+    let all = codes();
+    let gone: Vec<_> = warnings.union(&guards).filter(|code| !all.contains(*code)).collect();
+    assert!(gone.is_empty(), "given nowhere: {gone:?}");
+    let acted: Vec<_> =
+        codes_of(&GUARDERS).into_iter().filter(|code| !given.contains(code)).collect();
+    assert_eq!(acted, guards.into_iter().collect::<Vec<_>>());
+}
+
+/// Returns the table that stands behind a mark: of all warnings, of the guards, or of these codes.
+fn table(chosen: &str) -> String {
+    let rows: Vec<&Meaning> = match chosen {
+        "all" => WARNINGS.iter().collect(),
+        "guards" => GUARDS.iter().collect(),
+        codes => codes
+            .split(' ')
+            .map(|code| WARNINGS.iter().find(|row| row.code == code).unwrap())
+            .collect(),
+    };
+    let mut text = "| code | meaning |\n|---|---|\n".to_owned();
+    for Meaning { code, what, more } in rows {
+        let between = if more.is_empty() { "" } else { ". " };
+        text += &format!("| `{code}` | {what}{between}{more} |\n");
+    }
+    text
+}
+
+#[test]
+fn the_tables_of_warnings_are_written_by_the_code() {
+    let mut seen = 0;
+    for name in ["docs/troubleshooting.md", "docs/guards.md"] {
+        let found = fs::read_to_string(root().join(name)).unwrap();
+        let mut parts = found.split("<!-- codes: ");
+        let mut expected = parts.next().unwrap().to_owned();
+        for part in parts {
+            let (chosen, rest) = part.split_once(" -->\n\n").unwrap();
+            let after = rest.split_once("\n\n").map_or("", |(_, after)| after);
+            let between = if after.is_empty() { "" } else { "\n" };
+            expected += &format!("<!-- codes: {chosen} -->\n\n{}{between}{after}", table(chosen));
+            seen += 1;
+        }
+        if std::env::var_os("CREOLE_WRITE").is_some() {
+            fs::write(root().join(name), &expected).unwrap();
+        }
+        let found = fs::read_to_string(root().join(name)).unwrap();
+        assert!(
+            found == expected,
+            "{name} is old: CREOLE_WRITE=1 cargo test -p creole --test troubleshooting"
+        );
+    }
+    assert!(seen > 2, "the documents have lost their tables: {seen}");
 }
 
 #[test]
