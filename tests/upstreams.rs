@@ -48,16 +48,15 @@ Servers of the Chat Completions API agree on little. Look for your server, or fo
 - Does an answer still come out wrong? [Make a case of it](../tests/fixtures/README.md), or report the bytes that the server
   sent: on the project's page, choose the form *My upstream's answer is not understood*.
 
+<!-- From here on, made from the fixtures: see tests/upstreams.rs -->
+
 ";
 
 const ROWS: &str = "
-In each row, the first cell is the deviation, the second one what a client of the Messages API gets all the same. The
-third one is the fixture under `tests/fixtures/` that proves it, at every split of the bytes (`tests/fixtures.rs`). A number
-beside it leads to a report of the deviation. The fixtures were written after bug reports, documentation and sources; they
-are not recordings. Rows with *sent* or *refused* are about requests: the upstream gets the form that the fixture expects
-with this preset and these settings. `generic` is for deviations of many servers.
-
-`CREOLE_WRITE=1 cargo test --test upstreams` makes this page from the fixtures, and `cargo test` fails while it is stale.
+The second cell is what a client of the Messages API gets all the same; the stop reason is named where it is not the usual
+one. The third one has the fixtures that prove it, and numbers that lead to reports. Fixtures are written after bug reports,
+documentation and sources; they are not recordings. Rows with *sent* or *refused* are about requests, with this preset and
+these settings. `generic` is for deviations of many servers.
 ";
 
 /// Vendors by name; `generic` is the last one, because a reader looks for a name first.
@@ -91,8 +90,8 @@ fn document(fixtures: &[Fixture]) -> String {
     .unwrap();
     for (kind, symptom) in symptoms() {
         let of = |(name, all): &(&str, Vec<&Fixture>)| {
-            let count = all.iter().filter(|fixture| fixture.kind() == kind).count();
-            (count > 0).then(|| format!("[{name}](#{}) {count}", anchor(name)))
+            let has = all.iter().any(|fixture| fixture.kind() == kind);
+            has.then(|| format!("[{name}](#{})", anchor(name)))
         };
         let places: Vec<String> = vendors.iter().filter_map(of).collect();
         let count = fixtures.iter().filter(|fixture| fixture.kind() == kind).count();
@@ -110,18 +109,25 @@ fn document(fixtures: &[Fixture]) -> String {
             "\n## {upstream}\n\n| what it does, or needs | what follows | fixture |\n| --- | --- | --- |\n"
         )
         .unwrap();
+        // A deviation of streams and of whole answers is one row.
+        let mut rows: Vec<(String, String)> = Vec::new();
         for fixture in fixtures {
             let why = fixture.meta["why"].as_str().expect("meta.why");
-            writeln!(
-                text,
-                "| {} | {} | [{}](../tests/fixtures/{}){} |",
-                cell(&with_places(why, fixture)),
-                cell(&outcome(fixture)),
+            let cells =
+                format!("{} | {}", cell(&with_places(why, fixture)), cell(&outcome(fixture)));
+            let link = format!(
+                "[{}](../tests/fixtures/{}){}",
                 fixture.case(),
                 fixture.name,
                 sources(fixture)
-            )
-            .unwrap();
+            );
+            match rows.iter_mut().find(|(known, _)| *known == cells) {
+                Some((_, links)) => *links = format!("{links}, {link}"),
+                None => rows.push((cells, link)),
+            }
+        }
+        for (cells, links) in rows {
+            writeln!(text, "| {cells} | {links} |").unwrap();
         }
     }
     text
@@ -185,7 +191,7 @@ fn outcome(fixture: &Fixture) -> String {
     for (way, expected) in
         [("", expected), ("streamed: ", &expected["streamed"]), ("whole: ", &expected["whole"])]
     {
-        let said = answer(expected);
+        let said = answer(expected, fixture.kind() == "usage-wrong");
         if !said.is_empty() {
             parts.push(format!("{way}{said}"));
         }
@@ -207,7 +213,8 @@ fn configuration(variant: &Value) -> String {
     text
 }
 
-fn answer(expected: &Value) -> String {
+/// Describes an answer; its counts of tokens only where the fixture is about them.
+fn answer(expected: &Value, with_usage: bool) -> String {
     let mut parts = Vec::new();
     if let Some(kind) = expected["error"]["type"].as_str() {
         parts.push(match expected["status"].as_u64() {
@@ -222,16 +229,23 @@ fn answer(expected: &Value) -> String {
             blocks.iter().map(|block| format!("`{}`", block["type"].as_str().unwrap())).collect();
         parts.push(if kinds.is_empty() { "no content".to_owned() } else { kinds.join(", ") });
     }
-    if let Some(reason) = expected["stop_reason"].as_str() {
+    let calls = expected["content"]
+        .as_array()
+        .is_some_and(|blocks| blocks.iter().any(|block| block["type"] == "tool_use"));
+    let usual = if calls { "tool_use" } else { "end_turn" };
+    if let Some(reason) = expected["stop_reason"].as_str().filter(|reason| *reason != usual) {
         parts.push(format!("stop reason `{reason}`"));
     }
     for (key, count) in expected["usage"].as_object().into_iter().flatten() {
-        if count.is_u64() {
+        if with_usage && count.is_u64() {
             parts.push(format!("{key} {count}"));
         }
     }
     for code in expected["warnings"].as_array().into_iter().flatten() {
-        parts.push(format!("warning `{}`", code.as_str().unwrap()));
+        let code = code.as_str().unwrap();
+        if with_usage || code != "usage_estimated" {
+            parts.push(format!("warning `{code}`"));
+        }
     }
     parts.join(", ")
 }
