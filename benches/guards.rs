@@ -1,6 +1,6 @@
 //! What the guards cost: translates one request of an agent twenty times, with guards (`on`),
-//! without (`off`), or only makes the request (`none`). Count instructions, not time; docs/dev/performance.md
-//! has the commands.
+//! without (`off`), or only makes the request (`none`). Count instructions, not time;
+//! docs/dev/performance.md has the commands.
 
 #![allow(clippy::arithmetic_side_effects, clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 

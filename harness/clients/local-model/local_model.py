@@ -149,7 +149,7 @@ def a_client_that_leaves_frees_the_model():
     assert seconds < 45, f"{seconds:.0f} s"
 
 
-# Where Creole differs from the server's own API, and is right: docs/dev/local-model.md says why. A path in
+# Where Creole differs from the server's own API, and is right: README.md says why. A path in
 # JSON: `content.0.id` is `content.id`, since it holds for every block.
 KNOWN = {
     "id", "content.id", "content.caller.type", "container", "stop_details", "diagnostics",

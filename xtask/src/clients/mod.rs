@@ -41,25 +41,26 @@ pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"]
 /// Options of `cargo xtask clients`.
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Folders of `harness/clients` (with `--servers`, of `harness/real-servers`), or a tier: `default`, `second`,
-    /// `third`, or `all`.
+    /// Folders of `harness/clients` (with `--servers`, of `harness/real-servers`), or a tier:
+    /// `default`, `second`, `third`, or `all`.
     #[arg(value_name = "NAME", default_value = "default")]
     names: Vec<String>,
-    /// Where the translator runs; several times for several hosts. Without it, on Envoy; with `--servers`, on the hosts
-    /// that `server.json` names.
+    /// Where the translator runs; several times for several hosts. Without it, on Envoy; with
+    /// `--servers`, on the hosts that `server.json` names.
     #[arg(long = "on", alias = "host", value_name = "HOST", value_enum)]
     host: Vec<Host>,
     /// What the demo model speaks, or the real server.
     #[arg(long, value_enum, default_value = "openai")]
     protocol: Protocol,
-    /// Instead of clients, an official SDK in front of real model servers, with a tiny model whose answers are known.
+    /// Instead of clients, an official SDK in front of real model servers, with a tiny model whose
+    /// answers are known.
     #[arg(long, conflicts_with_all = ["install", "table"])]
     servers: bool,
     /// Only install what they need.
     #[arg(long)]
     install: bool,
     /// Take over the results of all runs so far (harness/clients/runs.jsonl), and write the table of docs/clients.md
-    /// and docs/dev/client-runs.md from them.
+    /// from them.
     #[arg(long)]
     table: bool,
 }
