@@ -1,7 +1,8 @@
 //! `docs/troubleshooting.md` is complete and true: every error text, error code, warning and guard of
 //! the sources is on the page, and every text on the page is in the sources. Every code is in a test, too.
 //!
-//! `CREOLE_WRITE=1 cargo test -p creole --test troubleshooting` writes the tables of warnings and guards.
+//! `CREOLE_WRITE=1 cargo test -p creole --test troubleshooting` writes the tables of warnings and
+//! guards.
 #![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::arithmetic_side_effects, clippy::string_slice, reason = "a test")]

@@ -158,8 +158,8 @@ fn every_document_can_be_found_from_the_readme() {
     none("no link leads from README.md to", &lost);
 }
 
-/// Counts the words of a page that are written by hand. Tables and transcripts that tests and commands write
-/// stand below a mark.
+/// Counts the words of a page that are written by hand. Tables and transcripts that tests and
+/// commands write stand below a mark.
 fn words_by_hand(text: &str) -> usize {
     let by_hand = text.split("\n<!-- From here on, made ").next().unwrap_or_default();
     let mut parts = by_hand.split("\n<!-- ");

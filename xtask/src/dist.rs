@@ -52,11 +52,12 @@ pub(crate) struct Options {
     /// Where on GitHub the release is, for packages. Else GITHUB_REPOSITORY says it.
     #[arg(long, value_name = "OWNER/NAME")]
     repository: Option<String>,
-    /// Instead of making it, make what is there a second time, in another folder, and compare the bytes of every file.
+    /// Instead of making it, make what is there a second time, in another folder, and compare the
+    /// bytes of every file.
     #[arg(long, conflicts_with = "parts")]
     twice: bool,
-    /// With `--twice`, build this binary again, and take those that are not named as they are; may be repeated.
-    /// Without it, all are built again.
+    /// With `--twice`, build this binary again, and take those that are not named as they are; may
+    /// be repeated. Without it, all are built again.
     #[arg(
         long,
         requires = "twice",

@@ -42,8 +42,8 @@ enum Command {
     Run(run::Options),
     /// Run every test of the project.
     Test(test::Options),
-    /// Run real clients of the Messages API, headless, in front of a host and the demo model, or an official SDK
-    /// in front of real model servers.
+    /// Run real clients of the Messages API, headless, in front of a host and the demo model, or an
+    /// official SDK in front of real model servers.
     Clients(clients::Options),
     /// Mixed load with faults on a real host, where every response is classified; or attacks.
     Chaos {
@@ -66,7 +66,8 @@ enum Command {
         /// Only these; all of them, with their sizes, if none is named.
         #[arg(value_enum, value_name = "PART")]
         parts: Vec<build::Part>,
-        /// Instead of artefacts, draw the pictures of the gateway's page in docs/page, with a real Chromium.
+        /// Instead of artefacts, draw the pictures of the gateway's page in docs/page, with a real
+        /// Chromium.
         #[arg(long, conflicts_with = "parts")]
         pictures: bool,
     },

@@ -1,4 +1,5 @@
-//! `cargo xtask clients --servers`: real model servers, with a tiny model whose answers are known, behind a host.
+//! `cargo xtask clients --servers`: real model servers, with a tiny model whose answers are known,
+//! behind a host.
 //!
 //! A server is a folder of `harness/real-servers` with a `server.json`; [`Server`] says what is in it. Its `serve.py`
 //! starts the server; `checks.py` asks the host with an official SDK and compares what comes back.

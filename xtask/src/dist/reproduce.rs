@@ -1,5 +1,5 @@
-//! `cargo xtask dist --twice`: makes `dist/` a second time, from nothing and in another folder, and compares
-//! every file.
+//! `cargo xtask dist --twice`: makes `dist/` a second time, from nothing and in another folder, and
+//! compares every file.
 
 use std::collections::BTreeMap;
 use std::fs;
