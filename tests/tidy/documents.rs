@@ -203,6 +203,17 @@ fn the_pages_for_users_stay_short() {
     assert!(lines <= README_LINES_MAX, "README.md has {lines} lines");
 }
 
+#[test]
+fn a_change_is_one_line_of_the_changelog() {
+    const COLUMNS_MAX: usize = 120;
+    let changelog = read(Path::new("CHANGELOG.md"));
+    let mut wrong: Vec<String> = Vec::new();
+    let changes = changelog.lines().filter(|line| line.starts_with("- "));
+    wrong.extend(changes.filter(|line| line.chars().count() > COLUMNS_MAX).map(str::to_owned));
+    wrong.extend(changelog.lines().filter(|line| line.starts_with("  ")).map(str::to_owned));
+    none("changes of more than a line", &wrong);
+}
+
 /// Returns the functions that a page names as `name()`, each with the file that the page named last
 /// before it.
 fn named_functions(text: &str) -> Vec<(String, String)> {
