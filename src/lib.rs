@@ -36,6 +36,7 @@ pub mod json;
 mod json_schema;
 mod setting;
 mod steps;
+mod stop_reason;
 
 pub use budget::{Budget, Full, Holding, Owner, Pace};
 pub use config::{Config, ReadDocuments};
@@ -45,6 +46,7 @@ pub use exchange::{
 };
 pub use headers::Header;
 pub use steps::{DocumentText, Unread};
+pub use stop_reason::StopReason;
 
 /// A point in time: milliseconds since the Unix epoch, from the host's clock.
 pub type Millis = u64;

@@ -29,6 +29,7 @@ pub use reader::{AnswerReader, AnswerState, Ending};
 pub use rules::Rules;
 pub use writer::{AnswerWriter, Phase};
 
+use crate::StopReason;
 use crate::error::Error;
 use crate::ids::Ids;
 use crate::model::request_context::RequestContext;
@@ -196,7 +197,7 @@ impl Answer {
     }
 
     /// Writes an answer of Creole's own: one text block (none if empty) and a stop reason.
-    pub fn write_own(&mut self, text: &str, stop_reason: &'static str, out: &mut Vec<u8>) {
+    pub fn write_own(&mut self, text: &str, stop_reason: StopReason, out: &mut Vec<u8>) {
         if !self.has_failed && self.writer.phase() == Phase::Start {
             self.parts(out).1.write_own(text, stop_reason);
         }

@@ -3,6 +3,7 @@
 
 use super::rules::Rules;
 use super::writer::{AnswerWriter, Phase};
+use crate::StopReason;
 use crate::error::{Error, Rejection};
 use crate::ids::Ids;
 use crate::json;
@@ -77,7 +78,7 @@ impl Output<'_> {
             self.write(Event::BlockEnds);
         }
         let Stop { reason, counts, .. } = stop;
-        self.report.stop_reason = Some(reason);
+        self.report.stop_reason = Some(*reason);
         self.report.input_tokens = counts.input;
         self.report.cache_read_tokens = counts.cache_read;
         self.report.cache_creation_tokens = counts.cache_creation;
@@ -87,7 +88,7 @@ impl Output<'_> {
     }
 
     /// Writes an answer of Creole's own: one text block (none if empty) and a stop reason.
-    pub(crate) fn write_own(&mut self, text: &str, reason: &'static str) {
+    pub(crate) fn write_own(&mut self, text: &str, reason: StopReason) {
         let input = self.context.input_tokens;
         if self.phase() == Phase::Start {
             self.start(&self.context.model, input);

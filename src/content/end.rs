@@ -1,6 +1,7 @@
 //! End of an answer: the reason why the model stopped, and the token counts.
 
 use super::Content;
+use crate::StopReason;
 use crate::answer::Output;
 use crate::assemble::BrokenOff;
 use crate::error::{Error, Rejection};
@@ -29,7 +30,7 @@ impl Content {
         let is_in_call = self.assembly().is_in_call();
         let answer = error.rejection().and_then(Rejection::stop_reason);
         let Some(stop_reason) = answer.filter(|_| !is_in_call) else { return Err(error) };
-        self.summary_mut().set_finish_reason(stop_reason);
+        self.summary_mut().set_finish_reason(stop_reason.word());
         Ok(())
     }
 
@@ -92,14 +93,14 @@ impl Content {
         self.reasoning().as_text().is_some()
             && !self.answers()
             && !self.assembly().has_said()
-            && self.reason(to).is_ok_and(|reason| reason == "end_turn")
+            && self.reason(to).is_ok_and(|reason| reason == StopReason::EndTurn)
     }
 
     /// Returns the `stop_reason` of the answer.
     ///
     /// # Errors
     /// It failed without saying anything.
-    fn reason(&self, to: &Output<'_>) -> Result<&'static str, Error> {
+    fn reason(&self, to: &Output<'_>) -> Result<StopReason, Error> {
         stop_reason::of(Facts {
             finish_reason: self.summary().finish_reason(),
             refused: !self.text().refusal().trim().is_empty(),
@@ -110,11 +111,11 @@ impl Content {
     }
 
     /// Sends how the message ended.
-    fn write_end(&self, reason: &'static str, to: &mut Output<'_>) {
+    fn write_end(&self, reason: StopReason, to: &mut Output<'_>) {
         if self.summary().finish_reason().is_some_and(stop_reason::is_unknown) {
             to.warn("finish_reason_unknown");
         }
-        if reason == "end_turn" && !self.has_calls() {
+        if reason == StopReason::EndTurn && !self.has_calls() {
             self.note_what_is_missing(to);
         }
         let output = tokens_of(self.bytes());
@@ -123,7 +124,7 @@ impl Content {
         if counts.estimated {
             to.warn("usage_estimated");
         }
-        let sequence = self.sequence(to.context).filter(|_| reason == "stop_sequence");
+        let sequence = self.sequence(to.context).filter(|_| reason == StopReason::StopSequence);
         let stop = Stop {
             reason,
             sequence,

@@ -4,6 +4,7 @@
 //! remembered of them, and the client reads what [`Rejection::to_client`] makes of them.
 
 use super::{Details, ErrorKind, Fault};
+use crate::StopReason;
 use crate::text::words;
 
 /// Refusal of a request by an upstream.
@@ -354,10 +355,10 @@ impl Rejection {
     /// Returns the `stop_reason` where the refusal is an answer without content: a content filter
     /// refused the prompt, or `max_tokens` is too low for a word.
     #[must_use]
-    pub(crate) fn stop_reason(&self) -> Option<&'static str> {
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.reasons.iter().find_map(|reason| match reason {
-            Reason::Filter => Some("refusal"),
-            Reason::AnswerTooShort => Some("max_tokens"),
+            Reason::Filter => Some(StopReason::Refusal),
+            Reason::AnswerTooShort => Some(StopReason::MaxTokens),
             _ => None,
         })
     }

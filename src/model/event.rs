@@ -9,6 +9,7 @@ use super::context_management::Cleared;
 use super::counts::Counts;
 use super::hosted::HostedCall;
 use super::search::Citation;
+use crate::StopReason;
 
 /// Event of an answer, in no protocol's form.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +60,7 @@ pub struct CallStart<'e> {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Stop<'e> {
     /// `stop_reason` of the Messages API.
-    pub reason: &'static str,
+    pub reason: StopReason,
     /// Stop sequence of the client's at which the answer ends, if any.
     pub sequence: Option<&'e str>,
     /// Words in which the model refused, escaped.

@@ -15,6 +15,7 @@
 
 use std::borrow::Cow;
 
+use crate::StopReason;
 use crate::error::Error;
 use crate::text::words;
 
@@ -174,19 +175,19 @@ pub(crate) fn is_told_in_text(finish_reason: &str) -> bool {
 ///
 /// # Errors
 /// The model failed without saying anything.
-pub(crate) fn of(facts: Facts<'_>) -> Result<&'static str, Error> {
+pub(crate) fn of(facts: Facts<'_>) -> Result<StopReason, Error> {
     let word = facts.finish_reason.unwrap_or_default();
     let meaning = Meaning::of(word);
     Ok(match meaning {
-        _ if facts.refused => "refusal",
-        Meaning::Refusal => "refusal",
-        Meaning::Length => "max_tokens",
-        Meaning::Window => "model_context_window_exceeded",
+        _ if facts.refused => StopReason::Refusal,
+        Meaning::Refusal => StopReason::Refusal,
+        Meaning::Length => StopReason::MaxTokens,
+        Meaning::Window => StopReason::ModelContextWindowExceeded,
         Meaning::Failure => return Err(stopped(word)),
-        _ if facts.has_tool_use => "tool_use",
-        _ if facts.at_stop_sequence => "stop_sequence",
+        _ if facts.has_tool_use => StopReason::ToolUse,
+        _ if facts.at_stop_sequence => StopReason::StopSequence,
         Meaning::Unknown if !facts.has_block => return Err(stopped(word)),
-        Meaning::Normal | Meaning::Unknown => "end_turn",
+        Meaning::Normal | Meaning::Unknown => StopReason::EndTurn,
     })
 }
 

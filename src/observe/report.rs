@@ -3,6 +3,7 @@
 //! It holds names, counts and times. It never holds a prompt, a tool input or a credential.
 
 use crate::Millis;
+use crate::StopReason;
 use crate::error::{ErrorKind, Fault};
 use crate::json::Str;
 use crate::observe::warning::Warnings;
@@ -94,7 +95,7 @@ impl Report {
             (Outcome::Open, _) => "open",
             (Outcome::Abandoned, _) => "client_gone",
             // Lists, counts and refusals of probes have no stop reason.
-            (Outcome::Answered, _) => self.answer.stop_reason.unwrap_or("reply"),
+            (Outcome::Answered, _) => self.answer.stop_reason.map_or("reply", StopReason::word),
             (Outcome::Failed(..), Some(cause)) => cause.word(),
             (Outcome::Failed(_, Fault::Client), None) => "request_refused",
             (Outcome::Failed(_, Fault::Upstream), None) => "upstream_error",
@@ -192,7 +193,7 @@ pub struct AnswerReport {
     /// True if the message began for the client before the upstream named the model.
     pub began_unnamed: bool,
     /// `stop_reason`, once it is known.
-    pub stop_reason: Option<&'static str>,
+    pub stop_reason: Option<StopReason>,
     /// `input_tokens`
     pub input_tokens: u64,
     /// `cache_read_input_tokens`

@@ -1,6 +1,7 @@
 //! Decisions on a request that do not depend on the upstream's protocol: its repaired turns, tools,
 //! thinking, and what its answer must know.
 
+use crate::StopReason;
 use std::borrow::Cow;
 
 use super::clearing;
@@ -156,7 +157,7 @@ impl Target<'_> {
         let Plan { mut history, tools, effective, notes, end, mut context } =
             self.decide(&mut request, body, warnings)?;
         if let Some(text) = end {
-            return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
+            return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
         }
         let profile = self.profile;
         let mut turns = std::mem::take(&mut history.turns);
@@ -187,7 +188,7 @@ impl Target<'_> {
             // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
             context.input_tokens = 0;
             let text = String::new();
-            return Ok(Translated::Answer { context, text, stop_reason: "max_tokens" });
+            return Ok(Translated::Answer { context, text, stop_reason: StopReason::MaxTokens });
         }
         Ok(Translated::Send { upstream: self.upstream.name.clone(), body, context })
     }

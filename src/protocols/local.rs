@@ -1,6 +1,7 @@
 //! Requests of clients that need no model, where the configuration wants them answered here.
 
 use super::client::ClientRequest;
+use crate::StopReason;
 use crate::config::LocalAnswer;
 use crate::json::{self, Writer};
 use crate::model::{Block, Request, Role};
@@ -16,7 +17,7 @@ const TITLE_LETTERS_MAX: usize = 50;
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) text: String,
-    pub(crate) stop_reason: &'static str,
+    pub(crate) stop_reason: StopReason,
 }
 
 /// Returns the answer to a request that needs no model.
@@ -31,9 +32,12 @@ pub(crate) fn answer(
     }
     let is_wanted = |word| wanted.contains(&word);
     let (word, local) = if is_wanted(LocalAnswer::QuotaProbe) && is_probe(request) {
-        (LocalAnswer::QuotaProbe, Local { text: "OK".to_owned(), stop_reason: "max_tokens" })
+        (
+            LocalAnswer::QuotaProbe,
+            Local { text: "OK".to_owned(), stop_reason: StopReason::MaxTokens },
+        )
     } else if is_wanted(LocalAnswer::Title) && wants_title(request) {
-        (LocalAnswer::Title, Local { text: title(request)?, stop_reason: "end_turn" })
+        (LocalAnswer::Title, Local { text: title(request)?, stop_reason: StopReason::EndTurn })
     } else {
         return None;
     };

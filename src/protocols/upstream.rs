@@ -1,6 +1,7 @@
 //! The interface of the protocols that upstreams speak, and the requests that they write.
 
 use super::client::ClientRequest;
+use crate::StopReason;
 use crate::answer::AnswerReader;
 use crate::config::{Key, Settings, Upstream};
 use crate::error::Error;
@@ -102,7 +103,7 @@ pub enum Translated {
         /// The text; none if empty.
         text: String,
         /// `stop_reason`
-        stop_reason: &'static str,
+        stop_reason: StopReason,
     },
 }
 

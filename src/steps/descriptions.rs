@@ -4,6 +4,7 @@
 //! describes is shown one image and nothing else of the request, so that neither words of the conversation reach it nor
 //! words in an image can ask it for any.
 
+use crate::StopReason;
 use std::borrow::Cow;
 
 use super::{Came, Change, ModelQuestion, Nothing, Question, See, Step, blocks};
@@ -127,7 +128,7 @@ fn seeing(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
 
 /// Returns the one-word reason why an upstream's error left an image without a description.
 fn failed(error: &Error) -> &'static str {
-    if error.rejection().and_then(Rejection::stop_reason) == Some("refusal") {
+    if error.rejection().and_then(Rejection::stop_reason) == Some(StopReason::Refusal) {
         return "refused";
     }
     match error.kind {
@@ -157,12 +158,9 @@ impl Step for Descriptions {
                     vision.output_tokens =
                         vision.output_tokens.saturating_add(answer.output_tokens);
                 }
-                let is_cut = matches!(
-                    answer.stop_reason,
-                    Some("max_tokens" | "model_context_window_exceeded")
-                );
+                let is_cut = answer.stop_reason.is_some_and(StopReason::is_cut);
                 match answer.stop_reason {
-                    Some("refusal") => Err("refused"),
+                    Some(StopReason::Refusal) => Err("refused"),
                     _ => Ok(Description { text: answer.text, is_cut }),
                 }
             }

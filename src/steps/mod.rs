@@ -35,6 +35,7 @@ pub(crate) mod verdicts;
 pub use documents::DocumentText;
 pub use unread::Unread;
 
+use crate::StopReason;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -187,7 +188,7 @@ pub(crate) enum Nothing {
 pub(crate) struct ModelAnswer {
     /// Text of all text blocks of the answer.
     pub(crate) text: String,
-    pub(crate) stop_reason: Option<&'static str>,
+    pub(crate) stop_reason: Option<StopReason>,
     pub(crate) input_tokens: u64,
     pub(crate) output_tokens: u64,
 }

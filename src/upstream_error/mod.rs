@@ -31,6 +31,7 @@ mod turns;
 mod window;
 mod wordings;
 
+use crate::StopReason;
 use crate::error::{Error, Reason, Rejection, WrongAddress, cut, of_status};
 use crate::model::request_context::RequestContext;
 use crate::profile::ContentFilter;
@@ -63,10 +64,11 @@ pub(crate) fn from_upstream(status: u16, body: &[u8], context: &RequestContext) 
 /// Returns the `stop_reason` if an error body with this status is an answer without content: a
 /// content filter refused the prompt, or `max_tokens` is too low for a word.
 #[must_use]
-pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<&'static str> {
+pub(crate) fn stop_reason(status: u16, error: &Error) -> Option<StopReason> {
     let stop_reason = error.rejection()?.stop_reason()?;
     // Some gateways report what no retry can mend as an error of their own.
-    let is_answer = (400..500).contains(&status) || status == 500 && stop_reason == "refusal";
+    let is_answer =
+        (400..500).contains(&status) || status == 500 && stop_reason == StopReason::Refusal;
     is_answer.then_some(stop_reason)
 }
 

@@ -41,7 +41,7 @@ fn refused_for(status: u16, body: &str, context: &RequestContext) -> Error {
 
 /// The `stop_reason` of an error object that is an answer.
 fn as_answer(object: &str, context: &RequestContext) -> Option<&'static str> {
-    from_object(object, context).rejection()?.stop_reason()
+    from_object(object, context).rejection()?.stop_reason().map(StopReason::word)
 }
 
 /// An error, or the `stop_reason` of an answer.
@@ -51,7 +51,7 @@ fn read_body(
     context: &RequestContext,
 ) -> Result<Error, &'static str> {
     let error = from_upstream(status, body.as_ref(), context);
-    stop_reason(status, &error).map_or(Ok(error), Err)
+    stop_reason(status, &error).map_or(Ok(error), |reason| Err(reason.word()))
 }
 
 fn message(body: &str) -> String {

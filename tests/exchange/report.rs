@@ -304,7 +304,7 @@ fn the_report_of_a_stream_after_a_second_request_is_complete() {
             began_unnamed: true,
             upstream_id: Some("c-1".into()),
             named_model: None,
-            stop_reason: Some("tool_use"),
+            stop_reason: Some(creole::StopReason::ToolUse),
             input_tokens: 10,
             cache_read_tokens: 30,
             cache_creation_tokens: 0,

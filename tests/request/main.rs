@@ -53,7 +53,7 @@ fn try_with(config: &Config, body: &str) -> (Result<(Value, RequestContext), Err
             (value, *context)
         }
         Translated::Answer { context, stop_reason, text, .. } => {
-            (json!({"answer": text, "stop_reason": stop_reason}), *context)
+            (json!({"answer": text, "stop_reason": stop_reason.word()}), *context)
         }
     });
     (result, warnings.header().unwrap_or_default())

@@ -154,7 +154,7 @@ fn outcome(answer: &mut Answer, mut out: Vec<u8>, result: Result<(), Error>) -> 
     assert_eq!(answer.handle_piece(b"data: [DONE]\n\n", &mut out), Ok(()));
     assert_eq!(answer.handle_whole(b"{}", &mut out), Ok(()));
     assert_eq!(answer.handle_end(&mut out), Ok(()));
-    answer.write_own("x", "end_turn", &mut out);
+    answer.write_own("x", creole::StopReason::EndTurn, &mut out);
     assert_eq!(out.len(), length);
     let warnings = answer
         .warnings()

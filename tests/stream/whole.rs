@@ -1,5 +1,7 @@
 //! Whole bodies, other protocols, answers of our own.
 
+use creole::StopReason;
+
 use super::*;
 
 #[test]
@@ -296,10 +298,10 @@ fn an_upstream_that_speaks_the_messages_api_is_passed_on() {
 #[test]
 fn an_answer_of_our_own_is_a_message_like_any_other() {
     for (stream, own, reason, expected) in [
-        (true, "say \"no\"", "end_turn", "text \"say \\\"no\\\"\"; end_turn"),
-        (false, "say \"no\"", "end_turn", "text \"say \\\"no\\\"\"; end_turn"),
-        (true, "", "refusal", "; refusal"),
-        (false, "", "refusal", "; refusal"),
+        (true, "say \"no\"", StopReason::EndTurn, "text \"say \\\"no\\\"\"; end_turn"),
+        (false, "say \"no\"", StopReason::EndTurn, "text \"say \\\"no\\\"\"; end_turn"),
+        (true, "", StopReason::Refusal, "; refusal"),
+        (false, "", StopReason::Refusal, "; refusal"),
     ] {
         let context = RequestContext { stream, ..case().context };
         let mut answer = answer(context);

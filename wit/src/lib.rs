@@ -161,7 +161,7 @@ impl wit::GuestExchange for Exchange {
             model: report.model,
             served_model,
             status: report.status,
-            stop_reason: answer.stop_reason.map(str::to_owned),
+            stop_reason: answer.stop_reason.map(|reason| reason.word().to_owned()),
             cause,
             upstream_status: report.upstream_status,
             upstream_request_id: report.upstream_request_id,

@@ -43,7 +43,7 @@ fn what_was_counted_for_names_that_are_not_used_is_removed() {
         upstream_request_bytes: 7,
         ..Report::default()
     };
-    report.answer.stop_reason = Some("end_turn");
+    report.answer.stop_reason = Some(creole::StopReason::EndTurn);
     report.answer.output_tokens = 3;
     let mut count = |name: &str| {
         name.clone_into(&mut report.model);

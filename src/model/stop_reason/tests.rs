@@ -39,7 +39,7 @@ fn the_first_row_that_fits_decides() {
         (Some("whatever"), call, "tool_use"),
     ] {
         let facts = Facts { finish_reason: word, ..facts };
-        assert_eq!(of(facts), Ok(expected), "{facts:?}");
+        assert_eq!(of(facts).map(StopReason::word), Ok(expected), "{facts:?}");
     }
 }
 

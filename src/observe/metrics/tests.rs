@@ -19,7 +19,7 @@ fn answered(model: &str) -> Report {
         content_at: Some(1250),
         ended_at: Some(3000),
         answer: AnswerReport {
-            stop_reason: Some("end_turn"),
+            stop_reason: Some(crate::StopReason::EndTurn),
             input_tokens: 7,
             output_tokens: 3,
             ..AnswerReport::default()

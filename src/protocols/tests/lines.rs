@@ -1,5 +1,6 @@
 //! A protocol of lines: `ASK text` goes up; `SAY text`, `CALL name {json}` and `STOP` come back.
 
+use crate::StopReason;
 use crate::answer::{AnswerReader, AnswerState, Ending, Output};
 use crate::carry::tool_id;
 use crate::config::{Settings, Upstream};
@@ -111,7 +112,10 @@ impl LinesReader {
                 self.calls += 1;
             }
             "STOP" => {
-                let reason = if self.calls > 0 { "tool_use" } else { "end_turn" };
+                let reason = match self.calls {
+                    0 => StopReason::EndTurn,
+                    _ => StopReason::ToolUse,
+                };
                 let model = to.context.model.clone();
                 to.stop(&Stop { reason, model: &model, ..Stop::default() }, true);
                 self.is_over = true;

@@ -26,6 +26,7 @@ mod input;
 mod question;
 mod results;
 
+use crate::StopReason;
 use std::borrow::Cow;
 
 use super::{Came, Change, Hold, ModelQuestion, Nothing, Question, See, Step};
@@ -124,9 +125,9 @@ impl Step for Judging {
                     judge.output_tokens = answer.output_tokens;
                 }
                 match answer.stop_reason {
-                    Some("refusal") => Judged::None("refused"),
+                    Some(StopReason::Refusal) => Judged::None("refused"),
                     // What is missing could be the verdict.
-                    Some("max_tokens" | "model_context_window_exceeded") => Judged::None("error"),
+                    Some(reason) if reason.is_cut() => Judged::None("error"),
                     _ => Judged::Text(answer.text),
                 }
             }
@@ -224,7 +225,7 @@ fn note(verdicts: &Verdicts, calls: &[Call], report: &mut JudgeReport) -> usize 
 /// Turns an error of the judge's upstream into the reason for missing verdicts.
 fn failed(error: &Error) -> Judged {
     let rejection = error.rejection();
-    if rejection.and_then(Rejection::stop_reason) == Some("refusal") {
+    if rejection.and_then(Rejection::stop_reason) == Some(StopReason::Refusal) {
         return Judged::None("refused");
     }
     let is_too_long = |reason: &Reason| matches!(reason, Reason::ContextTooLong(_));

@@ -19,7 +19,7 @@ fn report() -> Report {
         requested_at: 1_000,
         content_at: Some(1_800),
         answer: AnswerReport {
-            stop_reason: Some("tool_use"),
+            stop_reason: Some(creole::StopReason::ToolUse),
             input_tokens: 2_300,
             cache_read_tokens: 9_800,
             output_tokens: 231,
@@ -46,7 +46,7 @@ fn a_line_says_what_a_person_asks_first() {
     warnings.add_named("dropped", "top_k");
     warnings.acted("pairing");
     report = Report { warnings, retries: 1, answer: AnswerReport::default(), ..report };
-    report.answer.stop_reason = Some("max_tokens");
+    report.answer.stop_reason = Some(creole::StopReason::MaxTokens);
     assert_eq!(
         bare(&line(&request, &report, 2_000)),
         "200 claude-x @local  max_tokens  1.0 s  first 800 ms  1 retry  guard pairing  \

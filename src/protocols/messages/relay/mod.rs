@@ -21,6 +21,7 @@ mod history;
 mod tool_names;
 mod without;
 
+use crate::StopReason;
 use std::borrow::Cow;
 use std::mem;
 
@@ -165,7 +166,7 @@ fn relay(
     note_ids(&ids, &mut context);
     // A guard answers in place of the upstream.
     if let Some(text) = end {
-        return Ok(Translated::Answer { context, text, stop_reason: "end_turn" });
+        return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
     }
     if context.is_judged {
         // The judge is asked. A server that does not know the field refuses the request for it.

@@ -2,6 +2,7 @@
 //! leaves them out. What is there stays as it was written.
 
 use super::member::{count, member, quoted, text, with};
+use crate::StopReason;
 use crate::answer::Output;
 use crate::answer::output::failure as failure_of;
 use crate::error::Error;
@@ -13,17 +14,6 @@ use crate::model::usage::Usage;
 use crate::observe::report::AnswerReport;
 use crate::profile::ResponseModel;
 use crate::tokens::tokens_of;
-
-/// The words of the Messages API.
-const STOP_REASONS: [&str; 7] = [
-    "end_turn",
-    "max_tokens",
-    "stop_sequence",
-    "tool_use",
-    "pause_turn",
-    "refusal",
-    "model_context_window_exceeded",
-];
 
 /// Completes `message_start` with everything that clients need. `message` is that of `data`.
 pub(super) fn started(data: &str, message: &str, to: &mut Output<'_>) -> String {
@@ -173,7 +163,7 @@ pub(super) fn finished(
     let given = member(data, "usage").unwrap_or("{}");
     let said = text(delta, "stop_reason").map(|word| word.decode().into_owned());
     let reason = reason(said.as_deref(), has_call, to.report.progress > 0)?;
-    to.report.stop_reason = known(&reason);
+    to.report.stop_reason = StopReason::of(&reason);
     let counted = usage(data).unwrap_or_default();
     report_details(counted, to.report);
     let counts = Counts::of(Some(counted), estimate(output_bytes, to));
@@ -200,11 +190,6 @@ pub(super) fn finished(
     Ok(with(data, &[("type", "\"message_delta\""), ("delta", &delta), ("usage", &usage)]))
 }
 
-/// Returns a `stop_reason` as a constant, if it is one of the API's words.
-pub(super) fn known(reason: &str) -> Option<&'static str> {
-    STOP_REASONS.into_iter().find(|known| *known == reason)
-}
-
 /// Returns the reason why the model stopped, in the words of the Messages API. An unknown word
 /// stays: it may be a newer one.
 pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Result<String, Error> {
@@ -212,12 +197,12 @@ pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Res
     let fits = match word {
         "end_turn" => !has_call,
         "tool_use" => has_call,
-        _ => STOP_REASONS.contains(&word) || stop_reason::is_unknown(word),
+        _ => StopReason::of(word).is_some() || stop_reason::is_unknown(word),
     };
     if fits && !word.is_empty() {
         return Ok(word.to_owned());
     }
     let facts =
         Facts { finish_reason: said, has_tool_use: has_call, has_block, ..Facts::default() };
-    stop_reason::of(facts).map(str::to_owned)
+    stop_reason::of(facts).map(|reason| reason.word().to_owned())
 }

@@ -5,6 +5,7 @@ use super::block::blocks;
 use super::ending;
 use super::member::{copy, count, elements, has, kind, member, text};
 use super::stream::MessagesStream;
+use crate::StopReason;
 use crate::answer::{Output, Phase};
 use crate::assemble::mend::{Budget, Mender};
 use crate::error::Error;
@@ -33,7 +34,7 @@ pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
         report.tool_calls = calls;
         let usage = member(body, "usage").unwrap_or("{}");
         report.output_tokens = count(usage, "output_tokens").unwrap_or_default();
-        report.stop_reason = text(body, "stop_reason").and_then(|it| ending::known(&it.decode()));
+        report.stop_reason = text(body, "stop_reason").and_then(|it| StopReason::of(&it.decode()));
         to.writer.relayed(Phase::Ended);
         to.out.extend_from_slice(body.as_bytes());
         return Ok(());

@@ -3,6 +3,7 @@
 //! A whole message and the events `message_start` and `message_delta` say the same; here is what
 //! each of them writes.
 
+use crate::StopReason;
 use crate::json::{Writer, quote};
 use crate::model::context_management::Cleared;
 use crate::model::counts::Counts;
@@ -106,14 +107,14 @@ fn write_head(id: &str, model: &str, json: &mut Writer<'_>) {
 }
 
 fn write_stop(stop: &Stop<'_>, json: &mut Writer<'_>) {
-    json.key("stop_reason").text(stop.reason);
+    json.key("stop_reason").text(stop.reason.word());
     json.key("stop_sequence");
     match stop.sequence {
         Some(sequence) => json.text(sequence),
         None => json.null(),
     };
     json.key("stop_details");
-    if stop.reason != "refusal" {
+    if stop.reason != StopReason::Refusal {
         json.null();
         return;
     }

@@ -1,0 +1,59 @@
+//! Reasons why an answer ends, in the words of the Messages API.
+
+/// Reason why an answer ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StopReason {
+    /// The model has said all.
+    #[default]
+    EndTurn,
+    /// The answer has as many tokens as the request allows.
+    MaxTokens,
+    /// The answer came to a stop sequence of the client.
+    StopSequence,
+    /// The model calls tools.
+    ToolUse,
+    /// A server stopped a long turn, which the client may go on with.
+    PauseTurn,
+    /// The model, or a filter, refuses.
+    Refusal,
+    /// The context window is full.
+    ModelContextWindowExceeded,
+}
+
+impl StopReason {
+    const ALL: [Self; 7] = [
+        Self::EndTurn,
+        Self::MaxTokens,
+        Self::StopSequence,
+        Self::ToolUse,
+        Self::PauseTurn,
+        Self::Refusal,
+        Self::ModelContextWindowExceeded,
+    ];
+
+    /// Returns the word of the Messages API.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::EndTurn => "end_turn",
+            Self::MaxTokens => "max_tokens",
+            Self::StopSequence => "stop_sequence",
+            Self::ToolUse => "tool_use",
+            Self::PauseTurn => "pause_turn",
+            Self::Refusal => "refusal",
+            Self::ModelContextWindowExceeded => "model_context_window_exceeded",
+        }
+    }
+
+    /// Finds the reason with this word.
+    #[must_use]
+    pub fn of(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.word() == word)
+    }
+
+    /// Returns true if there was no room for more of the answer.
+    #[must_use]
+    pub fn is_cut(self) -> bool {
+        matches!(self, Self::MaxTokens | Self::ModelContextWindowExceeded)
+    }
+}
