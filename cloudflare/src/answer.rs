@@ -5,25 +5,18 @@
 //! sides, so a slow client slows its upstream, and dropping the answer aborts the upstream's request.
 //! Behind the answer of one upstream may come a call of another, the judge's.
 
-use std::future::Future as _;
 use std::mem;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use creole::{Cancel, End, Failure, Head, Millis};
-use wasm_bindgen::prelude::*;
-use worker::js_sys::Uint8Array;
-use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{ReadableStream, Response};
+use worker::web_sys::Response;
 
-use crate::body::Incoming;
-use crate::call::{Aborting, Sent};
+use crate::call::{Sent, UpstreamBody};
 use crate::environment::now;
-use crate::gone::Client;
 use crate::http;
 use crate::live::{self, Live};
-use crate::source;
+use crate::source::{self, Pieces};
 use crate::timer::Timer;
 
 /// Time that an upstream that has said everything may take to end its body. A body that is cut off
@@ -50,63 +43,6 @@ pub(crate) enum Answered {
     Due(Box<Live>),
 }
 
-/// The upstream's body. Dropped before its end, it aborts the request.
-pub(crate) struct UpstreamBody(Option<Open>);
-
-/// A body that has not ended, the piece that is being read, and what aborts the request.
-struct Open {
-    body: Incoming,
-    read: Option<JsFuture>,
-    aborting: Aborting,
-}
-
-impl UpstreamBody {
-    pub(crate) fn new(body: Option<ReadableStream>, aborting: Aborting) -> Self {
-        match body {
-            Some(body) => Self(Some(Open { body: Incoming::new(&body), read: None, aborting })),
-            None => {
-                aborting.over();
-                Self(None)
-            }
-        }
-    }
-
-    fn is_over(&self) -> bool {
-        self.0.is_none()
-    }
-
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Vec<u8>, JsValue>>> {
-        let Some(open) = &mut self.0 else { return Poll::Ready(None) };
-        let read = open.read.get_or_insert_with(|| JsFuture::from(open.body.read()));
-        let piece = ready!(Pin::new(read).poll(context));
-        open.read = None;
-        match piece {
-            Ok(piece) if !piece.is_undefined() => {
-                let piece: Uint8Array = piece.unchecked_into();
-                Poll::Ready(Some(Ok(piece.to_vec())))
-            }
-            end => {
-                if let Some(open) = self.0.take() {
-                    open.aborting.over();
-                }
-                Poll::Ready(end.err().map(Err))
-            }
-        }
-    }
-
-    fn cut(&mut self) {
-        if let Some(open) = self.0.take() {
-            open.body.stop();
-        }
-    }
-}
-
-impl Drop for UpstreamBody {
-    fn drop(&mut self) {
-        self.cut();
-    }
-}
-
 impl Answering {
     pub(crate) fn new(live: Box<Live>, upstream: UpstreamBody) -> Self {
         Self { live, upstream, sent: None, timer: Timer::default(), out: Vec::new(), ending: None }
@@ -114,7 +50,7 @@ impl Answering {
 
     /// Waits for the head of the answer to a call, while the client gets pings.
     pub(crate) fn waiting(live: Box<Live>, sent: Sent) -> Self {
-        Self { sent: Some(sent), ..Self::new(live, UpstreamBody(None)) }
+        Self { sent: Some(sent), ..Self::new(live, UpstreamBody::none()) }
     }
 
     /// Begins the response. The rest follows as the body.
@@ -124,11 +60,8 @@ impl Answering {
         if self.live.exchange.is_ended() && self.upstream.is_over() {
             return http::response(head, &self.out);
         }
-        http::stream(head, &source::stream(self))
-    }
-
-    pub(crate) fn client(&self) -> Rc<Client> {
-        Rc::clone(&self.live.client)
+        let client = Rc::clone(&self.live.client);
+        http::stream(head, &source::stream(&client, Box::new(self)))
     }
 
     /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
@@ -217,23 +150,6 @@ impl Answering {
         Poll::Ready(())
     }
 
-    /// Returns the next bytes for the client, or `None` when it has everything.
-    pub(crate) fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
-        loop {
-            #[cfg(feature = "test-hooks")]
-            crate::hooks::panic_in_stream(&self.out);
-            if !self.out.is_empty() {
-                return Poll::Ready(Some(mem::take(&mut self.out)));
-            }
-            if self.live.exchange.is_ended() {
-                ready!(self.poll_ending(context));
-                return Poll::Ready(None);
-            }
-            // The head is out: no other comes any more.
-            ready!(self.poll_step(context));
-        }
-    }
-
     /// Waits a moment, once the exchange is over, for the upstream to end its body.
     fn poll_ending(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.live.exchange.poll_cancel() == Some(Cancel::Cut) {
@@ -247,5 +163,24 @@ impl Answering {
             }
         }
         Poll::Ready(())
+    }
+}
+
+impl Pieces for Answering {
+    /// Returns the next bytes for the client, or `None` when it has everything.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>> {
+        loop {
+            #[cfg(feature = "test-hooks")]
+            crate::hooks::panic_in_stream(&self.out);
+            if !self.out.is_empty() {
+                return Poll::Ready(Some(mem::take(&mut self.out)));
+            }
+            if self.live.exchange.is_ended() {
+                ready!(self.poll_ending(context));
+                return Poll::Ready(None);
+            }
+            // The head is out: no other comes any more.
+            ready!(self.poll_step(context));
+        }
     }
 }

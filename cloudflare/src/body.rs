@@ -1,4 +1,4 @@
-//! Bodies on their way, and the client's: collected in pieces, which are counted as they come.
+//! The client's body: collected in pieces, which are counted as they come.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future as _, poll_fn};
@@ -7,42 +7,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use creole::{Failure, Pace};
-use wasm_bindgen::prelude::*;
-use worker::js_sys::{Promise, Uint8Array};
+use wasm_bindgen::JsCast as _;
+use worker::js_sys::Uint8Array;
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::{ReadableStream, Request};
 
 use crate::environment::now;
+use crate::incoming::Incoming;
 use crate::live::Live;
 use crate::timer::Timer;
-
-#[wasm_bindgen(raw_module = "./stream.js")]
-extern "C" {
-    /// A body on its way, in `stream.js`.
-    #[wasm_bindgen(js_name = Incoming)]
-    pub(crate) type Incoming;
-
-    #[wasm_bindgen(constructor, js_class = "Incoming")]
-    pub(crate) fn new(body: &ReadableStream) -> Incoming;
-
-    /// Promises the next piece, or `undefined` at the end.
-    #[wasm_bindgen(method)]
-    pub(crate) fn read(this: &Incoming) -> Promise;
-
-    /// Keeps the promise of the piece that is being read: there is none.
-    #[wasm_bindgen(method)]
-    pub(crate) fn stop(this: &Incoming);
-
-    /// Returns the body of an answer that its client has at once, while up to `most` bytes of its own are read out.
-    #[wasm_bindgen(method, js_name = refuse)]
-    pub(crate) fn refuse(this: &Incoming, answer: &Uint8Array, most: f64) -> ReadableStream;
-}
-
-impl Incoming {
-    pub(crate) fn of(request: &Request) -> Option<Self> {
-        request.body().map(|body| Self::new(&body))
-    }
-}
 
 /// Bytes that are collected, and what brings more of them.
 struct Collecting {

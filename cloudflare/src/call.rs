@@ -8,12 +8,12 @@ use creole::{Call, Config, Exchange, Failure};
 use wasm_bindgen::prelude::*;
 use worker::js_sys::Uint8Array;
 use worker::wasm_bindgen_futures::JsFuture;
-use worker::web_sys::Response;
+use worker::web_sys::{ReadableStream, Response};
 use worker::{AbortController, AbortSignal};
 
-use crate::answer::UpstreamBody;
 use crate::environment::now;
 use crate::http;
+use crate::incoming::Incoming;
 use crate::live;
 
 /// A call on its way, until the head of its answer has come. Dropped before that, it is aborted.
@@ -44,6 +44,71 @@ impl Drop for Aborting {
         if let Some(controller) = self.0.take() {
             controller.abort();
         }
+    }
+}
+
+/// The upstream's body. Dropped before its end, it aborts the request.
+pub(crate) struct UpstreamBody(Option<Open>);
+
+/// A body that has not ended, the piece that is being read, and what aborts the request.
+struct Open {
+    body: Incoming,
+    read: Option<JsFuture>,
+    aborting: Aborting,
+}
+
+impl UpstreamBody {
+    /// Returns the body of a call whose head has not come.
+    pub(crate) const fn none() -> Self {
+        Self(None)
+    }
+
+    pub(crate) fn new(body: Option<ReadableStream>, aborting: Aborting) -> Self {
+        match body {
+            Some(body) => Self(Some(Open { body: Incoming::new(&body), read: None, aborting })),
+            None => {
+                aborting.over();
+                Self(None)
+            }
+        }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.is_none()
+    }
+
+    pub(crate) fn poll(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Vec<u8>, JsValue>>> {
+        let Some(open) = &mut self.0 else { return Poll::Ready(None) };
+        let read = open.read.get_or_insert_with(|| JsFuture::from(open.body.read()));
+        let piece = ready!(Pin::new(read).poll(context));
+        open.read = None;
+        match piece {
+            Ok(piece) if !piece.is_undefined() => {
+                let piece: Uint8Array = piece.unchecked_into();
+                Poll::Ready(Some(Ok(piece.to_vec())))
+            }
+            end => {
+                if let Some(open) = self.0.take() {
+                    open.aborting.over();
+                }
+                Poll::Ready(end.err().map(Err))
+            }
+        }
+    }
+
+    pub(crate) fn cut(&mut self) {
+        if let Some(open) = self.0.take() {
+            open.body.stop();
+        }
+    }
+}
+
+impl Drop for UpstreamBody {
+    fn drop(&mut self) {
+        self.cut();
     }
 }
 

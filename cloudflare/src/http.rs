@@ -11,7 +11,7 @@ use worker::web_sys::{
 };
 use worker::{Headers, js_sys};
 
-use crate::body::Incoming;
+use crate::incoming::Incoming;
 
 /// Returns the headers as a list. Their names are in lower case: the runtime sees to that.
 pub(crate) fn list(headers: worker::web_sys::Headers) -> Vec<Header> {

@@ -12,11 +12,11 @@ use creole::observe::report::Outcome;
 use creole::{Call, Config, Exchange, Failure, Header, HostCan, Owner, Pings, Unreachable};
 use worker::web_sys::{self, Response};
 
-use crate::body::Incoming;
 use crate::budget::Held;
 use crate::environment::{Isolate, has_colo, now, seed};
 use crate::gone::Client;
 use crate::http;
+use crate::incoming::Incoming;
 
 pub(crate) struct Live {
     pub(crate) exchange: Exchange,

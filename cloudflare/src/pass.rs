@@ -6,9 +6,9 @@
 use creole::{Failure, Header, PassedHead};
 use worker::web_sys::{Request, Response};
 
-use crate::body::Incoming;
 use crate::call::Aborting;
 use crate::http;
+use crate::incoming::Incoming;
 use crate::live::{self, Live};
 
 pub(crate) async fn pass(mut live: Box<Live>, request: &Request, head: Vec<Header>) -> Response {

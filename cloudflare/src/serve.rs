@@ -10,11 +10,12 @@ use wasm_bindgen::prelude::*;
 use worker::web_sys::{Request, Response};
 
 use crate::answer::{Answered, Answering};
-use crate::body::{self, Incoming};
+use crate::body;
 use crate::call::Sent;
 use crate::environment::{Isolate, now, seed};
 use crate::gone::Client;
 use crate::http;
+use crate::incoming::Incoming;
 use crate::live::Live;
 use crate::pass;
 use crate::timer::Timer;

@@ -10,7 +10,7 @@ use worker::js_sys::{Promise, Uint8Array};
 use worker::wasm_bindgen_futures::future_to_promise;
 use worker::web_sys::ReadableStream;
 
-use crate::answer::Answering;
+use crate::gone::Client;
 
 #[wasm_bindgen(raw_module = "./stream.js")]
 extern "C" {
@@ -18,9 +18,14 @@ extern "C" {
     fn stream_of(source: Source) -> ReadableStream;
 }
 
+/// An answer that is read in pieces.
+pub(crate) trait Pieces {
+    /// Gives the next piece; `None` at the end.
+    fn poll_piece(&mut self, context: &mut Context<'_>) -> Poll<Option<Vec<u8>>>;
+}
+
 /// Returns the stream for the client.
-pub(crate) fn stream(answer: Answering) -> ReadableStream {
-    let client = answer.client();
+pub(crate) fn stream(client: &Client, answer: Box<dyn Pieces>) -> ReadableStream {
     let pulled = Rc::new(RefCell::new(Pulled { answer: Some(answer), pulling: None }));
     let read = Rc::downgrade(&pulled);
     client.on_leaving(move || {
@@ -49,7 +54,7 @@ pub struct Source(Rc<RefCell<Pulled>>);
 
 struct Pulled {
     /// Answer to read from; `None` once it is over, or given up.
-    answer: Option<Answering>,
+    answer: Option<Box<dyn Pieces>>,
     /// Waker of the pull that waits for a piece.
     pulling: Option<Waker>,
 }

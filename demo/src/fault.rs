@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use crate::pieces::floor;
 use crate::plan::Plan;
 use crate::script::{Answer, End, Piece};
-use crate::wire;
 
 /// The forms that a protocol has for an answer.
 pub(crate) trait Form {
@@ -59,9 +59,9 @@ fn whole(plan: &Plan, form: &impl Form) -> Answer {
         body = form.failed_body();
     }
     if plan.triggers.json_cut || plan.triggers.unfinished {
-        body.truncate(wire::floor(&body, body.len().div_euclid(2)));
+        body.truncate(floor(&body, body.len().div_euclid(2)));
     }
-    let middle = wire::floor(&body, body.len().div_euclid(2));
+    let middle = floor(&body, body.len().div_euclid(2));
     let (first, second) = body.split_at_checked(middle).unwrap_or((&body, ""));
     let mut answer = Answer::json(200, "");
     answer.pieces = vec![Piece::text(first), Piece::text(second)];
@@ -86,7 +86,7 @@ fn streamed(plan: &Plan, form: &impl Form) -> Answer {
     if triggers.json_cut {
         events.truncate(middle);
         if let Some(last) = events.last_mut() {
-            last.truncate(wire::floor(last, last.len().div_euclid(2)));
+            last.truncate(floor(last, last.len().div_euclid(2)));
         }
     }
     let mut events: Vec<String> = events.iter().map(|event| format!("{event}\n\n")).collect();

@@ -16,6 +16,7 @@
 
 mod check;
 mod fault;
+mod pieces;
 mod plan;
 mod record;
 mod responses;

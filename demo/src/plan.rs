@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::pieces::tokens;
 use crate::schema;
 use crate::trigger::{self, Triggers};
 
@@ -372,12 +373,12 @@ fn limit(plan: &mut Plan, body: &Map<String, Value>) {
     let most =
         ["max_completion_tokens", "max_tokens"].iter().find_map(|name| body.get(*name)?.as_u64());
     let most = most.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
-    let tokens = crate::wire::tokens(&plan.text);
-    let kept = if plan.triggers.length { tokens.len().div_ceil(2) } else { most };
+    let pieces = tokens(&plan.text);
+    let kept = if plan.triggers.length { pieces.len().div_ceil(2) } else { most };
     // A limit cuts text. Calls are cut only on demand: one that ends in the middle of its JSON is a
     // case of its own.
-    if kept < tokens.len() && plan.triggers.big.is_none() {
-        plan.text = tokens.iter().take(kept).copied().collect();
+    if kept < pieces.len() && plan.triggers.big.is_none() {
+        plan.text = pieces.iter().take(kept).copied().collect();
         plan.finish = "length";
     }
     if plan.triggers.length {

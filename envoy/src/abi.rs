@@ -29,7 +29,7 @@ use hostcalls::{
 
 use crate::Filter;
 use crate::action::{Action, Decision, Flow, Side};
-use crate::filter::ContextId;
+use crate::contexts::ContextId;
 use crate::heads;
 use crate::stream::Route;
 use crate::wasi;

@@ -3,7 +3,8 @@
 //! The host counts upwards, so a new context nearly always goes to the end of the vector. A tree
 //! would be six kilobytes of code.
 
-use crate::filter::ContextId;
+/// The number that the host gave a context.
+pub(crate) type ContextId = u32;
 
 /// Map from contexts of the host to their values.
 #[derive(Debug)]

@@ -13,7 +13,7 @@ use creole::observe::metrics::Counters;
 use creole::{Failure, Header, Millis, Owner, Refusals, json};
 
 use crate::action::{Action, Decision, Side};
-use crate::contexts::Contexts;
+use crate::contexts::{ContextId, Contexts};
 use crate::heads;
 use crate::memory::{Counted, Memory};
 use crate::stream::{Progress, Route, Stream};
@@ -30,9 +30,6 @@ const ROUTES_MAX: usize = 64;
 /// Streams that are answered or reset in one tick. Envoy does this behind the callback, each inside of the one before:
 /// some hundred of them overflow its stack, and the VM traps.
 const ENDED_MAX: usize = 16;
-
-/// The number that the host gave a context.
-pub type ContextId = u32;
 
 /// State of one VM.
 #[derive(Debug, Default)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use creole::{Budget, Holding, Millis, Owner};
 
-use crate::filter::ContextId;
+use crate::contexts::ContextId;
 use crate::stream::Progress;
 
 /// Memory of a stream beside its bodies and its head, in this VM and in Envoy.

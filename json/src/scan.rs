@@ -1,6 +1,5 @@
 //! Blocks of bytes: the next special byte of a string, and the meaning of an escape.
 
-use crate::text::code_unit;
 use wide::u8x16;
 
 /// Returns true if this byte after a backslash is an escape by itself, of one character.
@@ -23,6 +22,11 @@ pub(crate) fn code_point_escape(text: &str) -> Option<(usize, u32, bool)> {
         // Half a pair becomes U+FFFD, which has three bytes as well.
         _ => (6, 3, matches!(unit, 0xd800..0xe000)),
     })
+}
+
+/// Reads the four hexadecimal digits at the start of `text`.
+pub(crate) fn code_unit(text: &str) -> u32 {
+    text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
 }
 
 /// Returns the number in the escape at the start of `text`.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use crate::scan::{code_point_escape, is_short_escape};
+use crate::scan::{code_point_escape, code_unit, is_short_escape};
 
 /// The inside of a JSON string: the bytes between the quotes, with escapes.
 ///
@@ -231,11 +231,6 @@ pub fn push_whole(out: &mut Vec<u8>, raw: &str) {
         }
     }
     out.extend_from_slice(bytes.get(copied..).unwrap_or_default());
-}
-
-/// Reads the four hexadecimal digits at the start of `text`.
-pub(crate) fn code_unit(text: &str) -> u32 {
-    text.get(..4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or(0xfffd)
 }
 
 #[cfg(test)]

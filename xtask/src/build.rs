@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 
-use crate::dist::binaries;
 use crate::workspace::{self, step};
 use crate::{component, setup, worker};
 
@@ -62,6 +61,11 @@ pub(crate) const WASI_HTTP: Artefact = Artefact {
 /// Every artefact.
 pub(crate) const ARTEFACTS: &[Artefact] = &[FILTER, COMPONENT, WASI_HTTP];
 
+/// Returns the targets that artefacts are built for.
+pub(crate) fn targets() -> Vec<&'static str> {
+    ARTEFACTS.iter().map(|artefact| artefact.target).chain([worker::TARGET]).collect()
+}
+
 /// Parts that `cargo xtask build` can make.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Part {
@@ -96,7 +100,7 @@ pub(crate) fn parts(chosen: &[Part]) -> Result<()> {
 /// Builds an artefact with cargo, and returns the path of the module, which is not finished yet.
 fn unfinished(artefact: &Artefact) -> Result<PathBuf> {
     setup::target(artefact.target)?;
-    let remapped = binaries::remapped(&workspace::root(), artefact.target)?;
+    let remapped = workspace::remapped(&workspace::root(), artefact.target)?;
     let remapped = remapped.each_ref().map(String::as_str);
     workspace::module(artefact.package, PROFILE, artefact.target, &remapped)
 }

@@ -83,7 +83,7 @@ enum Command {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
-        Command::Run(options) => run::run(&options).map(|()| true),
+        Command::Run(options) => run::run(&options, clients::local_model).map(|()| true),
         Command::Test(options) => test::test(&options),
         Command::Clients(options) => clients::clients(&options),
         Command::Chaos { host, hostile: true, .. } => {
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
         Command::Build { parts, .. } => build::parts(&parts).map(|()| true),
         Command::Dist(options) => dist::dist(&options).map(|()| true),
         Command::Site => site::build().map(|()| true),
-        Command::Setup => setup::all().map(|()| true),
+        Command::Setup => setup::all(&build::targets()).map(|()| true),
     };
     match done {
         Ok(true) => ExitCode::SUCCESS,

@@ -11,7 +11,6 @@ use clap::Args;
 use serde_json::{Map, Value};
 
 use crate::children::{Children, Stop};
-use crate::clients;
 use crate::hosts::{Host, Plan, Prepared, Started};
 use crate::http::{self, Url};
 use crate::workspace::{self, step};
@@ -69,8 +68,11 @@ pub(crate) struct Serving {
     key: &'static str,
 }
 
-/// Serves until it is stopped.
-pub(crate) fn run(options: &Options) -> Result<()> {
+/// Serves until it is stopped. `local_model` starts a real model on this machine, and gives its URL.
+pub(crate) fn run(
+    options: &Options,
+    local_model: impl FnOnce(&mut Children) -> Result<Url>,
+) -> Result<()> {
     let stop = Stop::shared()?;
     let mut document = match &options.config {
         Some(path) => {
@@ -91,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         if given.is_some() {
             bail!("the configuration names an upstream, so --model local would be behind nothing");
         }
-        given = Some(clients::local_model(&mut children)?);
+        given = Some(local_model(&mut children)?);
         profile = profile.or(Some("llama.cpp"));
     }
     let serving = start(options.host, given, document, profile, listen, &mut children)?;

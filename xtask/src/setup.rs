@@ -88,8 +88,10 @@ pub(crate) const WASI: &str = "wasm32-wasip1";
 
 /// Installs all programs and Python packages that the stages of tests need. Clients, chat templates
 /// and the site install what they need themselves.
-pub(crate) fn all() -> Result<()> {
-    targets()?;
+///
+/// `compiled_for`: see [`targets`].
+pub(crate) fn all(compiled_for: &[&str]) -> Result<()> {
+    targets(compiled_for)?;
     let (envoy, workerd, wasmtime) = (envoy()?, workerd()?, wasmtime()?);
     python_with_wasmtime()?;
     python_with_yaml()?;
@@ -100,13 +102,9 @@ pub(crate) fn all() -> Result<()> {
     Ok(())
 }
 
-/// Every target that something here is compiled for.
-pub(crate) fn targets() -> Result<()> {
-    for artefact in crate::build::ARTEFACTS {
-        target(artefact.target)?;
-    }
-    target(crate::worker::TARGET)?;
-    target(WASI)
+/// Every target that something here is compiled for: those of artefacts, and that of tests.
+pub(crate) fn targets(compiled_for: &[&str]) -> Result<()> {
+    compiled_for.iter().copied().chain([WASI]).try_for_each(target)
 }
 
 /// A target of the Rust toolchain in use.

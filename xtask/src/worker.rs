@@ -7,7 +7,6 @@ use std::process::Command;
 use anyhow::Result;
 use walkdir::WalkDir;
 
-use crate::dist::binaries;
 use crate::setup;
 use crate::workspace::{self, step};
 
@@ -59,7 +58,7 @@ pub(crate) fn module_with_hooks() -> Result<PathBuf> {
 /// The WebAssembly.
 pub(crate) fn module() -> Result<PathBuf> {
     setup::target(TARGET)?;
-    let remapped = binaries::remapped(&workspace::root(), TARGET)?;
+    let remapped = workspace::remapped(&workspace::root(), TARGET)?;
     let remapped = remapped.each_ref().map(String::as_str);
     step("building the Worker", || workspace::module(PACKAGE, "worker", TARGET, &remapped))
 }

@@ -165,3 +165,23 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     }
     Ok(done)
 }
+
+/// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
+pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
+    rustflags(root, triple, None)
+}
+
+/// Arguments like those of [`remapped`], with one more flag.
+pub(crate) fn rustflags(root: &Path, triple: &str, more: Option<&str>) -> Result<[String; 2]> {
+    let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
+    for registry in registries()? {
+        // Other flags would compile all anew, and packing the crates makes folders of this machine.
+        if !registry.is_local {
+            flags.push(format!("--remap-path-prefix={}=/crates", registry.path.display()));
+        }
+    }
+    flags.extend(more.map(str::to_owned));
+    let flags = serde_json::to_string(&flags)?;
+    // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
+    Ok(["--config".to_owned(), format!("target.{triple}.rustflags = {flags}")])
+}

@@ -3,9 +3,10 @@
 use serde_json::{Map, Value, json};
 
 use crate::fault;
+use crate::pieces::tokens;
 use crate::plan::{self, CREATED, Call, Plan};
 use crate::sealed::Sealed;
-use crate::wire::{counts, tokens};
+use crate::wire::counts;
 
 /// Values that all forms of one answer share.
 pub(super) struct Form<'a> {

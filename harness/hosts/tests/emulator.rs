@@ -2,7 +2,7 @@
 //! trailers, ticks in between, many streams in one VM, and endings inside of a hostcall.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
 
-use creole_hosts::emulator::vm::Side;
+use creole_hosts::emulator::world::Side;
 use creole_hosts::emulator::{Emulator, Rules, Stream, head_of};
 use creole_hosts::suite::{self, FINISH, chunk, completion, messages};
 use creole_hosts::{Answer, End, Got, Host as _, Request, Trial};

@@ -8,9 +8,15 @@ use wasip2::io::streams::InputStream;
 use crate::answer::Answer;
 use crate::headers;
 use crate::live::Live;
-use crate::service::Rest;
 use crate::streams;
 use crate::upstream::{self, Asked, Body, Piece};
+
+/// State of the rest of the client's body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    Nothing,
+    Unread,
+}
 
 pub(crate) fn pass(
     live: &mut Live,

@@ -16,9 +16,10 @@ use wasip2::random::random;
 
 use crate::answer;
 use crate::clock::Clock;
+use crate::headers;
 use crate::live::{Live, Woken};
+use crate::pass::{self, Rest};
 use crate::upstream::{self, Asked, Body, Piece};
-use crate::{headers, pass};
 
 /// Time for which a refused body is still read, in milliseconds.
 const DISCARD_MS: u64 = 2000;
@@ -72,13 +73,6 @@ fn foreign(live: &Live, request: &IncomingRequest, head: &[Header]) -> Option<&'
     let callers = Callers::of_variable(std::env::var("ALLOWED_HOSTS").ok().as_deref());
     let head = headers::pairs(head).map(|(name, value)| (name, Some(value)));
     callers.refuse(request.authority().as_deref(), head)
-}
-
-/// State of the rest of the client's body.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Rest {
-    Nothing,
-    Unread,
 }
 
 /// Answers a request if the configuration cannot be read. The operator reads the reason in the log;

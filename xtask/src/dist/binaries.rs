@@ -157,7 +157,7 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
         command.current_dir(root).env("CARGO_ZIGBUILD_ZIG_PATH", zig);
         command.args(["zigbuild", "--quiet", "--locked", "--profile", PROFILE]);
         command.args(["--package", "creole-gateway", "--bin", "creole", "--target", target.triple]);
-        let flags = rustflags(root, target.triple, target.steady())?;
+        let flags = workspace::rustflags(root, target.triple, target.steady())?;
         command.arg("--target-dir").arg(folder).args(flags);
         if let Some(oldest) = target.oldest_macos() {
             command.env("MACOSX_DEPLOYMENT_TARGET", oldest);
@@ -167,23 +167,4 @@ pub(super) fn build(target: &Target, root: &Path, folder: &Path) -> Result<PathB
     let file = folder.join(target.triple).join(PROFILE).join(target.file);
     ensure!(file.is_file(), "cargo made no {}", file.display());
     Ok(file)
-}
-
-/// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
-pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
-    rustflags(root, triple, None)
-}
-
-fn rustflags(root: &Path, triple: &str, more: Option<&str>) -> Result<[String; 2]> {
-    let mut flags = vec![format!("--remap-path-prefix={}=/creole", root.display())];
-    for registry in workspace::registries()? {
-        // Other flags would compile all anew, and packing the crates makes folders of this machine.
-        if !registry.is_local {
-            flags.push(format!("--remap-path-prefix={}=/crates", registry.path.display()));
-        }
-    }
-    flags.extend(more.map(str::to_owned));
-    let flags = serde_json::to_string(&flags)?;
-    // As a setting and not as RUSTFLAGS, which would take the place of those in .cargo/config.toml.
-    Ok(["--config".to_owned(), format!("target.{triple}.rustflags = {flags}")])
 }

@@ -54,7 +54,7 @@ struct Artefacts {
 /// Builds and installs everything.
 pub(super) fn build() -> Result<Built> {
     // Before anything else: what is built side by side must not add them at the same time.
-    setup::targets()?;
+    setup::targets(&build::targets())?;
     let (built, artefacts) = thread::scope(|scope| {
         let artefacts = scope.spawn(artefacts);
         let built = tests();

@@ -3,7 +3,7 @@
 
 use wasmtime::{Caller, Extern, Linker, Memory};
 
-use super::vm::{Local, PLUGIN, Side, Trap, Way, World};
+use super::world::{Local, PLUGIN, Side, Trap, Way, World};
 use crate::Header;
 
 const OK: i32 = 0;

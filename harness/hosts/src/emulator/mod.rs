@@ -8,6 +8,7 @@ mod abi;
 mod stream;
 pub mod vm;
 mod wasi;
+pub mod world;
 
 use std::sync::{Mutex, OnceLock};
 

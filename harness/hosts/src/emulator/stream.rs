@@ -1,6 +1,7 @@
 //! HTTP stream of the emulated Envoy, which acts on what the filter's callbacks return.
 
-use super::vm::{Local, PLUGIN, Side, Stream as Shown, Vm};
+use super::vm::Vm;
+use super::world::{Local, PLUGIN, Side, Stream as Shown};
 use crate::{End, Got, Header, Seen, value};
 
 /// Envoy's `per_connection_buffer_limit_bytes`, if nobody sets it.

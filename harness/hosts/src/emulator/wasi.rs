@@ -3,7 +3,7 @@
 use wasmtime::{Caller, Linker};
 
 use super::abi::write;
-use super::vm::{Trap, World, entropy};
+use super::world::{Trap, World, entropy};
 
 const SUCCESS: i32 = 0;
 
