@@ -140,6 +140,10 @@ impl Exchange {
     /// Takes a piece of the answer to the open question. Returns false if there is no such question.
     pub(super) fn handle_ask_piece(&mut self, piece: &[u8], now: Millis) -> bool {
         let Some(ask) = self.state.ask_mut() else { return false };
+        if !ask.has_head() {
+            // Without a head, nobody knows how much of it to read.
+            return true;
+        }
         self.watchdog.byte(now);
         let is_of_client = ask.is_of_client();
         if is_of_client {

@@ -7,7 +7,7 @@ use super::steps::see;
 use crate::Millis;
 use crate::json;
 use crate::steps::{Came, DocumentText, Question, Unread};
-use crate::text::{base64, words};
+use crate::text::base64;
 
 /// PDF of the client's request, whose text takes its place. It comes from anywhere: whatever it
 /// does to its reader must not reach the host.
@@ -36,10 +36,10 @@ impl Exchange {
             return None;
         }
         let (step, until) = (self.steps.step()?, self.steps.until()?);
-        let body = words::utf8(&self.client.body).unwrap_or_default();
+        let body = &self.client.body;
         let see = see(&self.config, self.can, self.ids, &self.client, body, None, until);
         let Question::Document(data) = step.ask(&see)? else { return None };
-        let data = body.get(data).and_then(json::string);
+        let data = see.text()?.get(data).and_then(json::string);
         let bytes = data.and_then(|data| base64::decode(&data.decode()));
         Some(Document { bytes: bytes.unwrap_or_default(), until })
     }

@@ -16,7 +16,6 @@ use crate::observe::warning::Warnings;
 use crate::protocols::Refused;
 use crate::steps::{Came, Can, Change, Hold, Nothing, Question, See, Step};
 use crate::steps::{descriptions, documents, images, verdicts};
-use crate::text::words;
 
 /// Steps before the call of an upstream, in their order.
 const BEFORE: &[Row] = &[
@@ -137,7 +136,7 @@ impl Exchange {
                 if now >= running.until {
                     running.step.give_up();
                 }
-                match self.ask_next(words::utf8(body).unwrap_or_default(), now) {
+                match self.ask_next(body, now) {
                     Next::Over => {}
                     next => return Ok(next),
                 }
@@ -170,10 +169,9 @@ impl Exchange {
     }
 
     fn begin_step(&mut self, row: &Row, body: &[u8], now: Millis) -> Result<(), Error> {
-        let Some(text) = words::utf8(body) else { return Ok(()) };
-        let see = see(&self.config, self.can, self.ids, &self.client, text, None, now);
-        let route = see.route().map(|(upstream, _)| upstream);
+        let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
         let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
+        let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);
         // Nobody pays for what is done for a request that its upstream would get without a credential.
         if let Err(error) = route.map_or(Ok(()), |upstream| self.check_credential(upstream)) {
             // A count is made without a credential, too.
@@ -193,7 +191,7 @@ impl Exchange {
     }
 
     /// Returns the call for the next question of the step that is under way.
-    fn ask_next(&mut self, body: &str, now: Millis) -> Next {
+    fn ask_next(&mut self, body: &[u8], now: Millis) -> Next {
         let config = self.config.clone();
         loop {
             let Some(running) = &self.steps.current else { return Next::Over };
@@ -224,8 +222,7 @@ impl Exchange {
     /// Ends the step that is under way, and returns its change.
     fn end_step(&mut self, body: &[u8], now: Millis) -> Result<Option<Change>, Error> {
         let Some(Running { step, began, .. }) = self.steps.current.take() else { return Ok(None) };
-        let (body, began) = (words::utf8(body).unwrap_or_default(), Some(began));
-        let see = see(&self.config, self.can, self.ids, &self.client, body, began, now);
+        let see = see(&self.config, self.can, self.ids, &self.client, body, Some(began), now);
         step.done(&see, &mut self.report).map(Some)
     }
 
@@ -264,7 +261,7 @@ impl Exchange {
     fn go_on(&mut self, is_cut: bool, now: Millis) {
         self.state.make_ask_due(is_cut);
         if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
-            let see = see(&self.config, self.can, self.ids, &self.client, "", None, now);
+            let see = see(&self.config, self.can, self.ids, &self.client, b"", None, now);
             if running.step.ask(&see).is_none() {
                 self.end_behind(is_cut, now);
             }
@@ -274,7 +271,7 @@ impl Exchange {
     /// Begins the step behind the answer, which reads what is written for the client from now on. `body` is the
     /// client's request.
     pub(super) fn begin_behind(&mut self, body: &str, context: &RequestContext, now: Millis) {
-        let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
+        let see = see(&self.config, self.can, self.ids, &self.client, body.as_bytes(), None, now);
         self.steps.hold = BEHIND(&see, context, &mut self.report);
     }
 
@@ -304,7 +301,7 @@ impl Exchange {
 
     /// Returns the call for the next question of the step behind the answer, or ends the answer.
     pub(super) fn ask_behind(&mut self, now: Millis) -> Option<Call> {
-        if let Next::Call(call) = self.ask_next("", now) {
+        if let Next::Call(call) = self.ask_next(b"", now) {
             return Some(call);
         }
         self.end_behind(false, now);
@@ -341,7 +338,7 @@ pub(super) fn see<'s>(
     can: HostCan,
     ids: Ids,
     client: &'s Client,
-    body: &'s str,
+    body: &'s [u8],
     began: Option<Millis>,
     now: Millis,
 ) -> See<'s> {

@@ -80,16 +80,17 @@ pub(crate) struct Description {
 /// Collects the images that the upstream's model does not see, if another model does.
 pub(crate) fn begin(see: &See<'_>, report: &mut Report) -> Option<Box<dyn Step>> {
     let (vision, vision_model) = see.config.vision()?;
-    let (upstream, model) = see.route()?;
+    let text = see.text()?;
+    let (upstream, model) = see.route(text)?;
     if !is_described(see.config, upstream, &model) {
         return None;
     }
-    let descriptions = Descriptions::of(see.body, &see.config.settings)?;
+    let descriptions = Descriptions::of(text, &see.config.settings)?;
     if !see.can.ask_models {
         report.warnings.add_named("vision_failed", "unsupported");
         return None;
     }
-    if !is_sent(see, &descriptions) {
+    if !is_sent(see, text, &descriptions) {
         return None;
     }
     let (model, upstream) = (vision_model.to_owned(), vision.name.clone());
@@ -106,10 +107,10 @@ pub(super) fn is_described(config: &Config, upstream: &Upstream, model: &str) ->
 
 /// Returns true if an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.
 /// Strict mode refuses the very images, so the check is made as if they were described.
-fn is_sent(see: &See<'_>, descriptions: &Descriptions) -> bool {
+fn is_sent(see: &See<'_>, body: &str, descriptions: &Descriptions) -> bool {
     let strict = see.config.settings.strict;
-    let described = strict.then(|| descriptions.trial(see.body));
-    let body = described.as_deref().map_or(Some(see.body), words::utf8).unwrap_or_default();
+    let described = strict.then(|| descriptions.trial(body));
+    let body = described.as_deref().map_or(Some(body), words::utf8).unwrap_or_default();
     let mut warnings = Warnings::new(strict);
     let translated = protocols::request(body, see.config, see.headers, &mut warnings);
     matches!(translated, Ok(Translated::Send { .. }))
@@ -146,7 +147,7 @@ impl Step for Descriptions {
     fn ask<'s>(&self, see: &See<'s>) -> Option<Question<'s>> {
         self.wanted.get(self.at)?;
         let (upstream, model) = seeing(see.config)?;
-        let body = self.request(see.body, model).unwrap_or_default();
+        let body = self.request(see.text()?, model).unwrap_or_default();
         Some(Question::Model(ModelQuestion { upstream, model, body }))
     }
 
@@ -182,7 +183,7 @@ impl Step for Descriptions {
             (vision.described, vision.failed) = self.counts();
             vision.duration_ms = see.spent_ms().unwrap_or_default();
         }
-        Ok(Change::Body(self.written(see.body, &mut report.warnings)))
+        Ok(Change::Body(self.written(see.text().unwrap_or_default(), &mut report.warnings)))
     }
 
     fn held_bytes(&self) -> usize {

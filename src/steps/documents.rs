@@ -66,15 +66,16 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     if !see.can.read_documents || settings.read_documents.pages_max == 0 || settings.strict {
         return None;
     }
+    let text = see.text()?;
     // Of nearly all requests this is all that is looked at.
-    if !blocks::may_have(see.body, "\"document\"") {
+    if !blocks::may_have(text, "\"document\"") {
         return None;
     }
-    let (upstream, _) = see.route()?;
+    let (upstream, _) = see.route(text)?;
     if upstream.profile.file_parts || upstream.protocol == Protocol::Anthropic {
         return None;
     }
-    Some(Box::new(Documents::of(see.body, settings)?))
+    Some(Box::new(Documents::of(text, settings)?))
 }
 
 impl Step for Documents {
@@ -99,7 +100,7 @@ impl Step for Documents {
         let (read, unread) = self.counts();
         let duration_ms = see.spent_ms().unwrap_or_default();
         report.documents = Some(Box::new(DocumentsReport { read, unread, duration_ms }));
-        Ok(Change::Body(self.written(see.body, &mut report.warnings)))
+        Ok(Change::Body(self.written(see.text().unwrap_or_default(), &mut report.warnings)))
     }
 
     fn held_bytes(&self) -> usize {

@@ -107,14 +107,15 @@ pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     if settings.fetch_images.hosts.is_empty() || !see.can.fetch {
         return None;
     }
-    let (upstream, model) = see.route()?;
+    let text = see.text()?;
+    let (upstream, model) = see.route(text)?;
     let must_come = match upstream.profile.image_parts {
         ImageParts::Data => true,
         // Words stand there for one that is not described, too.
         ImageParts::None if is_described(see.config, upstream, &model) => false,
         ImageParts::None | ImageParts::All => return None,
     };
-    Some(Box::new(Images::of(see.body, settings, must_come)?))
+    Some(Box::new(Images::of(text, settings, must_come)?))
 }
 
 impl Step for Images {
@@ -163,7 +164,7 @@ impl Step for Images {
         let duration_ms = see.now.saturating_sub(report.requested_at);
         let images = report.images.get_or_insert_default();
         (images.fetched, images.missing, images.duration_ms) = (fetched, missing, duration_ms);
-        Ok(Change::Body(self.written(see.body, &mut report.warnings)?))
+        Ok(Change::Body(self.written(see.text().unwrap_or_default(), &mut report.warnings)?))
     }
 
     fn held_bytes(&self) -> usize {

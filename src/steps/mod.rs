@@ -46,6 +46,7 @@ use crate::headers::Header;
 use crate::ids::Ids;
 use crate::json;
 use crate::observe::report::Report;
+use crate::text::words;
 
 /// Step of an exchange.
 pub(crate) trait Step: Send + Sync {
@@ -98,16 +99,21 @@ pub(crate) struct See<'s> {
     /// Headers of the client that upstreams may get.
     pub(crate) headers: &'s [Header],
     /// Body of the request, as the steps so far have written it. A step behind the answer has it only at its beginning.
-    pub(crate) body: &'s str,
+    pub(crate) body: &'s [u8],
     /// Time at which the step began to ask, unless nothing was asked.
     pub(crate) began: Option<Millis>,
     pub(crate) now: Millis,
 }
 
-impl See<'_> {
-    /// Returns the upstream that gets the request, and its name for the model.
-    pub(crate) fn route(&self) -> Option<(&Upstream, String)> {
-        let model = json::member(self.body, "model").and_then(json::string)?.decode();
+impl<'s> See<'s> {
+    /// Returns the body as text, if it is one. This reads all of it.
+    pub(crate) fn text(&self) -> Option<&'s str> {
+        words::utf8(self.body)
+    }
+
+    /// Returns the upstream that gets a body, and its name for the model. This reads all of the body.
+    pub(crate) fn route(&self, body: &str) -> Option<(&'s Upstream, String)> {
+        let model = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&model)?;
         Some((upstream, model.to_owned()))
     }

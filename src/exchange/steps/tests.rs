@@ -17,7 +17,7 @@ struct Toy {
 const TOY: &[Row] = &[Row { begin, is_for_counts: false }];
 
 fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
-    see.body.contains("WORD").then(|| Box::new(Toy { word: None }) as Box<dyn Step>)
+    see.text()?.contains("WORD").then(|| Box::new(Toy { word: None }) as Box<dyn Step>)
 }
 
 impl Step for Toy {
@@ -49,7 +49,7 @@ impl Step for Toy {
 
     fn done(self: Box<Self>, see: &See<'_>, _: &mut Report) -> Result<Change, Error> {
         let word = self.word.unwrap_or_default();
-        Ok(Change::Body(see.body.replace("WORD", &word).into_bytes()))
+        Ok(Change::Body(see.text().unwrap_or_default().replace("WORD", &word).into_bytes()))
     }
 
     fn held_bytes(&self) -> usize {

@@ -80,7 +80,7 @@ pub(crate) fn begin(
     let (upstream, model) = see.config.judge().filter(|_| context.is_judged)?;
     let is_of_agent = see.headers.value("x-claude-code-agent-id").is_some();
     let speaker = if is_of_agent { Speaker::Agent } else { Speaker::User };
-    let asks = match Brief::read(see.body, speaker) {
+    let asks = match Brief::read(see.text()?, speaker) {
         _ if !see.can.ask_models => Asks::Unsupported,
         Some(brief) => Asks::Judge(brief),
         None => Asks::TooLong,
