@@ -21,8 +21,9 @@ use crate::Failed;
 use crate::configure::{self, Described};
 use crate::launch;
 use crate::probe::guess::{self, Guess};
-use crate::probe::look::{self, Listed, Looked};
+use crate::probe::look::{self, Looked};
 use crate::probe::model_names::{is_same, nearest};
+use crate::probe::models::List;
 use crate::probe::problem::Problem;
 use crate::terminal::say;
 pub(crate) use flags::Check;
@@ -168,7 +169,7 @@ async fn check_one(
             checked.rows.push(failing(problem));
             return Ok(checked);
         }
-        Looked::NoList => Listed::default(),
+        Looked::NoList => List::default(),
         Looked::Models(listed) => listed,
     };
     let is_open = guess.is_none() && options.chosen.is_open();
@@ -220,37 +221,38 @@ fn no_model() -> Row {
 
 /// Returns the row about the server's list of models. `answering`: a model that answers, by the
 /// server's own name for it. If it is not in the list, another one was most likely meant.
-fn models_row(listed: &Listed, answering: Option<&str>) -> Row {
+fn models_row(listed: &List, answering: Option<&str>) -> Row {
     const STEP: &str = "models";
     /// Maximum number of names shown: more would fill the line.
     const SHOWN: usize = 4;
-    let count = listed.names.len();
+    let names = listed.names();
+    let count = names.len();
     if count == 0 {
         return Row::new(STEP, Level::Limited, "the server lists none: clients must know the name");
     }
-    let is_listed = |model: &str| listed.names.iter().any(|name| is_same(name, model));
+    let is_listed = |model: &str| names.iter().any(|name| is_same(name, model));
     if let Some(model) = answering.filter(|model| !is_listed(model)) {
-        let near = nearest(model, &listed.names).first().copied().unwrap_or_default();
+        let near = nearest(model, &names).first().copied().unwrap_or_default();
         let text =
             format!("{model} is not in the list (nearest: {near}); the server answers anyway");
         return Row { code: NOT_LISTED, ..Row::new(STEP, Level::Limited, text) };
     }
-    let shown: Vec<&str> = listed.names.iter().take(SHOWN).map(String::as_str).collect();
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();
     let more = if count > SHOWN { ", …" } else { "" };
     Row::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
 }
 
 /// The names by which clients get a model of this upstream: those that the gateway lists, and those of the upstream
 /// that lead there.
-async fn names_for(inside: &Inside, upstream: &str, listed: &Listed) -> Vec<String> {
+async fn names_for(inside: &Inside, upstream: &str, listed: &List) -> Vec<String> {
     let leads_there = |name: &String| {
         let route = inside.config().route(name);
         route.is_some_and(|(found, _)| found.name == upstream)
     };
     let mut names: Vec<String> = inside.models().await.into_iter().filter(leads_there).collect();
-    for name in listed.names.iter().filter(|name| leads_there(name)) {
-        if !names.contains(name) {
-            names.push(name.clone());
+    for name in listed.names().into_iter().filter(leads_there) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names

@@ -1,7 +1,7 @@
 //! Choice of the model that a client gets.
 
-use crate::probe::ask::Model;
 use crate::probe::model_names::{is_same, nearest};
+use crate::probe::models::Model;
 
 /// Maximum number of names that an error lists.
 const SHOWN_MAX: usize = 20;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::probe::ask::Model;
+use crate::probe::models::Model;
 
 /// Below this window, Claude Code needs shorter answers to have room for a conversation.
 const SMALL_WINDOW: u64 = 64_000;

@@ -14,9 +14,11 @@ use super::places::Places;
 use crate::Failed;
 use crate::configure::{self, Chosen, Described};
 use crate::metrics;
-use crate::probe::ask::{Asker, List, Model};
 use crate::probe::guess;
+use crate::probe::models::{self, List, Model};
 use crate::probe::owner::{self, Whose, whose};
+use crate::probe::{ask, look};
+use crate::upstream::client::Client;
 
 /// Address where `creole serve` listens by default.
 const GATEWAY: &str = "http://127.0.0.1:8787";
@@ -121,29 +123,28 @@ impl Upstream {
         Ok(config)
     }
 
-    /// Sets the kind of server by the owner of the models. Another server can be at a port that
+    /// Sets the kind of server by its list of models. Another server can be at a port that
     /// only by custom is vLLM's or llama.cpp's.
-    fn learn(&mut self, owner: &str) {
-        let listed = guess::preset_of_list(owner, "");
-        let guess = guess::by_list_or_port(&self.address, listed);
+    fn learn(&mut self, list: &List) {
+        let guess = guess::by_list_or_port(&self.address, list.preset);
         self.preset = guess.map_or("default", |guess| guess.preset);
     }
 }
 
-pub(crate) async fn backend(asker: &Asker, flags: &Launch) -> Result<Found, Failed> {
+pub(crate) async fn backend(client: &Client, flags: &Launch) -> Result<Found, Failed> {
     if let Some(upstream) = Upstream::given(flags)? {
-        return given(asker, flags, upstream).await;
+        return given(client, flags, upstream).await;
     }
     let mut looked = Places::default();
-    match running(asker, flags, &mut looked).await {
+    match running(client, flags, &mut looked).await {
         Ok(Some(found)) => return Ok(found),
         Ok(None) => {}
         Err(reason) => looked.note(&format!("a gateway at {GATEWAY}"), &reason),
     }
-    if let Some(found) = local(asker, flags, &mut looked).await? {
+    if let Some(found) = local(client, flags, &mut looked).await? {
         return Ok(found);
     }
-    if let Some(found) = vendor(asker, flags, &mut looked).await? {
+    if let Some(found) = vendor(client, flags, &mut looked).await? {
         return Ok(found);
     }
     Err(looked.failed(
@@ -151,22 +152,22 @@ pub(crate) async fn backend(asker: &Asker, flags: &Launch) -> Result<Found, Fail
     ))
 }
 
-async fn given(asker: &Asker, flags: &Launch, mut upstream: Upstream) -> Result<Found, Failed> {
+async fn given(client: &Client, flags: &Launch, mut upstream: Upstream) -> Result<Found, Failed> {
     let secret = upstream.secret()?;
-    match asker.models(&upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
+    match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
         Ok(list) => {
             if flags.profile.is_none() && upstream.preset == "default" {
-                upstream.learn(&list.owner);
+                upstream.learn(&list);
             }
-            complete(asker, flags, upstream, list, "you named it".to_owned()).await
+            complete(client, flags, upstream, list, "you named it".to_owned()).await
         }
-        Err(reason) => without_list(asker, flags, upstream, &reason).await,
+        Err(problem) => without_list(client, flags, upstream, &problem.text).await,
     }
 }
 
 /// An upstream that was named, and gave no list for this reason. Some servers list nothing, and answer all the same.
 async fn without_list(
-    asker: &Asker,
+    client: &Client,
     flags: &Launch,
     upstream: Upstream,
     reason: &str,
@@ -174,7 +175,7 @@ async fn without_list(
     let base = upstream.base();
     let config = upstream.config()?;
     let wrong = match config.first_upstream() {
-        Some(upstream) => asker.what_is_wrong(upstream).await,
+        Some(upstream) => look::what_is_wrong(client, upstream).await,
         None => None,
     };
     let is_silent = wrong.as_ref().is_some_and(|problem| !problem.server_answers());
@@ -202,7 +203,7 @@ async fn without_list(
 
 /// The model of a server that listed some.
 async fn complete(
-    asker: &Asker,
+    client: &Client,
     flags: &Launch,
     upstream: Upstream,
     list: List,
@@ -210,7 +211,7 @@ async fn complete(
 ) -> Result<Found, Failed> {
     let base = upstream.base();
     let mut models = list.models;
-    asker.complete(upstream.preset, &upstream.address, &mut models).await;
+    models::complete(client, upstream.preset, &upstream.address, &mut models).await;
     let choose = |wanted: Option<&str>| {
         let chosen = match wanted {
             Some(name) => {
@@ -224,7 +225,7 @@ async fn complete(
     let small = flags.small_model.as_deref().map(|name| choose(Some(name))).transpose()?;
     if upstream.preset == "ollama" && model.window.is_none() && flags.context_window.is_none() {
         super::say(&format!("Ollama loads {}", model.name));
-        asker.load(&upstream.address, &mut model).await;
+        models::load(client, &upstream.address, &mut model).await;
     }
     let because = match (&flags.model, model.is_loaded, models.len()) {
         (Some(_), ..) => "you named it",
@@ -242,12 +243,13 @@ async fn complete(
 
 /// A gateway at the usual address. One that wants keys of clients is not ours to use.
 async fn running(
-    asker: &Asker,
+    client: &Client,
     flags: &Launch,
     looked: &mut Places,
 ) -> Result<Option<Found>, String> {
     let url = format!("{GATEWAY}{}", metrics::PATH);
-    let told = asker.text(&url, None, None, LOCAL_TIMEOUT).await?;
+    let told = ask::text(client, &url, None, None, LOCAL_TIMEOUT).await;
+    let told = told.map_err(|problem| problem.text)?;
     if !told.contains(metrics::NAME) {
         return Err("another program answers there".to_owned());
     }
@@ -255,7 +257,7 @@ async fn running(
     if whose == Whose::AnotherPersons {
         return Err(owner::ANOTHER_PERSONS.to_owned());
     }
-    let list = asker.models(&format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
+    let list = models::list(client, &format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;
     let models = list.map(|list| list.models).unwrap_or_default();
     let unlisted = |name: &String| Model { name: name.clone(), ..Model::default() };
     let model = match &flags.model {
@@ -288,13 +290,13 @@ async fn running(
 
 /// The first server of this machine that lists models, in the order of [`SERVERS`].
 async fn local(
-    asker: &Asker,
+    client: &Client,
     flags: &Launch,
     looked: &mut Places,
 ) -> Result<Option<Found>, Failed> {
-    let (taken, mut others) = answering(asker, flags.model.as_deref(), looked).await;
+    let (taken, mut others) = answering(client, flags.model.as_deref(), looked).await;
     let Some((upstream, list)) = taken else { return Ok(None) };
-    let mut found = complete(asker, flags, upstream, list, "it answers".to_owned()).await?;
+    let mut found = complete(client, flags, upstream, list, "it answers".to_owned()).await?;
     others.extend(keys().map(|server| format!("not used: {} ({})", server.preset, server.key)));
     found.said.append(&mut others);
     Ok(Some(found))
@@ -303,11 +305,11 @@ async fn local(
 /// The first server of this machine that lists models, for `creole check`: its base URL, and what is said of it.
 /// Vendors are not looked for: a check costs tokens.
 pub(crate) async fn on_this_machine(
-    asker: &Asker,
+    client: &Client,
     model: Option<&str>,
 ) -> Result<(String, Vec<String>), Failed> {
     let mut looked = Places::default();
-    let (taken, mut said) = answering(asker, model, &mut looked).await;
+    let (taken, mut said) = answering(client, model, &mut looked).await;
     let Some((upstream, _)) = taken else {
         return Err(looked.failed(
             "no server of this machine was found. Start one, or name the server with --upstream URL or --profile.",
@@ -321,7 +323,7 @@ pub(crate) async fn on_this_machine(
 /// The first server of this machine that lists models, or this one, in the order of [`SERVERS`]; and what is said of
 /// the others.
 async fn answering(
-    asker: &Asker,
+    client: &Client,
     model: Option<&str>,
     looked: &mut Places,
 ) -> (Option<(Upstream, List)>, Vec<String>) {
@@ -329,7 +331,7 @@ async fn answering(
     let asked = servers().map(|server| {
         let upstream = Upstream::of(server);
         async move {
-            let list = asker.models(&upstream.base(), None, LOCAL_TIMEOUT).await;
+            let list = models::list(client, &upstream.base(), None, LOCAL_TIMEOUT).await;
             (upstream, list)
         }
     });
@@ -345,7 +347,7 @@ async fn answering(
                 looked.note(&place, owner::ANOTHER_PERSONS);
             }
             Ok(list) => {
-                upstream.learn(&list.owner);
+                upstream.learn(&list);
                 match model {
                     Some(name) if choose::named(&list.models, name).is_none() => {
                         let own =
@@ -356,7 +358,7 @@ async fn answering(
                     _ => others.push(format!("not used: {place}")),
                 }
             }
-            Err(reason) => looked.note(&place, &reason),
+            Err(problem) => looked.note(&place, &problem.text),
         }
     }
     if let Some((upstream, _)) = &taken {
@@ -373,7 +375,7 @@ fn note_on(url: &str, whose: Whose) -> Option<String> {
 
 /// The first vendor whose key is in the environment, in the order of [`SERVERS`].
 async fn vendor(
-    asker: &Asker,
+    client: &Client,
     flags: &Launch,
     looked: &mut Places,
 ) -> Result<Option<Found>, Failed> {
@@ -391,7 +393,7 @@ async fn vendor(
         }
         let upstream = Upstream::of(server);
         let secret = upstream.secret()?;
-        match asker.models(&upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
+        match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
             Ok(list) => {
                 if let Some(name) = &flags.model
                     && choose::named(&list.models, name).is_none()
@@ -400,10 +402,11 @@ async fn vendor(
                     continue;
                 }
                 let why = format!("{} is set", server.key);
-                found = Some(complete(asker, flags, upstream, list, why).await?);
+                found = Some(complete(client, flags, upstream, list, why).await?);
             }
-            Err(reason) => {
-                looked.note(&format!("{} at {}", server.preset, upstream.base()), &reason);
+            Err(problem) => {
+                let place = format!("{} at {}", server.preset, upstream.base());
+                looked.note(&place, &problem.text);
             }
         }
     }

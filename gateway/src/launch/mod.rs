@@ -28,12 +28,13 @@ use tokio::sync::Notify;
 use which::sys::RealSys;
 
 use crate::Failed;
-use crate::probe::ask::{Asker, Model};
+use crate::probe::models::Model;
 use crate::server::door::Door;
 use crate::server::listen;
 use crate::server::ready::Ready;
 use crate::server::signals::Stop;
 use crate::terminal;
+use crate::upstream::client::{self, Client as HttpClient};
 use clients::{Client, Session, Variables};
 use find::{Found, Place, Upstream};
 pub(crate) use flags::Launch;
@@ -52,7 +53,7 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let found = runtime.block_on(async { find::backend(&Asker::new()?, flags).await })?;
+    let found = runtime.block_on(async { find::backend(&http_client()?, flags).await })?;
     found.said.iter().for_each(|line| say(line));
     let (gateway, key, running) = match &found.place {
         Place::Gateway(address) => (address.clone(), "local".to_owned(), None),
@@ -99,12 +100,16 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     ended
 }
 
+fn http_client() -> Result<HttpClient, Failed> {
+    Ok(HttpClient::new(&client::connector().map_err(Failed::Run)?))
+}
+
 /// The base URL of a server of this machine, for `creole check`, which is told what was taken.
 ///
 /// # Errors
 /// None lists models, or the one that was named.
 pub(crate) async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
-    let (base, said) = find::on_this_machine(&Asker::new()?, model).await?;
+    let (base, said) = find::on_this_machine(&http_client()?, model).await?;
     said.iter().for_each(|line| say(line));
     Ok(base)
 }

@@ -2,7 +2,7 @@
 
 use super::choose;
 use crate::Failed;
-use crate::probe::ask::Model;
+use crate::probe::models::Model;
 
 #[derive(Debug, Default)]
 pub(super) struct Places {

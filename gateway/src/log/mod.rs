@@ -47,7 +47,7 @@ const FINISH_TIME: Duration = Duration::from_secs(1);
 /// Pause between two looks whether a full queue has room again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
-/// How lines are written.
+/// Form of the lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For a person.

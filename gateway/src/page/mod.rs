@@ -48,7 +48,7 @@ pub(crate) enum Wanted {
     Events,
 }
 
-/// Whoever may read the page.
+/// Right of a sender to read the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Let,

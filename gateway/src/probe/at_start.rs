@@ -31,8 +31,8 @@ pub(crate) fn look_at_all(client: &Client, config: &Arc<Config>) {
                 Looked::NoList => {
                     tracing::debug!("upstream {name} answers, without a list of models")
                 }
-                Looked::Models(listed) => {
-                    tracing::debug!("upstream {name} lists {} models", listed.names.len());
+                Looked::Models(list) => {
+                    tracing::debug!("upstream {name} lists {} models", list.models.len());
                 }
             }
         });

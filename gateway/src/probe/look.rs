@@ -3,24 +3,21 @@
 //! A server without a list is no worse for that. So where the list is not found, other paths are asked for it, and then
 //! the path itself with an empty request: no model runs for that.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use creole::config::{Protocol, Upstream};
-use creole::json;
 use creole::{Config, Exchange, Header, HostCan, RequestHead, Unreachable};
-use http_body_util::Full;
-use hyper::header::{LOCATION, SERVER};
-use hyper::{HeaderMap, Method, Request, Uri};
+use hyper::Method;
+use hyper::header::LOCATION;
 
+use super::ask::{Got, NoAnswer, ask};
+use super::models::{self, List};
 use super::problem::{PAGE, Problem};
 use crate::headers;
-use crate::probe::guess;
 use crate::probe::private_network::is_near;
-use crate::upstream::client::{self, Client};
-use crate::upstream::decompress;
+use crate::upstream::client::Client;
 
 /// Paths that servers have before `/models`, the likely ones first.
 const BASES: [&str; 9] = [
@@ -35,12 +32,6 @@ const BASES: [&str; 9] = [
     "",
 ];
 
-/// Maximum number of bytes that are read of an answer.
-const BYTES_MAX: usize = 4 << 20;
-
-/// Longest name of a model that is shown.
-const NAME_BYTES_MAX: usize = 256;
-
 /// Key that clients send where nobody asks for one.
 pub(crate) const PLACEHOLDER: &str = "local";
 
@@ -50,18 +41,10 @@ pub(crate) const LOOK_TIME: Duration = Duration::from_secs(10);
 /// Result of looking at an upstream.
 #[derive(Debug)]
 pub(crate) enum Looked {
-    Models(Listed),
+    Models(List),
     /// There is an API, without a list of models.
     NoList,
     Wrong(Problem),
-}
-
-/// A list of models.
-#[derive(Debug, Default)]
-pub(crate) struct Listed {
-    pub(crate) names: Vec<String>,
-    /// The preset of the server that wrote it.
-    pub(crate) preset: Option<&'static str>,
 }
 
 /// Asks an upstream for its models; each question may take `patience`.
@@ -102,7 +85,7 @@ pub(crate) async fn preset_by_list(client: &Client, upstream: &Upstream) -> Opti
 }
 
 /// The list of models where it is said to be, and nothing else.
-async fn list(client: &Client, upstream: &Upstream, patience: Duration) -> Option<Listed> {
+async fn list(client: &Client, upstream: &Upstream, patience: Duration) -> Option<List> {
     let place = Place { client, upstream, patience };
     match place.list(&upstream.url, &upstream.base_path).await {
         Answer::Models(listed) => Some(listed),
@@ -120,7 +103,7 @@ struct Place<'a> {
 /// An answer to the question for models.
 #[derive(Debug)]
 enum Answer {
-    Models(Listed),
+    Models(List),
     Unreachable(Unreachable),
     /// A server of TLS says that it was spoken to without.
     Plain,
@@ -131,13 +114,6 @@ enum Answer {
     /// asked.
     Nothing(u16),
     Page,
-}
-
-/// Response to one request of a check.
-struct Got {
-    status: u16,
-    headers: HeaderMap,
-    body: Vec<u8>,
 }
 
 impl Place<'_> {
@@ -225,8 +201,8 @@ impl Place<'_> {
         let url = [&self.upstream.url, &*path].concat();
         let got = self.ask(Method::POST, &url, headers, Bytes::from_static(b"{}")).await.ok()?;
         let text = String::from_utf8_lossy(&got.body).to_ascii_lowercase();
-        match got.status {
-            401 | 403 => Some(Endpoint::Key(got.status)),
+        match got.status.as_u16() {
+            401 | 403 => Some(Endpoint::Key(got.status.as_u16())),
             300..=399 | 405 => None,
             // The model that the request does not name is what is not found.
             404 if text.trim_start().starts_with('{') && text.contains("model") => {
@@ -245,28 +221,13 @@ impl Place<'_> {
         headers: Vec<Header>,
         body: Bytes,
     ) -> Result<Got, Unreachable> {
-        let Ok(uri) = url.parse::<Uri>() else { return Err(Unreachable::NotConnected) };
-        let mut request = Request::new(Full::new(body));
-        *request.method_mut() = method;
-        *request.uri_mut() = uri;
-        *request.headers_mut() = headers::map(headers);
-        let asked = async {
-            let response =
-                self.client.send(request).await.map_err(|error| client::reason(&error))?;
-            let (head, body) = response.into_parts();
-            let mut list = headers::list(&head.headers);
-            let mut answer = decompress::Answer::new(body, &mut list);
-            let mut body = Vec::new();
-            while let Some(Ok(piece)) = poll_fn(|context| answer.poll_piece(context)).await {
-                body.extend_from_slice(&piece);
-                if body.len() >= BYTES_MAX {
-                    break;
-                }
-            }
-            Ok(Got { status: head.status.as_u16(), headers: head.headers, body })
-        };
-        let answered = tokio::time::timeout(self.patience, asked).await;
-        answered.unwrap_or(Err(Unreachable::TimedOut))
+        let sent = (headers::map(headers), body);
+        match ask(self.client, method, url, sent, self.patience).await {
+            Ok(got) => Ok(got),
+            Err(NoAnswer::NotUrl) => Err(Unreachable::NotConnected),
+            Err(NoAnswer::Unreachable(reason)) => Err(reason),
+            Err(NoAnswer::Late(_)) => Err(Unreachable::TimedOut),
+        }
     }
 }
 
@@ -318,24 +279,25 @@ fn client_headers() -> Vec<Header> {
 }
 
 fn read(got: &Got) -> Answer {
-    let Got { status, headers, body } = got;
+    let Got { status, headers, body, .. } = got;
+    let status = status.as_u16();
     match status {
-        401 | 403 => Answer::Key(*status),
+        401 | 403 => Answer::Key(status),
         _ if is_plain(body) => Answer::Plain,
-        200..=299 => match listed(headers, body) {
+        200..=299 => match models::read(headers, body) {
             Some(listed) => Answer::Models(listed),
             None if is_page(body) => Answer::Page,
-            None => Answer::Nothing(*status),
+            None => Answer::Nothing(status),
         },
         300..=399 => match headers.get(LOCATION).and_then(|to| to.to_str().ok()) {
             // Behind the question mark there may be a secret.
             Some(to) => {
                 Answer::Redirect(to.split(['?', '#']).next().unwrap_or_default().to_owned())
             }
-            None => Answer::Nothing(*status),
+            None => Answer::Nothing(status),
         },
-        429 | 500..=599 if *status != 501 => Answer::Failing(*status),
-        _ => Answer::Nothing(*status),
+        429 | 500..=599 if status != 501 => Answer::Failing(status),
+        _ => Answer::Nothing(status),
     }
 }
 
@@ -348,30 +310,6 @@ fn is_plain(body: &[u8]) -> bool {
 
 fn is_page(body: &[u8]) -> bool {
     body.trim_ascii_start().starts_with(b"<")
-}
-
-/// The names of a list, and whose list it is.
-fn listed(headers: &HeaderMap, body: &[u8]) -> Option<Listed> {
-    let body = std::str::from_utf8(body).ok()?;
-    let array = if body.trim_start().starts_with('[') { body } else { json::member(body, "data")? };
-    if !array.trim_start().starts_with('[') || !json::Reader::of(body).is_whole() {
-        return None;
-    }
-    let mut listed = Listed::default();
-    let server = headers.get(SERVER).and_then(|server| server.to_str().ok()).unwrap_or_default();
-    let mut owner = String::new();
-    for model in json::elements(array) {
-        let text = |name| json::member(model, name).and_then(json::string);
-        if let Some(id) = text("id").filter(|id| !id.is_empty() && id.raw().len() <= NAME_BYTES_MAX)
-        {
-            listed.names.push(id.decode().into_owned());
-        }
-        if let Some(by) = text("owned_by").filter(|_| owner.is_empty()) {
-            owner = by.decode().into_owned();
-        }
-    }
-    listed.preset = guess::preset_of_list(&owner, server);
-    Some(listed)
 }
 
 #[cfg(test)]

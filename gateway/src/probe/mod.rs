@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `look` | whether an upstream answers where it is said to be, and which models it lists |
 //! | `at_start` | looks at all upstreams at the start of the server |
-//! | `ask` | short questions to servers that may be there |
+//! | `ask` | one question to a server that may be there |
+//! | `models` | models of a server: what it lists, and what it says of them elsewhere |
 //! | `problem` | problems of an upstream, and what to do |
 //! | `guess` | kind of a server, by its address, its list or its port |
 //! | `model_names` | names of models in a server's list |
@@ -17,6 +18,7 @@ pub(crate) mod at_start;
 pub(crate) mod guess;
 pub(crate) mod look;
 pub(crate) mod model_names;
+pub(crate) mod models;
 pub(crate) mod owner;
 pub(crate) mod private_network;
 pub(crate) mod problem;

@@ -52,7 +52,7 @@ pub(crate) struct View {
 }
 
 impl Door {
-    /// For this machine alone.
+    /// Returns the flags of a server for this machine alone.
     pub(crate) fn local(listen: String, shutdown_timeout: u64) -> Self {
         Self {
             listen,
@@ -67,7 +67,7 @@ impl Door {
     }
 }
 
-/// What can be listened on, if the host has that address.
+/// Reads an address to listen on, which the host may not have.
 pub(crate) fn address(text: &str) -> Result<String, &'static str> {
     match text.rsplit_once(':') {
         Some((host, port)) if !host.is_empty() && port.parse::<u16>().is_ok() => {

@@ -185,11 +185,6 @@ pub(crate) fn reason(error: &legacy::Error) -> Unreachable {
     if closed { Unreachable::Closed } else { Unreachable::NotConnected }
 }
 
-/// Returns why a server could not be reached, in words for the person who started a command.
-pub(crate) fn why(error: &legacy::Error) -> String {
-    reason(error).words().to_owned()
-}
-
 /// Returns true if this process (`EMFILE`) or the system (`ENFILE`) has no descriptor left: the
 /// standard library has no names for them.
 pub(crate) fn is_out_of_files(error: &io::Error) -> bool {

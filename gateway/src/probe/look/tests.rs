@@ -2,9 +2,11 @@
 
 use super::*;
 
+use hyper::{HeaderMap, StatusCode};
+
 fn names(body: &str) -> Option<(Vec<String>, Option<&'static str>)> {
-    let listed = listed(&HeaderMap::new(), body.as_bytes())?;
-    Some((listed.names, listed.preset))
+    let list = models::read(&HeaderMap::new(), body.as_bytes())?;
+    Some((list.names(), list.preset))
 }
 
 #[test]
@@ -47,7 +49,8 @@ fn the_lists_of_servers_are_read_and_tell_whose_they_are() {
 fn an_answer_tells_what_is_wrong() {
     let read = |status, body: &str| {
         let body = body.as_bytes().to_vec();
-        format!("{:?}", read(&Got { status, headers: HeaderMap::new(), body }))
+        let status = StatusCode::from_u16(status).unwrap();
+        format!("{:?}", read(&Got { status, body, ..Got::default() }))
     };
     assert!(read(200, r#"{"data":[]}"#).starts_with("Models"));
     assert_eq!(read(200, "  <!doctype html>"), "Page");
@@ -57,7 +60,11 @@ fn an_answer_tells_what_is_wrong() {
     assert_eq!((read(503, ""), read(501, "")), ("Failing(503)".into(), "Nothing(501)".into()));
     assert_eq!(read(400, "Client sent an HTTP request to an HTTPS server.\n"), "Plain");
     let location = HeaderMap::from_iter([(LOCATION, "https://b/v1?key=secret".parse().unwrap())]);
-    let moved = super::read(&Got { status: 301, headers: location, body: Vec::new() });
+    let moved = super::read(&Got {
+        status: StatusCode::MOVED_PERMANENTLY,
+        headers: location,
+        ..Got::default()
+    });
     assert_eq!(format!("{moved:?}"), r#"Redirect("https://b/v1")"#);
 }
 
