@@ -19,13 +19,14 @@ use tokio::runtime;
 
 use crate::Failed;
 use crate::configure::{self, Described};
-use crate::launch;
 use crate::probe::guess::{self, Guess};
 use crate::probe::look::{self, Looked};
 use crate::probe::model_names::{is_same, nearest};
 use crate::probe::models::List;
 use crate::probe::problem::Problem;
+use crate::probe::this_machine;
 use crate::terminal::say;
+use crate::upstream::client::Client;
 pub(crate) use flags::Check;
 use inside::{Inside, Lines};
 use row::{Level, Row};
@@ -85,7 +86,7 @@ pub(crate) fn run(options: &Check) -> Result<bool, Failed> {
     let mut options = options.clone();
     if options.names_no_upstream() {
         let model = options.model.as_deref();
-        options.upstream = Some(runtime.block_on(launch::server_of_this_machine(model))?);
+        options.upstream = Some(runtime.block_on(server_of_this_machine(model))?);
     }
     let (config, guess) = configured(&options)?;
     let checked = runtime.block_on(check(&options, config, guess));
@@ -107,6 +108,20 @@ fn configured(options: &Check) -> Result<(Config, Option<Guess>), Failed> {
     configure::set_key(&mut config, profile, options.key_env.as_deref())?;
     configure::check_addresses(&config)?;
     Ok((config, guess))
+}
+
+/// Returns the base URL of a server of this machine. The person who checks is told what was taken.
+///
+/// # Errors
+/// None lists models, or the one that was named.
+async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
+    let client = Client::connect().map_err(Failed::Run)?;
+    let (base, said) = this_machine::find(&client, model).await?;
+    for line in said {
+        // Nobody may be reading.
+        let _ = say(io::stderr(), &format!("creole: {line}"));
+    }
+    Ok(base)
 }
 
 /// `guess`: the profile, where the address tells it.

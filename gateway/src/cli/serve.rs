@@ -18,7 +18,7 @@ use crate::server::listen;
 use crate::server::ready::{Ready, listening, reachable};
 use crate::server::signals::Stop;
 use crate::terminal;
-use crate::upstream::client;
+use crate::upstream::client::Client;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
@@ -68,7 +68,7 @@ pub(crate) fn run(options: &Serve) -> Result<(), Failed> {
 /// The preset that an upstream's list of models tells.
 fn look_at(upstream: &Upstream) -> Option<&'static str> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build().ok()?;
-    let client = client::Client::new(&client::connector().ok()?);
+    let client = Client::connect().ok()?;
     let preset = runtime.block_on(look::preset_by_list(&client, upstream));
     // A look-up of a name may still run.
     runtime.shutdown_background();

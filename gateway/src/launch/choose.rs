@@ -1,6 +1,5 @@
 //! Choice of the model that a client gets.
 
-use crate::probe::model_names::{is_same, nearest};
 use crate::probe::models::Model;
 
 /// Maximum number of names that an error lists.
@@ -24,25 +23,9 @@ pub(crate) fn only(models: &[Model]) -> Result<Model, String> {
     }
 }
 
-/// Says that a server does not list a model, and which names may be meant.
-pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
-    let names: Vec<String> = models.iter().map(|model| model.name.clone()).collect();
-    let near = match nearest(wanted, &names) {
-        near if near.is_empty() => "it lists none".to_owned(),
-        near => format!("the nearest: {}", near.join(", ")),
-    };
-    format!("{place} does not list {wanted}; {near}")
-}
-
 /// Whether these are the names of the demo model, and no others.
 pub(crate) fn is_demo(models: &[Model]) -> bool {
     models.iter().map(|model| model.name.as_str()).eq(DEMO)
-}
-
-/// A model by its name, if possible by its whole name.
-pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
-    let whole = models.iter().find(|model| model.name == wanted);
-    whole.or_else(|| models.iter().find(|model| is_same(&model.name, wanted))).cloned()
 }
 
 /// Returns true for models of embeddings: they are listed beside the others, and no client can talk
@@ -65,6 +48,7 @@ fn names(models: &[Model]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::probe::models::{lacks, named};
 
     fn models(names: &[&str], loaded: &[&str]) -> Vec<Model> {
         let model = |name: &&str| Model {

@@ -6,32 +6,28 @@ use std::time::Duration;
 
 use creole::Config;
 use creole::profile::presets::{SERVERS, Server};
-use futures_util::future::join_all;
 
 use super::Launch;
 use super::choose;
-use super::places::Places;
 use crate::Failed;
 use crate::configure::{self, Chosen, Described};
 use crate::metrics;
-use crate::probe::guess;
 use crate::probe::models::{self, List, Model};
 use crate::probe::owner::{self, Whose, whose};
+use crate::probe::places::Places;
+use crate::probe::this_machine::{Candidate, LOCAL_TIMEOUT, answering, owner_note};
 use crate::probe::{ask, look};
 use crate::upstream::client::Client;
 
 /// Address where `creole serve` listens by default.
 const GATEWAY: &str = "http://127.0.0.1:8787";
 
-/// A server of this machine that is there answers at once.
-const LOCAL_TIMEOUT: Duration = Duration::from_millis(800);
-
 const VENDOR_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Description of the demo model, which lists two names.
 const DEMO: &str = "the demo model, where words in a prompt say what it answers";
 
-/// Upstream and models that were found, and what people are told of them.
+/// Candidate and models that were found, and what people are told of them.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) place: Place,
@@ -48,30 +44,10 @@ pub(crate) struct Found {
 pub(crate) enum Place {
     /// A gateway that runs already.
     Gateway(String),
-    Upstream(Upstream),
+    Upstream(Candidate),
 }
 
-/// An upstream for a gateway of our own.
-#[derive(Clone, Debug)]
-pub(crate) struct Upstream {
-    pub(crate) preset: &'static str,
-    /// Scheme, host and port.
-    pub(crate) address: String,
-    pub(crate) base_path: String,
-    /// The variable with its key.
-    pub(crate) key: Option<String>,
-}
-
-impl Upstream {
-    fn of(server: &Server) -> Self {
-        Self {
-            preset: server.preset,
-            address: server.url.to_owned(),
-            base_path: server.base_path.to_owned(),
-            key: Some(server.key.to_owned()).filter(|key| !key.is_empty()),
-        }
-    }
-
+impl Candidate {
     /// The flags name it. A key goes along if the flags name one, or if the address is the vendor's own.
     fn given(flags: &Launch) -> Result<Option<Self>, Failed> {
         if flags.upstream.is_none() && flags.profile.is_none() {
@@ -92,10 +68,6 @@ impl Upstream {
             base_path: upstream.base_path.clone(),
             key: flags.key_env.clone().or(own),
         }))
-    }
-
-    fn base(&self) -> String {
-        format!("{}{}", self.address, self.base_path)
     }
 
     /// The value of its key.
@@ -122,17 +94,10 @@ impl Upstream {
         }
         Ok(config)
     }
-
-    /// Sets the kind of server by its list of models. Another server can be at a port that
-    /// only by custom is vLLM's or llama.cpp's.
-    fn learn(&mut self, list: &List) {
-        let guess = guess::by_list_or_port(&self.address, list.preset);
-        self.preset = guess.map_or("default", |guess| guess.preset);
-    }
 }
 
 pub(crate) async fn backend(client: &Client, flags: &Launch) -> Result<Found, Failed> {
-    if let Some(upstream) = Upstream::given(flags)? {
+    if let Some(upstream) = Candidate::given(flags)? {
         return given(client, flags, upstream).await;
     }
     let mut looked = Places::default();
@@ -152,7 +117,7 @@ pub(crate) async fn backend(client: &Client, flags: &Launch) -> Result<Found, Fa
     ))
 }
 
-async fn given(client: &Client, flags: &Launch, mut upstream: Upstream) -> Result<Found, Failed> {
+async fn given(client: &Client, flags: &Launch, mut upstream: Candidate) -> Result<Found, Failed> {
     let secret = upstream.secret()?;
     match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
         Ok(list) => {
@@ -169,7 +134,7 @@ async fn given(client: &Client, flags: &Launch, mut upstream: Upstream) -> Resul
 async fn without_list(
     client: &Client,
     flags: &Launch,
-    upstream: Upstream,
+    upstream: Candidate,
     reason: &str,
 ) -> Result<Found, Failed> {
     let base = upstream.base();
@@ -205,7 +170,7 @@ async fn without_list(
 async fn complete(
     client: &Client,
     flags: &Launch,
-    upstream: Upstream,
+    upstream: Candidate,
     list: List,
     why: String,
 ) -> Result<Found, Failed> {
@@ -215,7 +180,7 @@ async fn complete(
     let choose = |wanted: Option<&str>| {
         let chosen = match wanted {
             Some(name) => {
-                choose::named(&models, name).ok_or_else(|| choose::lacks(&base, name, &models))
+                models::named(&models, name).ok_or_else(|| models::lacks(&base, name, &models))
             }
             None => choose::only(&models).map_err(|reason| format!("{base}: {reason}")),
         };
@@ -263,7 +228,7 @@ async fn running(
     let model = match &flags.model {
         // Where it lists nothing, it may know every name.
         Some(name) if models.is_empty() => Some(unlisted(name)),
-        Some(name) => match choose::named(&models, name) {
+        Some(name) => match models::named(&models, name) {
             Some(model) => Some(model),
             None => {
                 looked.note_lacking(&format!("the gateway at {GATEWAY}"), name, &models);
@@ -284,7 +249,7 @@ async fn running(
     let said = format!("a gateway was already running at {GATEWAY}, and is used: {chosen}");
     let small = flags.small_model.as_ref().map(unlisted);
     let place = Place::Gateway(GATEWAY.to_owned());
-    let said = iter::once(said).chain(note_on(GATEWAY, whose)).collect();
+    let said = iter::once(said).chain(owner_note(GATEWAY, whose)).collect();
     Ok(Some(Found { place, model, small, models, said }))
 }
 
@@ -300,77 +265,6 @@ async fn local(
     others.extend(keys().map(|server| format!("not used: {} ({})", server.preset, server.key)));
     found.said.append(&mut others);
     Ok(Some(found))
-}
-
-/// The first server of this machine that lists models, for `creole check`: its base URL, and what is said of it.
-/// Vendors are not looked for: a check costs tokens.
-pub(crate) async fn on_this_machine(
-    client: &Client,
-    model: Option<&str>,
-) -> Result<(String, Vec<String>), Failed> {
-    let mut looked = Places::default();
-    let (taken, mut said) = answering(client, model, &mut looked).await;
-    let Some((upstream, _)) = taken else {
-        return Err(looked.failed(
-            "no server of this machine was found. Start one, or name the server with --upstream URL or --profile.",
-        ));
-    };
-    let base = upstream.base();
-    said.insert(0, format!("{} at {base}: it answers", upstream.preset));
-    Ok((base, said))
-}
-
-/// The first server of this machine that lists models, or this one, in the order of [`SERVERS`]; and what is said of
-/// the others.
-async fn answering(
-    client: &Client,
-    model: Option<&str>,
-    looked: &mut Places,
-) -> (Option<(Upstream, List)>, Vec<String>) {
-    let servers = || SERVERS.iter().filter(|server| server.key.is_empty());
-    let asked = servers().map(|server| {
-        let upstream = Upstream::of(server);
-        async move {
-            let list = models::list(client, &upstream.base(), None, LOCAL_TIMEOUT).await;
-            (upstream, list)
-        }
-    });
-    let mut taken: Option<(Upstream, List)> = None;
-    let mut others = Vec::new();
-    // All are asked at once, because most of them are not there.
-    for (mut upstream, list) in join_all(asked).await {
-        let base = upstream.base();
-        let place = format!("{} at {base}", upstream.preset);
-        match list {
-            Ok(list) if list.models.is_empty() => looked.note(&place, "it lists no model"),
-            Ok(_) if whose(&upstream.address) == Whose::AnotherPersons => {
-                looked.note(&place, owner::ANOTHER_PERSONS);
-            }
-            Ok(list) => {
-                upstream.learn(&list);
-                match model {
-                    Some(name) if choose::named(&list.models, name).is_none() => {
-                        let own =
-                            if upstream.preset == "default" { &base } else { upstream.preset };
-                        looked.note_lacking(own, name, &list.models);
-                    }
-                    _ if taken.is_none() => taken = Some((upstream, list)),
-                    _ => others.push(format!("not used: {place}")),
-                }
-            }
-            Err(problem) => looked.note(&place, &problem.text),
-        }
-    }
-    if let Some((upstream, _)) = &taken {
-        let base = upstream.base();
-        others.extend(note_on(&base, whose(&upstream.address)));
-    }
-    (taken, others)
-}
-
-/// Returns a line about a server whose owner is unknown.
-fn note_on(url: &str, whose: Whose) -> Option<String> {
-    (whose == Whose::Unknown).then(|| owner::unknown(url))
 }
 
 /// The first vendor whose key is in the environment, in the order of [`SERVERS`].
@@ -391,12 +285,12 @@ async fn vendor(
             found.said.push(format!("not used: {} ({})", server.preset, server.key));
             continue;
         }
-        let upstream = Upstream::of(server);
+        let upstream = Candidate::of(server);
         let secret = upstream.secret()?;
         match models::list(client, &upstream.base(), secret.as_deref(), VENDOR_TIMEOUT).await {
             Ok(list) => {
                 if let Some(name) = &flags.model
-                    && choose::named(&list.models, name).is_none()
+                    && models::named(&list.models, name).is_none()
                 {
                     looked.note_lacking(server.preset, name, &list.models);
                     continue;

@@ -9,7 +9,6 @@ mod choose;
 mod clients;
 mod find;
 mod flags;
-mod places;
 mod program;
 mod settings;
 
@@ -29,14 +28,15 @@ use which::sys::RealSys;
 
 use crate::Failed;
 use crate::probe::models::Model;
+use crate::probe::this_machine::Candidate;
 use crate::server::door::Door;
 use crate::server::listen;
 use crate::server::ready::Ready;
 use crate::server::signals::Stop;
 use crate::terminal;
-use crate::upstream::client::{self, Client as HttpClient};
+use crate::upstream::client::Client as HttpClient;
 use clients::{Client, Session, Variables};
-use find::{Found, Place, Upstream};
+use find::{Found, Place};
 pub(crate) use flags::Launch;
 use settings::Settings;
 
@@ -53,7 +53,9 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
         .enable_all()
         .build()
         .map_err(|error| Failed::Run(format!("cannot start: {error}")))?;
-    let found = runtime.block_on(async { find::backend(&http_client()?, flags).await })?;
+    let found = runtime.block_on(async {
+        find::backend(&HttpClient::connect().map_err(Failed::Run)?, flags).await
+    })?;
     found.said.iter().for_each(|line| say(line));
     let (gateway, key, running) = match &found.place {
         Place::Gateway(address) => (address.clone(), "local".to_owned(), None),
@@ -100,20 +102,6 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     ended
 }
 
-fn http_client() -> Result<HttpClient, Failed> {
-    Ok(HttpClient::new(&client::connector().map_err(Failed::Run)?))
-}
-
-/// The base URL of a server of this machine, for `creole check`, which is told what was taken.
-///
-/// # Errors
-/// None lists models, or the one that was named.
-pub(crate) async fn server_of_this_machine(model: Option<&str>) -> Result<String, Failed> {
-    let (base, said) = find::on_this_machine(&http_client()?, model).await?;
-    said.iter().for_each(|line| say(line));
-    Ok(base)
-}
-
 /// The variables that have to win, as settings of a client that would take others from the user's own.
 fn settings(
     client: &Client,
@@ -146,7 +134,7 @@ fn prepare(command: &mut Command, client: &Client, variables: Variables) {
 /// The gateway's configuration: one upstream, all names to the model, one client.
 /// `window` is that of the main model, where the person names it.
 fn configure(
-    upstream: &Upstream,
+    upstream: &Candidate,
     found: &Found,
     window: Option<u64>,
     key: &str,

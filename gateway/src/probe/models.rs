@@ -6,6 +6,7 @@ use hyper::HeaderMap;
 use hyper::header::SERVER;
 use serde_json::Value;
 
+use super::model_names::{is_same, nearest};
 use super::problem::Problem;
 use super::{ask, guess};
 use crate::upstream::client::Client;
@@ -41,6 +42,22 @@ impl List {
 
 pub(crate) fn names(models: &[Model]) -> Vec<String> {
     models.iter().map(|model| model.name.clone()).collect()
+}
+
+/// Finds a model by its name, if possible by its whole name.
+pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
+    let whole = models.iter().find(|model| model.name == wanted);
+    whole.or_else(|| models.iter().find(|model| is_same(&model.name, wanted))).cloned()
+}
+
+/// Says that a server does not list a model, and which names may be meant.
+pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
+    let names = names(models);
+    let near = match nearest(wanted, &names) {
+        near if near.is_empty() => "it lists none".to_owned(),
+        near => format!("the nearest: {}", near.join(", ")),
+    };
+    format!("{place} does not list {wanted}; {near}")
 }
 
 /// Asks a server for its models.

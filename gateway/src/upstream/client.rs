@@ -75,6 +75,14 @@ pub(crate) struct Client {
 }
 
 impl Client {
+    /// Makes a client of a command, with connections of its own.
+    ///
+    /// # Errors
+    /// As of [`connector`].
+    pub(crate) fn connect() -> Result<Self, String> {
+        Ok(Self::new(&connector()?))
+    }
+
     /// Makes a client with a pool of its own.
     pub(crate) fn new(connector: &Connector) -> Self {
         let pool = |connections| {

@@ -1,28 +1,28 @@
 //! The places that were looked at in vain, as the error tells them.
 
-use super::choose;
+use super::models::{self, Model};
 use crate::Failed;
-use crate::probe::models::Model;
 
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(crate) struct Places {
     /// Servers that answer, without the model that was asked for: what people most likely meant.
     lacking: Vec<String>,
     others: Vec<String>,
 }
 
 impl Places {
-    pub(super) fn note(&mut self, place: &str, reason: &str) {
+    /// Notes a place without a model, and why.
+    pub(crate) fn note(&mut self, place: &str, reason: &str) {
         self.others.push(format!("{place}: {reason}"));
     }
 
     /// Notes a server that lists `models`, and not the model that was asked for.
-    pub(super) fn note_lacking(&mut self, place: &str, wanted: &str, models: &[Model]) {
-        self.lacking.push(choose::lacks(place, wanted, models));
+    pub(crate) fn note_lacking(&mut self, place: &str, wanted: &str, models: &[Model]) {
+        self.lacking.push(models::lacks(place, wanted, models));
     }
 
     /// `nothing`: what to do where no server answers at all.
-    pub(super) fn failed(self, nothing: &str) -> Failed {
+    pub(crate) fn failed(self, nothing: &str) -> Failed {
         let others = self.others.join("\n  ");
         if self.lacking.is_empty() {
             return Failed::Run(format!("{nothing} Looked at:\n  {others}"));
