@@ -10,7 +10,7 @@ use creole::profile::presets::{PRESETS, Server};
 
 use crate::Failed;
 use crate::probe::guess::{self, Guess};
-use crate::probe::owner::{self, Whose, whose};
+use crate::probe::owner::{self, ServerOwner, owner_of};
 
 /// What all commands that translate take.
 #[derive(Clone, Debug, Args)]
@@ -71,13 +71,13 @@ fn fill_urls(config: &mut Config) -> Result<Vec<String>, Failed> {
     let mut notes = Vec::new();
     for upstream in open.iter().filter_map(|name| config.upstreams.get(name)) {
         let (preset, url) = (upstream.preset, &upstream.url);
-        match whose(url) {
-            Whose::AnotherPersons => {
+        match owner_of(url) {
+            ServerOwner::AnotherPersons => {
                 let reason = owner::ANOTHER_PERSONS;
                 return Err(Failed::Usage(format!("{preset} at {url}: {reason}")));
             }
-            Whose::Unknown if !cfg!(target_os = "linux") => notes.push(owner::unknown(url)),
-            Whose::Unknown | Whose::Usable => {}
+            ServerOwner::Unknown if !cfg!(target_os = "linux") => notes.push(owner::unknown(url)),
+            ServerOwner::Unknown | ServerOwner::Usable => {}
         }
     }
     Ok(notes)

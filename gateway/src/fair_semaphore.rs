@@ -1,4 +1,4 @@
-//! Places that clients take in turn: readers of documents, and fetches from the web. One client must not keep others
+//! Permits that clients take in turn: readers of documents, and fetches from the web. One client must not keep others
 //! waiting.
 //!
 //! A free place goes to the client that has used least of late. A client gets one only while more are free than it has,
@@ -20,7 +20,7 @@ const FORGOTTEN: Duration = Duration::from_millis(1);
 
 /// Places, and the clients that have one or wait for one.
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct FairSemaphore {
     places: usize,
     clients: Mutex<Clients>,
 }
@@ -28,23 +28,23 @@ pub(crate) struct Turns {
 #[derive(Debug)]
 struct Clients {
     /// Clients that wait, in the order in which they came.
-    waiting: Vec<(Owner, oneshot::Sender<Turn>)>,
+    waiting: Vec<(Owner, oneshot::Sender<Permit>)>,
     /// Clients that have a place, and since when.
     running: Vec<(Owner, Instant)>,
-    /// Time of turns that ended.
+    /// Time for which permits were held that ended.
     used: BTreeMap<Owner, Duration>,
     halved: Instant,
 }
 
 /// Permission to use one place, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    turns: Arc<Turns>,
+pub(crate) struct Permit {
+    semaphore: Arc<FairSemaphore>,
     owner: Owner,
     began: Instant,
 }
 
-impl Turns {
+impl FairSemaphore {
     pub(crate) fn new(places: usize) -> Arc<Self> {
         let clients = Clients {
             waiting: Vec::new(),
@@ -56,11 +56,11 @@ impl Turns {
     }
 
     /// Waits for a place.
-    pub(crate) async fn begin(self: &Arc<Self>, owner: Owner) -> Option<Turn> {
-        let (sender, turn) = oneshot::channel();
+    pub(crate) async fn begin(self: &Arc<Self>, owner: Owner) -> Option<Permit> {
+        let (sender, permit) = oneshot::channel();
         self.clients().waiting.push((owner, sender));
         self.give();
-        turn.await.ok()
+        permit.await.ok()
     }
 
     /// Gives all places that may be taken.
@@ -68,8 +68,8 @@ impl Turns {
         loop {
             let next = self.clients().next(self.places);
             let Some((owner, sender, began)) = next else { return };
-            // A client that leaves in this moment drops its turn, and the next one gets it.
-            drop(sender.send(Turn { turns: Arc::clone(self), owner, began }));
+            // A client that leaves in this moment drops its permit, and the next one gets it.
+            drop(sender.send(Permit { semaphore: Arc::clone(self), owner, began }));
         }
     }
 
@@ -80,7 +80,7 @@ impl Turns {
 
 impl Clients {
     /// Lets the next client begin, if a place is free for one of them.
-    fn next(&mut self, places: usize) -> Option<(Owner, oneshot::Sender<Turn>, Instant)> {
+    fn next(&mut self, places: usize) -> Option<(Owner, oneshot::Sender<Permit>, Instant)> {
         self.waiting.retain(|(_, waiting)| !waiting.is_closed());
         let free = places.saturating_sub(self.running.len());
         let now = Instant::now();
@@ -97,9 +97,9 @@ impl Clients {
     }
 }
 
-impl Drop for Turn {
+impl Drop for Permit {
     fn drop(&mut self) {
-        let mut clients = self.turns.clients();
+        let mut clients = self.semaphore.clients();
         let own = (self.owner, self.began);
         if let Some(at) = clients.running.iter().position(|running| *running == own) {
             clients.running.swap_remove(at);
@@ -114,7 +114,7 @@ impl Drop for Turn {
             });
         }
         drop(clients);
-        self.turns.give();
+        self.semaphore.give();
     }
 }
 
@@ -128,7 +128,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_has_used_least_is_next() {
-        let turns = Turns::new(1);
+        let turns = FairSemaphore::new(1);
         let running = turns.begin(owner(1)).await.unwrap();
         let order = Arc::<Mutex<Vec<u64>>>::default();
         let wait = |number| {
@@ -154,7 +154,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_client_leaves_places_to_others() {
-        let turns = Turns::new(16);
+        let turns = FairSemaphore::new(16);
         let waits = |number| {
             let turns = Arc::clone(&turns);
             async move {
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn used_time_is_forgotten() {
-        let turns = Turns::new(1);
+        let turns = FairSemaphore::new(1);
         for number in 0..100 {
             let turn = turns.begin(owner(number)).await;
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -191,7 +191,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn clients_that_leave_do_not_keep_a_place() {
-        let turns = Turns::new(1);
+        let turns = FairSemaphore::new(1);
         let running = turns.begin(owner(1)).await.unwrap();
         for number in 0..1000 {
             let waiting = turns.begin(owner(number));

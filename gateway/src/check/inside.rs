@@ -35,7 +35,7 @@ use crate::server::workers;
 use crate::upstream::call::Caller;
 use crate::upstream::client;
 use crate::upstream::connection::Tap;
-use crate::upstream::fetch_limits::Fetches;
+use crate::upstream::fetch_limits::FetchLimits;
 
 /// Capacity of the pipe.
 const PIPE_BYTES: usize = 64 << 10;
@@ -95,7 +95,7 @@ impl Inside {
             config,
             translations: Translations::new(apart),
             documents: Arc::new(Documents::new()),
-            fetches: Arc::new(Fetches::new()),
+            fetches: Arc::new(FetchLimits::new()),
             seeds: Arc::new(Seeds::Fresh(u128::from_ne_bytes(seed), AtomicU64::new(0))),
             records: Arc::new(Records::new(Format::Json, None)),
             refusals: Arc::default(),

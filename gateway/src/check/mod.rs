@@ -21,7 +21,7 @@ use crate::Failed;
 use crate::configure::{self, Described};
 use crate::probe::guess::{self, Guess};
 use crate::probe::look::{self, Looked};
-use crate::probe::model_names::{is_same, nearest};
+use crate::probe::model_names::{closest, is_same};
 use crate::probe::models::List;
 use crate::probe::problem::Problem;
 use crate::probe::this_machine;
@@ -247,7 +247,7 @@ fn models_row(listed: &List, answering: Option<&str>) -> Row {
     }
     let is_listed = |model: &str| names.iter().any(|name| is_same(name, model));
     if let Some(model) = answering.filter(|model| !is_listed(model)) {
-        let near = nearest(model, &names).first().copied().unwrap_or_default();
+        let near = closest(model, &names).first().copied().unwrap_or_default();
         let text =
             format!("{model} is not in the list (nearest: {near}); the server answers anyway");
         return Row { code: NOT_LISTED, ..Row::new(STEP, Level::Limited, text) };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::ask::{self, Answer, Call};
 use super::inside::{Inside, Received};
 use super::row::{Level, Row};
-use crate::probe::model_names::nearest;
+use crate::probe::model_names::closest;
 use crate::probe::problem::Problem;
 
 /// Between which models think in their text.
@@ -60,7 +60,7 @@ impl Steps<'_> {
                 let Problem { code, text } = Problem::key(upstream, status);
                 return Row { code, ..Row::new(STEP, Level::Fails, text).with(&received) };
             }
-            let near = nearest(self.model, known);
+            let near = closest(self.model, known);
             let is_of_model = received.status == 404 || error.to_lowercase().contains("model");
             let is_known = known.iter().any(|name| name == self.model);
             if is_of_model && !is_known && !near.is_empty() && received.status < 500 {

@@ -30,8 +30,8 @@ use tokio::time::{Instant, timeout_at};
 pub(crate) use child::{ReadDocument, run};
 use known::{Key, Known};
 
-use crate::fair_semaphore::{Turn, Turns};
-use crate::log::rate_limit::Seldom;
+use crate::fair_semaphore::{FairSemaphore, Permit};
+use crate::log::rate_limit::RateLimit;
 
 /// Time that the documents of one request may take on the first reader. A usual document takes a tenth of it.
 const FIRST_MAX: Duration = Duration::from_millis(400);
@@ -55,11 +55,11 @@ const TOO_SLOW: &str = "[the rest of the document is left out: reading it took t
 #[derive(Debug)]
 pub(crate) struct Documents {
     /// The reader of usual documents: waiting for what is being read takes no longer than [`FIRST_MAX`].
-    first: Arc<Turns>,
+    first: Arc<FairSemaphore>,
     /// The reader that goes on with documents that take longer.
-    other: Arc<Turns>,
+    other: Arc<FairSemaphore>,
     known: Mutex<Known>,
-    failed: Mutex<Seldom>,
+    failed: Mutex<RateLimit>,
 }
 
 /// A document that is to be read.
@@ -94,7 +94,7 @@ impl Wanted {
 
 impl Documents {
     pub(crate) fn new() -> Self {
-        let (first, other) = (Turns::new(1), Turns::new(1));
+        let (first, other) = (FairSemaphore::new(1), FairSemaphore::new(1));
         Self { first, other, known: Mutex::default(), failed: Mutex::default() }
     }
 
@@ -183,7 +183,7 @@ async fn read(
     document: Bytes,
     limits: &ReadDocuments,
     until: Instant,
-    turn: Turn,
+    turn: Permit,
 ) -> io::Result<Outcome> {
     let mut reading = Reading { child: Some(start(limits)?), turn: Some(turn) };
     let Some(child) = &mut reading.child else { return Err(io::Error::other("it has no process")) };
@@ -218,7 +218,7 @@ async fn read(
 struct Reading {
     child: Option<Child>,
     /// Turn of the document, kept until the process is gone.
-    turn: Option<Turn>,
+    turn: Option<Permit>,
 }
 
 impl Drop for Reading {

@@ -13,7 +13,7 @@ use crate::Failed;
 use crate::configure::{self, Chosen, Described};
 use crate::metrics;
 use crate::probe::models::{self, List, Model};
-use crate::probe::owner::{self, Whose, whose};
+use crate::probe::owner::{self, ServerOwner, owner_of};
 use crate::probe::places::Places;
 use crate::probe::this_machine::{Candidate, LOCAL_TIMEOUT, answering, owner_note};
 use crate::probe::{ask, look};
@@ -218,8 +218,8 @@ async fn running(
     if !told.contains(metrics::NAME) {
         return Err("another program answers there".to_owned());
     }
-    let whose = whose(GATEWAY);
-    if whose == Whose::AnotherPersons {
+    let whose = owner_of(GATEWAY);
+    if whose == ServerOwner::AnotherPersons {
         return Err(owner::ANOTHER_PERSONS.to_owned());
     }
     let list = models::list(client, &format!("{GATEWAY}/v1"), Some("local"), VENDOR_TIMEOUT).await;

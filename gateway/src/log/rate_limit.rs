@@ -7,9 +7,9 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// Time at which a line of one kind was written last.
 #[derive(Debug, Default)]
-pub(crate) struct Seldom(Option<Instant>);
+pub(crate) struct RateLimit(Option<Instant>);
 
-impl Seldom {
+impl RateLimit {
     /// Returns true if a line is to be written now. Then the next one waits for `PAUSE`.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = Instant::now();
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn a_line_that_anyone_can_cause_is_seldom_written() {
-        let mut seldom = Seldom::default();
+        let mut seldom = RateLimit::default();
         assert!(seldom.is_due() && !seldom.is_due());
         seldom.0 = Instant::now().checked_sub(PAUSE);
         assert!(seldom.is_due() && !seldom.is_due());

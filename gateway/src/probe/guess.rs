@@ -4,7 +4,7 @@
 use creole::config::Address;
 use creole::profile::presets::Server;
 
-use crate::probe::private_network::is_near;
+use crate::probe::private_network::is_in_private_network;
 
 /// A profile that nobody named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +50,7 @@ fn by_port(url: &str) -> Option<Guess> {
         _ => return None,
     };
     // At a port of a public host anything may be.
-    is_near(url).then_some(Guess { preset, by: "its port" })
+    is_in_private_network(url).then_some(Guess { preset, by: "its port" })
 }
 
 #[cfg(test)]

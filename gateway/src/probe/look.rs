@@ -16,7 +16,7 @@ use super::ask::{Got, NoAnswer, ask};
 use super::models::{self, List};
 use super::problem::{PAGE, Problem};
 use crate::headers;
-use crate::probe::private_network::is_near;
+use crate::probe::private_network::is_in_private_network;
 use crate::upstream::client::Client;
 
 /// Paths that servers have before `/models`, the likely ones first.
@@ -141,7 +141,8 @@ impl Place<'_> {
             return self.speaks_tls();
         }
         // Without TLS, nothing that is far is asked: the address must not be advised either.
-        if let Some(host) = url.strip_prefix("https://").filter(|_| is_odd && is_near(url))
+        if let Some(host) =
+            url.strip_prefix("https://").filter(|_| is_odd && is_in_private_network(url))
             && self.answers_at(&["http://", host].concat()).await
         {
             return Problem::unreachable(url, &Unreachable::NotTls);

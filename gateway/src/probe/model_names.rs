@@ -12,7 +12,7 @@ pub(crate) fn is_same(listed: &str, wanted: &str) -> bool {
 }
 
 /// The names that are most like `wrong`, the nearest first; the first of all where none is like it.
-pub(crate) fn nearest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
+pub(crate) fn closest<'n>(wrong: &str, names: &'n [String]) -> Vec<&'n str> {
     let wrong = wrong.to_lowercase();
     let mut scored: Vec<(f64, &str)> =
         names.iter().map(|name| (likeness(&wrong, &name.to_lowercase()), name.as_str())).collect();
@@ -43,10 +43,10 @@ mod tests {
     fn a_wrong_name_has_near_ones() {
         let names = ["llama3.2:3b", "qwen3-coder:30b", "openai/gpt-5.1", "nomic-embed-text"];
         let names = names.map(str::to_owned);
-        assert_eq!(nearest("qwen3-coder", &names)[0], "qwen3-coder:30b");
-        assert_eq!(nearest("qwen-coder", &names)[0], "qwen3-coder:30b");
-        assert_eq!(nearest("GPT-5.1", &names)[0], "openai/gpt-5.1");
-        assert_eq!(nearest("zzz", &names).len(), 3);
-        assert!(nearest("zzz", &[]).is_empty());
+        assert_eq!(closest("qwen3-coder", &names)[0], "qwen3-coder:30b");
+        assert_eq!(closest("qwen-coder", &names)[0], "qwen3-coder:30b");
+        assert_eq!(closest("GPT-5.1", &names)[0], "openai/gpt-5.1");
+        assert_eq!(closest("zzz", &names).len(), 3);
+        assert!(closest("zzz", &[]).is_empty());
     }
 }

@@ -6,7 +6,7 @@ use hyper::HeaderMap;
 use hyper::header::SERVER;
 use serde_json::Value;
 
-use super::model_names::{is_same, nearest};
+use super::model_names::{closest, is_same};
 use super::problem::Problem;
 use super::{ask, guess};
 use crate::upstream::client::Client;
@@ -53,7 +53,7 @@ pub(crate) fn named(models: &[Model], wanted: &str) -> Option<Model> {
 /// Says that a server does not list a model, and which names may be meant.
 pub(crate) fn lacks(place: &str, wanted: &str, models: &[Model]) -> String {
     let names = names(models);
-    let near = match nearest(wanted, &names) {
+    let near = match closest(wanted, &names) {
         near if near.is_empty() => "it lists none".to_owned(),
         near => format!("the nearest: {}", near.join(", ")),
     };

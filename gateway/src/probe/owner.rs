@@ -18,7 +18,7 @@ pub(crate) const ANOTHER_PERSONS: &str =
 
 /// The owner of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum ServerOwner {
     /// This user, a service of the machine, or a server of another machine.
     Usable,
     /// Another person who uses this machine.
@@ -28,11 +28,11 @@ pub(crate) enum Whose {
 }
 
 /// Returns the owner of the server at a URL, without a path, that nobody named.
-pub(crate) fn whose(url: &str) -> Whose {
-    let Ok(Address { authority, .. }) = Address::parse(url) else { return Whose::Unknown };
+pub(crate) fn owner_of(url: &str) -> ServerOwner {
+    let Ok(Address { authority, .. }) = Address::parse(url) else { return ServerOwner::Unknown };
     match authority.parse() {
         Ok(address) if is_of_this_machine(address) => of_listeners(address),
-        _ => Whose::Usable,
+        _ => ServerOwner::Usable,
     }
 }
 
@@ -46,10 +46,10 @@ fn is_of_this_machine(address: SocketAddr) -> bool {
 }
 
 #[cfg(target_os = "linux")]
-fn of_listeners(address: SocketAddr) -> Whose {
+fn of_listeners(address: SocketAddr) -> ServerOwner {
     use std::os::unix::fs::MetadataExt as _;
     let Ok(own) = std::fs::metadata("/proc/self").map(|own| own.uid()) else {
-        return Whose::Unknown;
+        return ServerOwner::Unknown;
     };
     let read = |file| std::fs::read_to_string(file).unwrap_or_default();
     let tables = [read("/proc/net/tcp"), read("/proc/net/tcp6")];
@@ -57,19 +57,19 @@ fn of_listeners(address: SocketAddr) -> Whose {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn of_listeners(_address: SocketAddr) -> Whose {
-    Whose::Unknown
+fn of_listeners(_address: SocketAddr) -> ServerOwner {
+    ServerOwner::Unknown
 }
 
 /// Returns the owner by the users of all sockets that listen at an address.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
-fn of_users(users: impl Iterator<Item = u32>, own: u32) -> Whose {
-    let mut whose = Whose::Unknown;
+fn of_users(users: impl Iterator<Item = u32>, own: u32) -> ServerOwner {
+    let mut whose = ServerOwner::Unknown;
     for user in users {
         if user != own && user >= FIRST_PERSON && !DYNAMIC.contains(&user) {
-            return Whose::AnotherPersons;
+            return ServerOwner::AnotherPersons;
         }
-        whose = Whose::Usable;
+        whose = ServerOwner::Usable;
     }
     whose
 }
@@ -152,12 +152,12 @@ mod tests {
     #[test]
     fn another_person_is_neither_this_user_nor_a_service() {
         let of = |users: &[u32]| of_users(users.iter().copied(), 1000);
-        assert_eq!(of(&[]), Whose::Unknown);
+        assert_eq!(of(&[]), ServerOwner::Unknown);
         for own in [0, 999, 1000, 61184, 65519] {
-            assert_eq!(of(&[own]), Whose::Usable, "{own}");
+            assert_eq!(of(&[own]), ServerOwner::Usable, "{own}");
         }
         for other in [1001, 61183, 65520, 65534] {
-            assert_eq!(of(&[1000, other]), Whose::AnotherPersons, "{other}");
+            assert_eq!(of(&[1000, other]), ServerOwner::AnotherPersons, "{other}");
         }
     }
 
@@ -169,9 +169,9 @@ mod tests {
             let Ok(listener) = std::net::TcpListener::bind(own) else { continue };
             let port = listener.local_addr().unwrap().port();
             let host = if own.contains("::1") { "[::1]" } else { "127.0.0.1" };
-            assert_eq!(whose(&format!("http://{host}:{port}")), Whose::Usable, "{own}");
+            assert_eq!(owner_of(&format!("http://{host}:{port}")), ServerOwner::Usable, "{own}");
         }
-        assert_eq!(whose("https://api.openai.com"), Whose::Usable);
-        assert_eq!(whose("http://127.0.0.1:8000/v1"), Whose::Unknown, "a path");
+        assert_eq!(owner_of("https://api.openai.com"), ServerOwner::Usable);
+        assert_eq!(owner_of("http://127.0.0.1:8000/v1"), ServerOwner::Unknown, "a path");
     }
 }

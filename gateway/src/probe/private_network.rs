@@ -9,7 +9,7 @@ const PRIVATE_ENDS: [&str; 6] =
     [".localhost", ".local", ".internal", ".lan", ".home.arpa", ".localdomain"];
 
 /// Whether a URL without TLS may be advised for it. To a public server, a key would go in clear text.
-pub(crate) fn is_near(url: &str) -> bool {
+pub(crate) fn is_in_private_network(url: &str) -> bool {
     let Ok(Address { authority, .. }) = Address::parse(url) else { return false };
     let host = match authority.strip_prefix('[') {
         Some(inside) => inside.split(']').next().unwrap_or_default(),
@@ -37,7 +37,7 @@ fn is_private(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_near;
+    use super::is_in_private_network;
 
     #[test]
     fn loopback_and_private_hosts_are_near_and_public_ones_are_not() {
@@ -53,12 +53,12 @@ mod tests {
             "box.local",
             "host.docker.internal:1",
         ] {
-            assert!(is_near(&format!("https://{host}")), "{host}");
+            assert!(is_in_private_network(&format!("https://{host}")), "{host}");
         }
         for host in
             ["api.openai.com", "8.8.8.8:443", "[2606:4700::1]", "local.example", "100.1.1.1"]
         {
-            assert!(!is_near(&format!("https://{host}")), "{host}");
+            assert!(!is_in_private_network(&format!("https://{host}")), "{host}");
         }
     }
 }

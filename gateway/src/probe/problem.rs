@@ -4,7 +4,7 @@ use creole::Unreachable;
 use creole::config::{Key, Upstream};
 use creole::profile::presets::Server;
 
-use crate::probe::private_network::is_near;
+use crate::probe::private_network::is_in_private_network;
 
 /// Servers by the port on which they usually listen, with the command that starts them.
 const USUAL_PORTS: [(&str, &str); 5] = [
@@ -64,7 +64,11 @@ impl Problem {
             Unreachable::NotTls => {
                 // Far away, a key would go in clear text.
                 let near = "write http:// in place of https://";
-                let cure = if is_near(url) { near } else { "check the port, and what is between" };
+                let cure = if is_in_private_network(url) {
+                    near
+                } else {
+                    "check the port, and what is between"
+                };
                 Self::new("not_tls", format!("{url} does not speak TLS: {cure}"))
             }
             Unreachable::UnknownIssuer => Self::new(

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::guess;
 use super::models::{self, List};
-use super::owner::{self, Whose, whose};
+use super::owner::{self, ServerOwner, owner_of};
 use super::places::Places;
 use crate::Failed;
 use crate::upstream::client::Client;
@@ -89,7 +89,7 @@ pub(crate) async fn answering(
         let place = format!("{} at {base}", upstream.preset);
         match list {
             Ok(list) if list.models.is_empty() => looked.note(&place, "it lists no model"),
-            Ok(_) if whose(&upstream.address) == Whose::AnotherPersons => {
+            Ok(_) if owner_of(&upstream.address) == ServerOwner::AnotherPersons => {
                 looked.note(&place, owner::ANOTHER_PERSONS);
             }
             Ok(list) => {
@@ -109,12 +109,12 @@ pub(crate) async fn answering(
     }
     if let Some((upstream, _)) = &taken {
         let base = upstream.base();
-        others.extend(owner_note(&base, whose(&upstream.address)));
+        others.extend(owner_note(&base, owner_of(&upstream.address)));
     }
     (taken, others)
 }
 
 /// Returns a line about a server whose owner is unknown.
-pub(crate) fn owner_note(url: &str, whose: Whose) -> Option<String> {
-    (whose == Whose::Unknown).then(|| owner::unknown(url))
+pub(crate) fn owner_note(url: &str, whose: ServerOwner) -> Option<String> {
+    (whose == ServerOwner::Unknown).then(|| owner::unknown(url))
 }

@@ -12,7 +12,7 @@ use crate::server::connections::Client;
 
 /// The reading half of a client's socket.
 #[derive(Debug)]
-pub(crate) struct Socket<S> {
+pub(crate) struct ClientSocket<S> {
     stream: S,
     client: Arc<Client>,
     budget: Arc<Budget>,
@@ -27,7 +27,7 @@ pub(crate) struct Socket<S> {
     held: Option<Held>,
 }
 
-impl<S> Socket<S> {
+impl<S> ClientSocket<S> {
     pub(crate) fn new(
         stream: S,
         client: Arc<Client>,
@@ -90,7 +90,7 @@ fn is_kept_nowhere(mut bytes: &[u8]) -> bool {
     bytes.is_empty()
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Socket<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ClientSocket<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -24,7 +24,7 @@ use tokio::runtime::{self, Runtime};
 use crate::Failed;
 use crate::documents::Documents;
 use crate::log;
-use crate::log::rate_limit::Seldom;
+use crate::log::rate_limit::RateLimit;
 use crate::metrics;
 use crate::page::Board;
 use crate::probe::at_start;
@@ -39,11 +39,11 @@ use crate::server::reply::without_body;
 use crate::server::response_body::Body;
 use crate::server::service::{Gateway, Seeds};
 use crate::server::signals::Stop;
-use crate::server::watched_body::Served;
+use crate::server::watched_body::WatchedBody;
 use crate::server::workers::{self, Workers};
 use crate::upstream::call::Caller;
 use crate::upstream::client;
-use crate::upstream::fetch_limits::Fetches;
+use crate::upstream::fetch_limits::FetchLimits;
 
 /// Pause after `accept` failed. For want of file descriptors it fails at once, again and again,
 /// until some are free.
@@ -127,7 +127,7 @@ fn serve(
     let translations = Apart::start(count)
         .map_err(|error| Failed::Run(format!("cannot start a thread: {error}")))?;
     let documents = Arc::new(Documents::new());
-    let fetches = Arc::new(Fetches::new());
+    let fetches = Arc::new(FetchLimits::new());
     let has_keys = !config.client_keys.is_empty();
     let callers = Arc::new(Callers::new(address, &door.allow_host, has_keys));
     let gateway = |load| Gateway {
@@ -179,7 +179,7 @@ async fn accept(
     records: &Records,
 ) {
     let connections = GracefulShutdown::new();
-    let (mut full, mut failed) = (Seldom::default(), Seldom::default());
+    let (mut full, mut failed) = (RateLimit::default(), RateLimit::default());
     loop {
         tokio::select! {
             () = stop.asked() => break,
@@ -269,7 +269,7 @@ pub(crate) fn cannot_listen(flag: &str, on: &str, error: &io::Error) -> Failed {
 /// `/metrics` and nothing else, for as long as the gateway runs.
 async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Arc<Callers>) {
     let clients = Connections::new(METRICS_CONNECTIONS_MAX);
-    let mut failed = Seldom::default();
+    let mut failed = RateLimit::default();
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -301,7 +301,7 @@ async fn serve_metrics(listener: TcpListener, records: Arc<Records>, callers: Ar
             };
             let is_head = head.method == Method::HEAD;
             let response = if is_head { without_body(response) } else { response };
-            async move { Ok::<_, Infallible>(response.map(|body| Served::new(body, busy))) }
+            async move { Ok::<_, Infallible>(response.map(|body| WatchedBody::new(body, busy))) }
         });
         let connection =
             workers::builder().serve_connection(TokioIo::new(stream), service).into_owned();

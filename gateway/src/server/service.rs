@@ -31,10 +31,10 @@ use crate::server::records::Records;
 use crate::server::reply::without_body;
 use crate::server::request_body::{collect, discard, discard_sent};
 use crate::server::response_body::{Answered, Answering, Body};
-use crate::server::watched_body::Served;
+use crate::server::watched_body::WatchedBody;
 use crate::upstream::call::Caller;
 use crate::upstream::decompress;
-use crate::upstream::fetch_limits::Fetches;
+use crate::upstream::fetch_limits::FetchLimits;
 
 /// State that all requests of a thread share. Other threads share it too, but for the way to the
 /// upstreams and the load.
@@ -45,7 +45,7 @@ pub(crate) struct Gateway {
     pub(crate) budget: Arc<Budget>,
     pub(crate) translations: Translations,
     pub(crate) documents: Arc<Documents>,
-    pub(crate) fetches: Arc<Fetches>,
+    pub(crate) fetches: Arc<FetchLimits>,
     pub(crate) seeds: Arc<Seeds>,
     pub(crate) records: Arc<Records>,
     pub(crate) refusals: Arc<Refusals>,
@@ -105,7 +105,7 @@ impl Gateway {
         self: &Arc<Self>,
         request: Request<Incoming>,
         mut busy: Busy,
-    ) -> impl Future<Output = io::Result<Response<Served>>> + use<> {
+    ) -> impl Future<Output = io::Result<Response<WatchedBody>>> + use<> {
         let is_head = request.method() == Method::HEAD;
         // Over HTTP/1 there is one at a time.
         let is_counted = request.version() == Version::HTTP_2;
@@ -136,7 +136,7 @@ impl Gateway {
                 return Err(io::Error::from(io::ErrorKind::OutOfMemory));
             }
             let response = if is_head { without_body(response) } else { response };
-            Ok(response.map(|body| Served::new(body, busy)))
+            Ok(response.map(|body| WatchedBody::new(body, busy)))
         }
     }
 

@@ -1,4 +1,4 @@
-//! Bodies of answers on their way through hyper, whose buffers do not show whether a client takes them.
+//! Body wrapper that notes which chunks are still in hyper's buffers, to detect clients that stop reading.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -11,20 +11,20 @@ use crate::server::response_body::Body;
 
 /// The body of an answer. Its connection is busy until the last piece has left.
 #[derive(Debug)]
-pub(crate) struct Served {
+pub(crate) struct WatchedBody {
     body: Body,
     /// `None` once the last piece has it.
     busy: Option<Busy>,
 }
 
-impl Served {
+impl WatchedBody {
     pub(crate) fn new(body: Body, busy: Busy) -> Self {
         busy.set_given(true);
         Self { body, busy: Some(busy) }
     }
 }
 
-impl hyper::body::Body for Served {
+impl hyper::body::Body for WatchedBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

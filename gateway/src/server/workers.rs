@@ -21,7 +21,7 @@ use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use crate::headers::HTTP1_BYTES_MAX;
-use crate::server::client_socket::Socket;
+use crate::server::client_socket::ClientSocket;
 use crate::server::connections::Client;
 use crate::server::load::{Counted, Load};
 use crate::server::service::Gateway;
@@ -161,7 +161,7 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     let _ = stream.set_nodelay(true);
     let budget = Arc::clone(&gateway.budget);
     let (read, write) = stream.into_split();
-    let read = Socket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
+    let read = ClientSocket::new(read, Arc::clone(&client), budget, HTTP1_BYTES_MAX);
     let socket = tokio::io::join(read, write);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(&client));
     let service = service_fn(move |request| gateway.answer(request, asking.begin()));

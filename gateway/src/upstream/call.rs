@@ -12,14 +12,14 @@ use hyper::{Method, Request, Response, Uri};
 use crate::headers;
 use crate::upstream::client::{self, Client};
 use crate::upstream::connection::Connector;
-use crate::upstream::fetch::Web;
+use crate::upstream::fetch::Fetcher;
 
 /// Sends calls to the upstreams of a configuration.
 #[derive(Debug)]
 pub(crate) struct Caller {
     config: Arc<Config>,
     pub(crate) client: Client,
-    web: Web,
+    web: Fetcher,
 }
 
 /// A call on its way, until the head of its answer has come.
@@ -28,7 +28,7 @@ pub(crate) type Sent = Pin<Box<dyn Future<Output = Result<Response<Incoming>, Fa
 impl Caller {
     /// Makes a caller with connections of its own.
     pub(crate) fn new(config: &Arc<Config>, connector: &Connector) -> Self {
-        let (client, web) = (Client::new(connector), Web::new(connector));
+        let (client, web) = (Client::new(connector), Fetcher::new(connector));
         Self { config: Arc::clone(config), client, web }
     }
 

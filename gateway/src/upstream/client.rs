@@ -27,7 +27,7 @@ use rustls::{CertificateError, ClientConfig};
 
 use crate::headers::HTTP1_BYTES_MAX;
 use crate::upstream::connection::{Connector, Given};
-use crate::upstream::dns::Names;
+use crate::upstream::dns::Resolver;
 use crate::upstream::paced_body::{Paced, Unpassed};
 use crate::upstream::tls_roots;
 
@@ -52,7 +52,7 @@ const IDLE_CONNECTIONS_MAX: usize = 32;
 /// TLS cannot be set up, or there are no more threads; the text is for the operator.
 pub(crate) fn connector() -> Result<Connector, String> {
     let no_thread = |error| format!("cannot start a thread: {error}");
-    let names = Names::start().map_err(no_thread)?;
+    let names = Resolver::start().map_err(no_thread)?;
     let public_names = names.only_public().map_err(no_thread)?;
     let tls = tls()?;
     let by = |names| {

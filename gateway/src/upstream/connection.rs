@@ -24,7 +24,7 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tower_service::Service;
 
-use crate::upstream::dns::Names;
+use crate::upstream::dns::Resolver;
 
 /// Maximum time between giving a request to a kept connection and the connection's end for which
 /// the server may have closed it without seeing the request.
@@ -72,9 +72,9 @@ impl Received {
 /// Connector that opens connections to upstreams.
 #[derive(Clone, Debug)]
 pub(crate) struct Connector {
-    https: HttpsConnector<HttpConnector<Names>>,
+    https: HttpsConnector<HttpConnector<Resolver>>,
     /// Connector to the public addresses of names alone.
-    public: HttpsConnector<HttpConnector<Names>>,
+    public: HttpsConnector<HttpConnector<Resolver>>,
     tap: Option<Tap>,
 }
 
@@ -101,15 +101,15 @@ impl Tap {
 
 type Stream = MaybeHttpsStream<TokioIo<TcpStream>>;
 
-type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<Wire>, Failed>> + Send>>;
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<CountedStream>, Failed>> + Send>>;
 
 type Failed = Box<dyn std::error::Error + Send + Sync>;
 
 impl Connector {
     /// `public`: one that finds public addresses of names alone.
     pub(crate) fn new(
-        https: HttpsConnector<HttpConnector<Names>>,
-        public: HttpsConnector<HttpConnector<Names>>,
+        https: HttpsConnector<HttpConnector<Resolver>>,
+        public: HttpsConnector<HttpConnector<Resolver>>,
     ) -> Self {
         Self { https, public, tap: None }
     }
@@ -126,7 +126,7 @@ impl Connector {
 }
 
 impl Service<Uri> for Connector {
-    type Response = TokioIo<Wire>;
+    type Response = TokioIo<CountedStream>;
     type Error = Failed;
     type Future = Connecting;
 
@@ -138,7 +138,7 @@ impl Service<Uri> for Connector {
         let (connecting, tap) = (self.https.call(uri), self.tap.clone());
         Box::pin(async move {
             let stream = TokioIo::new(connecting.await?);
-            let wire = Wire { stream, received: Received::default(), tap };
+            let wire = CountedStream { stream, received: Received::default(), tap };
             Ok(TokioIo::new(wire))
         })
     }
@@ -146,19 +146,19 @@ impl Service<Uri> for Connector {
 
 /// A connection to an upstream.
 #[derive(Debug)]
-pub(crate) struct Wire {
+pub(crate) struct CountedStream {
     stream: TokioIo<Stream>,
     received: Received,
     tap: Option<Tap>,
 }
 
-impl Connection for Wire {
+impl Connection for CountedStream {
     fn connected(&self) -> Connected {
         self.stream.inner().connected().extra(self.received.clone())
     }
 }
 
-impl AsyncRead for Wire {
+impl AsyncRead for CountedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -175,7 +175,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for CountedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -42,7 +42,7 @@ type Lookup = fn(&str) -> io::Result<vec::IntoIter<SocketAddr>>;
 
 /// Resolver of names.
 #[derive(Clone, Debug)]
-pub(crate) struct Names {
+pub(crate) struct Resolver {
     pool: Pool,
     lookup: Lookup,
     /// Look-ups that have not ended.
@@ -53,7 +53,7 @@ pub(crate) struct Names {
     only_public: bool,
 }
 
-impl Names {
+impl Resolver {
     /// # Errors
     /// The system gives no more threads.
     pub(crate) fn start() -> io::Result<Self> {
@@ -126,7 +126,7 @@ async fn found(mut waiting: Waiting, only_public: bool) -> io::Result<vec::IntoI
     Ok(found.into_iter())
 }
 
-impl Service<Name> for Names {
+impl Service<Name> for Resolver {
     type Response = vec::IntoIter<SocketAddr>;
     type Error = io::Error;
     type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;

@@ -15,14 +15,14 @@ use crate::upstream::connection::Connector;
 
 /// Sender of requests for what clients name on the web.
 #[derive(Debug)]
-pub(crate) struct Web {
+pub(crate) struct Fetcher {
     /// Client for servers that the configuration names with their scheme, wherever they are.
     named: Client,
     /// Client for public addresses alone.
     public: Client,
 }
 
-impl Web {
+impl Fetcher {
     /// Makes clients with connections of their own.
     pub(crate) fn new(connector: &Connector) -> Self {
         let public = Client::new(&connector.to_public_names());

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use creole::Owner;
 use hyper::Uri;
 
-use crate::fair_semaphore::{Turn, Turns};
+use crate::fair_semaphore::{FairSemaphore, Permit};
 
 /// Fetches at one time.
 const FETCHES_MAX: usize = 16;
@@ -21,23 +21,23 @@ const FETCHES_OF_HOST_MAX: usize = 4;
 
 /// Fetches of the whole gateway.
 #[derive(Debug)]
-pub(crate) struct Fetches {
-    all: Arc<Turns>,
-    hosts: Mutex<HashMap<String, Weak<Turns>>>,
+pub(crate) struct FetchLimits {
+    all: Arc<FairSemaphore>,
+    hosts: Mutex<HashMap<String, Weak<FairSemaphore>>>,
 }
 
-impl Fetches {
+impl FetchLimits {
     pub(crate) fn new() -> Self {
-        Self { all: Turns::new(FETCHES_MAX), hosts: Mutex::default() }
+        Self { all: FairSemaphore::new(FETCHES_MAX), hosts: Mutex::default() }
     }
 
     /// Waits until a client may fetch one more from the host of a URL. It may until both turns are dropped.
-    pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Turn, Turn)> {
+    pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Permit, Permit)> {
         let of_host = self.host(url).begin(owner).await?;
         Some((of_host, self.all.begin(owner).await?))
     }
 
-    fn host(&self, url: &str) -> Arc<Turns> {
+    fn host(&self, url: &str) -> Arc<FairSemaphore> {
         let uri: Option<Uri> = url.parse().ok();
         let name = uri.as_ref().and_then(Uri::host).unwrap_or_default().to_ascii_lowercase();
         let mut hosts = self.hosts.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,7 +45,7 @@ impl Fetches {
             return host;
         }
         hosts.retain(|_, host| host.strong_count() > 0);
-        let host = Turns::new(FETCHES_OF_HOST_MAX);
+        let host = FairSemaphore::new(FETCHES_OF_HOST_MAX);
         hosts.insert(name, Arc::downgrade(&host));
         host
     }
@@ -56,14 +56,14 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    async fn begins(fetches: &Fetches, owner: u64, url: &str) -> Option<(Turn, Turn)> {
+    async fn begins(fetches: &FetchLimits, owner: u64, url: &str) -> Option<(Permit, Permit)> {
         let begin = fetches.begin(Owner(owner), url);
         tokio::time::timeout(Duration::from_secs(1), begin).await.ok().flatten()
     }
 
     #[tokio::test(start_paused = true)]
     async fn so_many_are_fetched_from_a_host_and_in_all_at_one_time() {
-        let fetches = Fetches::new();
+        let fetches = FetchLimits::new();
         let mut running = Vec::new();
         for host in 0..8 {
             let url = format!("https://Images{}.example/a.png", host % 4);
@@ -83,7 +83,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn one_client_leaves_places_of_a_host_and_in_all_to_others() {
-        let fetches = Fetches::new();
+        let fetches = FetchLimits::new();
         let mut running = Vec::new();
         for number in 0..20 {
             let url = format!("https://images{}.example/a.png", number / 4);

@@ -15,7 +15,7 @@ use crate::server::budget::Budget;
 use crate::server::connections::Connections;
 use crate::server::workers;
 
-type Pair = (tokio::io::DuplexStream, Socket<tokio::io::DuplexStream>);
+type Pair = (tokio::io::DuplexStream, ClientSocket<tokio::io::DuplexStream>);
 
 fn socket(budget: &Arc<Budget>) -> Pair {
     socket_of(&Connections::new(9), budget)
@@ -24,7 +24,7 @@ fn socket(budget: &Arc<Budget>) -> Pair {
 fn socket_of(connections: &Arc<Connections>, budget: &Arc<Budget>) -> Pair {
     let (client, server) = tokio::io::duplex(1 << 16);
     let connection = connections.client().unwrap();
-    (client, Socket::new(server, connection, Arc::clone(budget), 100_000))
+    (client, ClientSocket::new(server, connection, Arc::clone(budget), 100_000))
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_body_that_comes_with_its_head_does_not_count_as_one() {
         tokio::task::yield_now().await;
     }
     // All of it is there now.
-    let socket = tokio::io::join(Socket::new(read, connection, budget, 128 << 10), write);
+    let socket = tokio::io::join(ClientSocket::new(read, connection, budget, 128 << 10), write);
     let builder = workers::builder();
     tokio::spawn(builder.serve_connection(TokioIo::new(socket), service).into_owned());
     assert_eq!(answer.await.unwrap().unwrap().status(), 200);

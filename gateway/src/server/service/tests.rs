@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 
 use crate::log::Format;
 use crate::page::Board;
-use crate::server::client_socket::Socket;
+use crate::server::client_socket::ClientSocket;
 use crate::server::connections::{Client, Connections, PASSING_MAX};
 use crate::server::offload::Apart;
 use crate::server::workers;
@@ -29,7 +29,7 @@ pub(crate) fn gateway(address: SocketAddr, load: Load) -> Gateway {
         budget: Budget::new(1 << 20),
         translations: Translations::new(Apart::start(NonZero::<usize>::MIN).unwrap()),
         documents: Arc::new(Documents::new()),
-        fetches: Arc::new(Fetches::new()),
+        fetches: Arc::new(FetchLimits::new()),
         seeds: Arc::new(Seeds::Fixed(1)),
         records: Arc::new(Records::new(Format::Json, None)),
         refusals: Arc::default(),
@@ -74,7 +74,7 @@ fn serve(gateway: &Arc<Gateway>, place: &Arc<Client>, buffered: usize) -> Duplex
     let (near, far) = tokio::io::duplex(buffered);
     let (read, write) = tokio::io::split(far);
     let budget = Arc::clone(&gateway.budget);
-    let read = Socket::new(read, Arc::clone(place), budget, headers::HTTP1_BYTES_MAX);
+    let read = ClientSocket::new(read, Arc::clone(place), budget, headers::HTTP1_BYTES_MAX);
     let (gateway, asking) = (Arc::clone(gateway), Arc::clone(place));
     let service = service_fn(move |request| gateway.answer(request, asking.begin()));
     let mut builder = workers::builder();

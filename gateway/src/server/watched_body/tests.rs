@@ -28,7 +28,7 @@ async fn answer() -> (Response<hyper::body::Incoming>, Arc<Client>, Arc<Connecti
     let service = service_fn(move |_| {
         let mut busy = asked.begin();
         busy.reach(Stage::Whole);
-        let body = Served::new(Body::whole("x".repeat(ANSWER_BYTES)), busy);
+        let body = WatchedBody::new(Body::whole("x".repeat(ANSWER_BYTES)), busy);
         async { Ok::<_, Infallible>(Response::new(body)) }
     });
     let builder = auto::Builder::new(TokioExecutor::new());

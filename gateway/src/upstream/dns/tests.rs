@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[tokio::test]
 async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
     static BEGUN: AtomicUsize = AtomicUsize::new(0);
-    let names = Names::with(|name| {
+    let names = Resolver::with(|name| {
         if name.starts_with("slow") {
             BEGUN.fetch_add(1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_secs(600));
@@ -27,7 +27,7 @@ async fn a_name_that_hangs_takes_one_thread_however_many_wait_for_it() {
 
 #[tokio::test]
 async fn a_name_that_was_found_is_looked_up_anew_next_time() {
-    let names = Names::with(|_| Err(io::Error::other("no such name"))).unwrap();
+    let names = Resolver::with(|_| Err(io::Error::other("no such name"))).unwrap();
     for _ in 0..2 {
         let error = found(names.look_up("a.test"), false).await.unwrap_err();
         assert_eq!(error.to_string(), "no such name");
@@ -37,7 +37,7 @@ async fn a_name_that_was_found_is_looked_up_anew_next_time() {
 
 #[tokio::test]
 async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
-    let names = Names::with(|name| {
+    let names = Resolver::with(|name| {
         let all = [[169, 254, 169, 254], [1, 1, 1, 1], [10, 0, 0, 1]];
         let all = all.into_iter().filter(|it| name == "mixed.test" || it[0] != 1);
         Ok(all.map(|it| SocketAddr::from((it, 0))).collect::<Vec<_>>().into_iter())
@@ -55,7 +55,7 @@ async fn of_a_name_that_must_be_public_only_such_addresses_are_given() {
 
 #[tokio::test]
 async fn names_that_clients_choose_keep_no_upstreams_name_waiting() {
-    let names = Names::with(|name| {
+    let names = Resolver::with(|name| {
         if name.starts_with("slow") {
             std::thread::sleep(Duration::from_secs(600));
         }

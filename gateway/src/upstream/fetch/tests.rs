@@ -32,8 +32,8 @@ fn call(url: String, may_be_private: bool) -> Call {
     Call { upstream, path, headers, body, fetch }
 }
 
-fn web() -> Web {
-    Web::new(&client::connector().unwrap())
+fn web() -> Fetcher {
+    Fetcher::new(&client::connector().unwrap())
 }
 
 #[tokio::test]
