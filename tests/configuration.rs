@@ -71,7 +71,6 @@ fn a_limit_that_leaves_no_room_is_refused_and_the_least_is_not() {
         ("buffered_bytes_max", 1024, bytes),
         ("no_progress_timeout_ms", 10, millis),
         ("ping_interval_ms", 10, millis),
-        ("depth_max", 8, "expected a number from 8 to 128, but found 7"),
     ] {
         let read = |value| Config::from_json(&format!("{{\"{key}\":{value}}}"), |_| None);
         assert!(read(least).is_ok(), "{key}");
@@ -93,7 +92,7 @@ fn the_schema_has_the_bounds_of_the_code() {
         assert!(most.is_none_or(|most| read(most).is_ok() && read(most + 1).is_err()), "{key}");
         seen += usize::from(least > 0);
     }
-    assert!(seen > 7);
+    assert!(seen > 6);
     let overrides =
         "/properties/upstreams/additionalProperties/properties/profile_overrides/properties";
     for (key, property) in schema.pointer(overrides).unwrap().as_object().unwrap() {
@@ -108,7 +107,7 @@ fn the_schema_has_the_bounds_of_the_code() {
         assert_eq!(choices[0]["const"], 0);
         seen += 1;
     }
-    assert!(seen > 9);
+    assert!(seen > 8);
 }
 
 /// Checks a value against a schema, as far as the schema goes: types, words, keys.

@@ -309,7 +309,7 @@ impl Objects {
                 Payload::Unreadable(_) if called == Called::Messages("ping") => {}
                 Payload::Unreadable(text) if text.starts_with('{') => {
                     let repaired = framing::repaired(text).unwrap_or_default();
-                    if Reader::new(&repaired, to.rules.depth_max).is_object() {
+                    if Reader::of(&repaired).is_object() {
                         to.warn("upstream_json_repaired");
                     }
                     has_objects |= self.handle_item(called, &repaired, to)?;

@@ -13,7 +13,6 @@ use crate::model::request_context::RequestContext;
 use crate::model::stop_reason;
 use crate::observe::report::AnswerReport;
 use crate::observe::warning::Warnings;
-use crate::profile::EmptyContent;
 use crate::tokens::tokens_of;
 use crate::upstream_error as error;
 
@@ -71,12 +70,8 @@ impl Output<'_> {
         self.warnings.add_named(code, name);
     }
 
-    /// Ends the message. `has_block`: a block was written before.
-    pub fn stop(&mut self, stop: &Stop<'_>, has_block: bool) {
-        if !has_block && self.context.profile.empty_content == EmptyContent::TextBlock {
-            self.write(Event::TextBegins);
-            self.write(Event::BlockEnds);
-        }
+    /// Ends the message.
+    pub fn stop(&mut self, stop: &Stop<'_>) {
         let Stop { reason, counts, .. } = stop;
         self.report.stop_reason = Some(*reason);
         self.report.input_tokens = counts.input;
@@ -101,7 +96,7 @@ impl Output<'_> {
         let counts = Counts { input, output: tokens_of(text.len() as u64), ..Counts::default() };
         let Self { context: RequestContext { model, cleared, .. }, .. } = self;
         let stop = Stop { reason, counts, model, cleared: *cleared, ..Stop::default() };
-        self.stop(&stop, !text.is_empty());
+        self.stop(&stop);
     }
 
     /// Returns the error that an upstream reports, or that stands where a piece of its answer

@@ -12,7 +12,6 @@ pub struct Rules {
     pub(crate) checks_inputs: bool,
     /// True if members that clients would refuse are left out of inputs.
     pub(crate) mends_inputs: bool,
-    pub(crate) depth_max: u32,
     pub(crate) waiting_bytes_max: usize,
     pub(crate) response_bytes_max: usize,
     /// True if the message begins with the first choice, even if that only names a role.
@@ -30,7 +29,6 @@ impl Rules {
             invalid: settings.invalid_tool_call,
             checks_inputs: settings.checks_inputs(),
             mends_inputs: settings.tool_arguments == ToolArguments::Mend,
-            depth_max: settings.depth_max,
             waiting_bytes_max: settings.waiting_bytes_max,
             response_bytes_max: settings.response_bytes_max,
             begins_early: false,

@@ -2,7 +2,7 @@
 
 use super::{Address, BYTES, MILLISECONDS};
 use crate::json::{Error, Reader, Writer};
-use crate::setting::{Bounds, Setting, ValueType, keys};
+use crate::setting::{Setting, ValueType, keys};
 use crate::text::words;
 
 keys! {
@@ -14,8 +14,6 @@ keys! {
         hosts: Vec<ImageHost> = Vec::new();
         /// Largest image, in bytes.
         bytes_max: usize = 5 << 20, BYTES;
-        /// Most images of one request, of which those that have one URL are one.
-        count_max: u32 = 20, Bounds::Between(1, 100);
         /// Longest wait for all images of a request, in milliseconds.
         timeout_ms: u64 = 20_000, MILLISECONDS;
     }

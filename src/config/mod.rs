@@ -73,8 +73,6 @@ keys! {
         waiting_bytes_max: usize = 16 << 20, BYTES;
         /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
         buffered_bytes_max: usize = 256 << 20, BYTES;
-        /// Deepest nesting of JSON, at most 128.
-        depth_max: u32 = 128, Bounds::Between(8, 128);
         /// When a tool call's input reaches the client.
         tool_stream: ToolStream = ToolStream::Live;
         /// What happens to a call that is not valid.
@@ -82,8 +80,6 @@ keys! {
         /// What happens to arguments that a client would refuse and can do without: `""` for a number, `null`, a number
         /// beyond its bounds.
         tool_arguments: ToolArguments = ToolArguments::Mend;
-        /// What happens to the text of a tool's result that is an image: JSON of MCP, or a long `data:` URL.
-        images_in_text: ImagesInText = ImagesInText::Show;
         /// Whether reasoning becomes thinking blocks.
         reasoning: Reasoning = Reasoning::OnRequest;
         /// How `/v1/messages/count_tokens` is answered.
@@ -189,14 +185,6 @@ word_enum! {
         Pass = "pass",
     }
 
-    /// What happens to the text of a tool's result that is an image.
-    ImagesInText {
-        /// It becomes an image.
-        Show = "show",
-        /// It stays a text.
-        Pass = "pass",
-    }
-
     /// Whether reasoning becomes thinking blocks.
     Reasoning {
         /// When the request enables thinking.
@@ -280,7 +268,7 @@ impl Settings {
 
     /// Returns true if images are taken out of the texts of results.
     pub(crate) fn shows_hidden_images(&self) -> bool {
-        !self.strict && self.images_in_text == ImagesInText::Show
+        !self.strict
     }
 
     /// Returns the longest silence of an upstream, in milliseconds. `pings`: the host can send

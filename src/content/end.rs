@@ -135,7 +135,7 @@ impl Content {
             service_tier: self.summary().service_tier(),
             cleared: to.context.cleared,
         };
-        to.stop(&stop, self.assembly().has_block());
+        to.stop(&stop);
     }
 
     /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.

@@ -331,7 +331,7 @@ impl Content {
 
     /// Takes more reasoning, unless it repeats what has come.
     pub(crate) fn push_reasoning(&mut self, text: Str<'_>, field: Field, to: &mut Output<'_>) {
-        if self.reasoning.repeats(text.raw(), to.context.profile.dedupe_reasoning) {
+        if self.reasoning.repeats(text.raw()) {
             return;
         }
         let is_blank = text.is_blank();

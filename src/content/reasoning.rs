@@ -29,8 +29,6 @@ pub(crate) struct Reasoning {
     has_come: bool,
     /// Reasoning so far, by which a delta is noticed that repeats all of it.
     echo: Echo,
-    /// The last piece, where a profile says that pieces come twice.
-    last: String,
     /// Bytes of records and of calls' signatures.
     carried_bytes: usize,
     /// Search for calls that the model wrote before it ended its reasoning, until it says
@@ -102,14 +100,8 @@ impl Reasoning {
         self.field.is_some() || self.has_come
     }
 
-    /// Whether a piece brings what has come once more. `twice`: each piece comes twice.
-    pub(crate) fn repeats(&mut self, raw: &str, twice: bool) -> bool {
-        if twice {
-            if self.last == raw {
-                return true;
-            }
-            raw.clone_into(&mut self.last);
-        }
+    /// Returns true if a piece brings all reasoning so far once more.
+    pub(crate) fn repeats(&mut self, raw: &str) -> bool {
         self.echo.repeats(raw)
     }
 

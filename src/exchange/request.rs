@@ -189,7 +189,7 @@ impl Exchange {
     /// Notes for the report what is known of a refused request: the model, and the upstream that it
     /// would have got.
     pub(super) fn note_refused(&mut self, body: &str) {
-        let Some(model) = model_of(body, self.config.settings.depth_max) else { return };
+        let Some(model) = model_of(body) else { return };
         self.note_upstream(&model);
         self.report.model = model;
     }
@@ -203,8 +203,8 @@ impl Exchange {
 }
 
 /// Reads `model` of a body that may be wrong elsewhere.
-fn model_of(body: &str, depth_max: u32) -> Option<String> {
-    let mut reader = Reader::new(body, depth_max);
+fn model_of(body: &str) -> Option<String> {
+    let mut reader = Reader::of(body);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
         if key == "model" {

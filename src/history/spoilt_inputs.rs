@@ -20,7 +20,7 @@ pub(crate) struct Lost {
 }
 
 /// The inputs that a request's messages lack and have in a signature beside them.
-pub(crate) fn find_lost(request: &Request<'_>, depth_max: u32) -> Vec<Lost> {
+pub(crate) fn find_lost(request: &Request<'_>) -> Vec<Lost> {
     let mut lost = Vec::new();
     for (message, found) in request.messages.iter().enumerate() {
         let blocks = &found.content;
@@ -34,7 +34,7 @@ pub(crate) fn find_lost(request: &Request<'_>, depth_max: u32) -> Vec<Lost> {
             // Each input is used once, so that a request cannot multiply itself.
             let input = known.get_mut(&call.id.decode()).map(std::mem::take).unwrap_or_default();
             // The client could have written anything there.
-            if Reader::new(&input, depth_max).is_object() {
+            if Reader::of(&input).is_object() {
                 lost.push(Lost { message, block, input });
             }
         }

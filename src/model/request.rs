@@ -142,12 +142,8 @@ impl<'a> Request<'a> {
     /// # Errors
     /// The body is not JSON or not a Messages request; the message begins with the path of what is
     /// wrong.
-    pub(crate) fn read(
-        body: &'a str,
-        depth_max: u32,
-        warnings: &mut Warnings,
-    ) -> Result<Self, Error> {
-        read_body(body, depth_max, warnings, Self::read_members)
+    pub(crate) fn read(body: &'a str, warnings: &mut Warnings) -> Result<Self, Error> {
+        read_body(body, warnings, Self::read_members)
     }
 
     fn read_members(source: &mut Source<'a, '_>) -> Read<Self> {

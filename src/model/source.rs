@@ -30,11 +30,10 @@ pub(crate) struct Source<'a, 'w> {
 /// Reads the whole of `body` with `read`, and gives errors their paths.
 pub(crate) fn read_body<'a, T>(
     body: &'a str,
-    depth_max: u32,
     warnings: &mut Warnings,
     read: impl FnOnce(&mut Source<'a, '_>) -> Read<T>,
 ) -> Result<T, Error> {
-    let reader = Reader::new(body, depth_max);
+    let reader = Reader::of(body);
     let mut source = Source {
         body,
         reader,

@@ -64,7 +64,7 @@ pub const WARNINGS: &[Meaning] = &[
         "a PDF could not be read; the model is told why",
         "`encrypted`, `malformed`, `no_text` (a scan), `no_letters` (fonts without \
          letters), `too_slow`, `no_time` (other PDFs took it), `too_many` \
-         (`read_documents.count_max`), `failed` (the reader crashed or did not start; the \
+         (the newest 100 are read), `failed` (the reader crashed or did not start; the \
          log says why)",
     ),
     row(
@@ -106,7 +106,7 @@ pub const WARNINGS: &[Meaning] = &[
     row(
         "image_in_text",
         "the text of a result was an image, which the model got as one",
-        "`\"images_in_text\": \"pass\"` or `strict` leaves it as text",
+        "`strict` leaves it as text",
     ),
     row(
         "image_not_fetched",

@@ -85,11 +85,9 @@ keys! {
         reasoning_effort_values: Vec<Effort> = Vec::new();
         /// How thinking is switched off and on, beside the effort.
         thinking_switch: ThinkingSwitch = ThinkingSwitch::None;
-        /// Send the client's `budget_tokens`. Where `max_tokens_max` lowers the limit of the answer, at most half of
-        /// that limit is sent, so that the rest is left for words.
-        thinking_budget: bool = false;
-        /// Which field carries it.
-        thinking_budget_field: ThinkingBudgetField = ThinkingBudgetField::ThinkingBudgetTokens;
+        /// Which field carries the client's `budget_tokens`. Where `max_tokens_max` lowers the limit of the answer, at
+        /// most half of that limit is sent, so that the rest is left for words.
+        thinking_budget: ThinkingBudget = ThinkingBudget::None;
         /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a history that
         /// lacks it; OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
@@ -220,21 +218,15 @@ keys! {
         /// Each chunk of a stream has all of the text and of the reasoning so far, and not what is new in them
         /// (MiniMax, some plans of DashScope). Calls may have either.
         cumulative_text: bool = false;
-        /// Drop a reasoning delta equal to the one before it (some xAI models).
-        dedupe_reasoning: bool = false;
         /// Remove the final assistant text of the request when the answer starts with it.
         strip_prefill_echo: bool = false;
         /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a stream that happens
         /// to begin with the same words keeps them.
         stream_prefill_echo: bool = true;
-        /// What an answer without content becomes.
-        empty_content: EmptyContent = EmptyContent::None;
         /// What an answer becomes that has reasoning, and neither text nor a call.
         reasoning_only: ReasoningOnly = ReasoningOnly::Keep;
         /// Which model name the client is told.
         response_model: ResponseModel = ResponseModel::Request;
-        /// What an upstream 400 of a content filter becomes. Anthropic reports refusals as answers.
-        content_filter: ContentFilter = ContentFilter::Refusal;
     }
 }
 

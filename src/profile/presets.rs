@@ -24,8 +24,8 @@ pub(crate) use responses::speaks_responses;
 use super::{
     CacheBreakpoints, Effort, IdStyle, ImageParts, MaxTokensField, MidSystem, Prefill, Profile,
     ReasoningField, ReasoningHistory, ResponseFormat, StrictSchemas, TextAfterToolResults,
-    ThinkingSwitch, Tokenizer, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone, ToolContentParts,
-    ToolSchema, UserId,
+    ThinkingBudget, ThinkingSwitch, Tokenizer, ToolChoiceAny, ToolChoiceNamed, ToolChoiceNone,
+    ToolContentParts, ToolSchema, UserId,
 };
 use crate::json::Error;
 use crate::setting::Overrides;
@@ -98,7 +98,7 @@ presets! {
         reasoning_effort_values: vec![Effort::Low, Effort::Medium, Effort::High],
         joined_texts: true,
         thinking_switch: ThinkingSwitch::ChatTemplateKwargs,
-        thinking_budget: true,
+        thinking_budget: ThinkingBudget::ThinkingBudgetTokens,
         max_tool_name: 0,
         tool_content_parts: ToolContentParts::Images,
         tool_choice_named: ToolChoiceNamed::OnlyTool,

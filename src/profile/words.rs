@@ -10,8 +10,10 @@ word_enum! {
         /// `max_completion_tokens`
         MaxCompletionTokens = "max_completion_tokens",
     }
-    /// See [`super::Profile::thinking_budget_field`].
-    ThinkingBudgetField {
+    /// See [`super::Profile::thinking_budget`].
+    ThinkingBudget {
+        /// Never sent.
+        None = "none",
         /// llama.cpp's
         ThinkingBudgetTokens = "thinking_budget_tokens",
         /// vLLM's, which refuses it unless it was started with `--reasoning-config`, or with a parser of reasoning
@@ -365,13 +367,6 @@ word_enum! {
         /// `<function_calls>`
         Pythonic = "pythonic",
     }
-    /// See [`super::Profile::empty_content`].
-    EmptyContent {
-        /// `content: []`
-        None = "none",
-        /// One empty text block.
-        TextBlock = "text_block",
-    }
     /// See [`super::Profile::reasoning_only`].
     ReasoningOnly {
         /// It stays as it is.
@@ -385,13 +380,6 @@ word_enum! {
         Request = "request",
         /// The name that the upstream reports.
         Upstream = "upstream",
-    }
-    /// See [`super::Profile::content_filter`].
-    ContentFilter {
-        /// An answer with `stop_reason: "refusal"`.
-        Refusal = "refusal",
-        /// An error 400.
-        Error = "error",
     }
 }
 

@@ -97,7 +97,7 @@ impl<'c> ClientRequest<'c> {
         purpose: Purpose,
         warnings: &mut Warnings,
     ) -> Result<Request<'a>, Error> {
-        let request = Request::read(body, self.config.settings.depth_max, warnings)?;
+        let request = Request::read(body, warnings)?;
         if request.max_tokens.is_none() && purpose == Purpose::Answer {
             return Err(json::Error::value("Field required").in_key("max_tokens").into());
         }

@@ -69,7 +69,7 @@ pub(crate) fn decide(
 ) -> Result<Translated, Error> {
     client.read(purpose, warnings, |routed, warnings| {
         let Routed { request, body, upstream, model } = routed;
-        let lost = spoilt_inputs::find_lost(&request, client.config.settings.depth_max);
+        let lost = spoilt_inputs::find_lost(&request);
         let hidden = Hidden::find(&request, &client.config.settings);
         let mut request = request;
         hidden.show(&mut request, warnings);

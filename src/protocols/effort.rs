@@ -5,7 +5,7 @@ use crate::json::Str;
 use crate::model::{Request, ThinkingMode};
 use crate::observe::warning::Warnings;
 use crate::profile::effort::{nearest, of_word};
-use crate::profile::{Effort, Profile, ThinkingSwitch};
+use crate::profile::{Effort, Profile, ThinkingBudget, ThinkingSwitch};
 
 /// State of the conversation that decides about thinking in this turn.
 pub(crate) struct Turn<'a> {
@@ -63,7 +63,8 @@ impl Effective {
         }
         let mut budget = None;
         if let Some(ThinkingMode::Enabled(tokens)) = mode {
-            budget = profile.thinking_budget.then(|| thinking_budget(tokens, request, profile));
+            let is_sent = profile.thinking_budget != ThinkingBudget::None;
+            budget = is_sent.then(|| thinking_budget(tokens, request, profile));
             wanted = wanted.or(Some(match tokens {
                 4096.. => Effort::High,
                 2048.. => Effort::Medium,

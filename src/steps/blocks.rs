@@ -17,9 +17,9 @@ pub(crate) fn may_have(body: &str, string: &str) -> bool {
 
 /// Shows `visit` the blocks of the user's messages, those inside of results and documents too, in their order.
 /// `is_new`: the user has just given it. A body that cannot be read has none.
-pub(crate) fn visit(body: &str, depth_max: u32, visit: &mut dyn FnMut(&Block<'_>, bool)) {
+pub(crate) fn visit(body: &str, visit: &mut dyn FnMut(&Block<'_>, bool)) {
     // Whoever translates the body warns of what is in it.
-    let Ok(request) = Request::read(body, depth_max, &mut Warnings::new(false)) else { return };
+    let Ok(request) = Request::read(body, &mut Warnings::new(false)) else { return };
     let last_answer = last_answer(&request.messages);
     for (at, message) in request.messages.iter().enumerate() {
         if message.role == Role::User {

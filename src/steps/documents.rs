@@ -13,6 +13,9 @@ use crate::model::{Block, DocumentSource};
 use crate::observe::report::{DocumentsReport, Report};
 use crate::observe::warning::Warnings;
 
+/// Maximum number of documents of one request. Of more, the newest are read.
+const DOCUMENTS_MAX: usize = 100;
+
 /// The documents of one request.
 pub(crate) struct Documents {
     /// Documents in the order of the body.
@@ -112,7 +115,7 @@ impl Documents {
     /// Finds the PDFs of a body; nothing if there are none.
     fn of(body: &str, settings: &Settings) -> Option<Self> {
         let mut found = Vec::new();
-        blocks::visit(body, settings.depth_max, &mut |block, _| {
+        blocks::visit(body, &mut |block, _| {
             let Block::Document(document) = block else { return };
             let DocumentSource::Base64 { media_type, data } = &document.source else { return };
             if *media_type != "application/pdf" {
@@ -129,8 +132,7 @@ impl Documents {
         if found.is_empty() {
             return None;
         }
-        let max = settings.read_documents.count_max as usize;
-        let unknown = found.len().saturating_sub(max)..found.len();
+        let unknown = found.len().saturating_sub(DOCUMENTS_MAX)..found.len();
         for one in found.iter_mut().take(unknown.start) {
             one.source = Err(Unread::TooMany);
         }

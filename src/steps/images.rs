@@ -23,6 +23,9 @@ use crate::text::names::Names;
 /// Media types of images that models take.
 const ACCEPT: &str = "image/png, image/jpeg, image/gif, image/webp";
 
+/// Maximum number of images of one request; images with the same URL count once.
+const IMAGES_MAX: usize = 20;
+
 /// Maximum number of redirections of one image.
 const REDIRECTIONS_MAX: u32 = 3;
 
@@ -63,8 +66,8 @@ struct Wanted {
 pub(crate) enum Missing {
     /// The configuration does not allow the image's host.
     NotAllowed,
-    /// The request has more images than this number, which the configuration allows.
-    TooMany(u32),
+    /// The request has more than `IMAGES_MAX` images.
+    TooMany,
     /// The image's server was not reached.
     Unreachable,
     /// The image's server was too slow.
@@ -88,7 +91,7 @@ impl Missing {
     fn words(self) -> String {
         match self {
             Self::NotAllowed => "this gateway fetches none from there".to_owned(),
-            Self::TooMany(max) => format!("this gateway fetches {max} for a request"),
+            Self::TooMany => format!("this gateway fetches {IMAGES_MAX} for a request"),
             Self::Unreachable => "its server could not be reached".to_owned(),
             Self::TimedOut => "it did not come in time".to_owned(),
             Self::Status(status) => format!("its server answered with status {status}"),
@@ -189,7 +192,7 @@ impl Images {
             held: 0,
         };
         let mut urls = Vec::new();
-        blocks::visit(body, settings.depth_max, &mut |block, is_new| {
+        blocks::visit(body, &mut |block, is_new| {
             let Block::Image(image) = block else { return };
             let ImageSource::Url(url) = &image.source else { return };
             if image.source.is_remote() {
@@ -218,9 +221,9 @@ impl Images {
             let place = known.get_or_insert_with(url.into(), |url| {
                 let address = Address::parse(url).ok_or(Missing::NotAllowed)?;
                 let is_private = address.is_permitted(&self.settings).ok_or(Missing::NotAllowed)?;
-                let (at, max) = (wanted.len(), self.settings.count_max);
-                if at >= max as usize {
-                    return Err(Missing::TooMany(max));
+                let at = wanted.len();
+                if at >= IMAGES_MAX {
+                    return Err(Missing::TooMany);
                 }
                 wanted.push(Wanted { address, is_private, redirections: 0, source: None });
                 Ok(at)

@@ -244,7 +244,7 @@ mod tests {
             {"role":"user","content":[{"type":"text","text":"a\nb"},{"type":"image","source":{"type":"url","url":"https://x"}}]},
             {"role":"assistant","content":[{"type":"tool_use","id":"t","name":"w","input":{ "a": 1 }}]}],
             "tools":[{"name":"w","description":"dd","input_schema":{"type": "object"},"cache_control":{"type":"ephemeral"}}]}"#;
-        let request = Request::read(body, 128, &mut Warnings::new(false)).unwrap();
+        let request = Request::read(body, &mut Warnings::new(false)).unwrap();
         // 10 + 3 + 1 + 7 + 1 + 2 + 17 = 41 bytes are 11.4 tokens; two messages, a tool, an image.
         assert_eq!(estimate(&request), 12 + 2 * 4 + 12 + 1600);
     }

@@ -59,7 +59,7 @@ impl Given {
             ],
         });
         let body = body.to_string();
-        let mut request = Request::read(&body, 128, &mut warnings)?;
+        let mut request = Request::read(&body, &mut warnings)?;
         let changes = request.messages.remove(1).content.into_iter().map(|block| match block {
             Block::ToolChange(change) => *change,
             other => panic!("{other:?}"),

@@ -34,7 +34,6 @@ mod wordings;
 use crate::StopReason;
 use crate::error::{Error, Reason, Rejection, WrongAddress, cut, of_status};
 use crate::model::request_context::RequestContext;
-use crate::profile::ContentFilter;
 use crate::text::words;
 use error_body::ErrorBody;
 pub(crate) use hide::hide;
@@ -195,7 +194,7 @@ fn reasons(
 ) -> Vec<Reason> {
     let is_of_key = context.edge_key && matches!(status, 401 | 403);
     let mut reasons = Vec::new();
-    if context.profile.content_filter == ContentFilter::Refusal && error_body.is_content_filter() {
+    if error_body.is_content_filter() {
         reasons.push(Reason::Filter);
     } else if window::is_answer_too_short(error_body, context) {
         reasons.push(Reason::AnswerTooShort);

@@ -330,7 +330,7 @@ const CHANGES: &[Change] = &[
     Change {
         name: "ThinkingBudget",
         has: THINKING,
-        profile: r#"{"thinking_budget": true}"#,
+        profile: r#"{"thinking_budget": "thinking_budget_tokens"}"#,
         refusal: "Unknown parameter: 'thinking_budget_tokens'.",
         on: [
             made(

@@ -115,7 +115,7 @@ fn refusing(refusals: &[(&'static str, &'static str)]) -> impl Fn(&Value) -> (u1
 fn a_parameter_that_a_model_does_not_take_is_left_out() {
     let profile = json!({"top_k": true, "reasoning_effort_values": ["none", "low", "high"],
         "thinking_switch": "chat_template_kwargs", "service_tier": true, "prompt_cache_key": true,
-        "thinking_budget": true, "thinking_budget_field": "thinking_token_budget"});
+        "thinking_budget": "thinking_token_budget"});
     for (name, message, warnings) in [
         (
             "temperature",

@@ -55,11 +55,7 @@ fn a_text_that_is_an_image_becomes_one_and_the_rest_stays_byte_for_byte() {
         r#"{"log":"off","upstreams":{"kimi":{"url":"https://kimi.test","protocol":"anthropic",
             "profile_overrides":{"image_parts":"none"}}}}"#,
     );
-    for config in [
-        config_with(None, r#","images_in_text":"pass""#),
-        config_with(None, r#","strict":true"#),
-        blind,
-    ] {
+    for config in [config_with(None, r#","strict":true"#), blind] {
         assert_eq!(sent_of(&config, &body(&quoted)), (body(&quoted), String::new()));
     }
     // Other words, and a user's own.

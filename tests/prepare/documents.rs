@@ -110,14 +110,17 @@ fn escapes_and_line_breaks_in_base64_are_none_of_the_documents() {
 
 #[test]
 fn of_more_documents_than_are_read_the_newest_are() {
-    let settings = r#"{"read_documents": {"count_max": 2}}"#;
     let titled = |title: &str| {
         let mut document = document(DATA);
         document["title"] = json!(title);
         document
     };
-    let messages = given(&[titled("old"), titled("new"), titled("newest")]);
-    let (sent, warnings) = read(settings, &messages, &[Ok("alpha"), Ok("beta")]);
+    let mut documents = vec![titled("old"), titled("new")];
+    documents.resize(100, document(DATA));
+    documents.push(titled("newest"));
+    let mut came = vec![Ok("text"); 100];
+    (came[0], came[99]) = (Ok("alpha"), Ok("beta"));
+    let (sent, warnings) = read("{}", &given(&documents), &came);
     let parts = ["old", "more PDFs than this gateway reads", "new", "beta", "newest", "alpha"];
     let places = parts.map(|part| sent.find(part).unwrap_or_else(|| panic!("{part}: {sent}")));
     assert!(places.is_sorted(), "{sent}");

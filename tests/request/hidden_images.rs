@@ -131,16 +131,14 @@ fn a_text_that_is_more_than_an_image_or_none_stays() {
 }
 
 #[test]
-fn only_results_are_looked_at_and_strict_mode_and_the_setting_leave_them() {
+fn only_results_are_looked_at_and_strict_mode_leaves_them() {
     let image = format!(r#"{{"type":"image","data":"{PNG}"}}"#);
     assert_eq!(messages(json!([user(&*image)]))[0]["content"], image);
     let history =
         json!([user("q"), assistant(json!([call("t")])), user(json!([result("t", &*image)]))]);
-    for settings in [json!({"strict": true}), json!({"images_in_text": "pass"})] {
-        let config = config("openai-chat", json!({}), settings);
-        let (sent, warnings) = try_with(&config, &whole(json!({"messages": history})));
-        assert_eq!((&sent.unwrap().0["messages"][2]["content"], &*warnings), (&json!(image), ""));
-    }
+    let config = config("openai-chat", json!({}), json!({"strict": true}));
+    let (sent, warnings) = try_with(&config, &whole(json!({"messages": history})));
+    assert_eq!((&sent.unwrap().0["messages"][2]["content"], &*warnings), (&json!(image), ""));
 }
 
 #[test]

@@ -84,7 +84,7 @@ fn a_limit_that_is_lowered_leaves_room_for_an_answer_behind_the_thinking() {
 #[test]
 fn the_budget_of_thinking_has_the_name_that_the_server_knows() {
     let enabled = json!({"thinking": {"type": "enabled", "budget_tokens": 5000}});
-    let flags = json!({"thinking_budget": true, "thinking_budget_field": "thinking_token_budget"});
+    let flags = json!({"thinking_budget": "thinking_token_budget"});
     let body = sent_to("vllm", flags, enabled.clone());
     assert_eq!(body["thinking_token_budget"], 5000);
     assert_eq!(body.get("thinking_budget_tokens"), None);

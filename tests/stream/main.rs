@@ -30,7 +30,7 @@ use creole::config::{InvalidToolCall, Protocol, Settings, ToolArguments, ToolStr
 use creole::error::Error;
 use creole::ids::Ids;
 use creole::model::request_context::{Display, RequestContext, ThinkingContext, Tool, Withheld};
-use creole::profile::{ContentFilter, EmptyContent, ResponseModel, TextToolCalls};
+use creole::profile::{ResponseModel, TextToolCalls};
 use creole::protocols;
 use serde_json::{Value, json};
 use support::fold::fold;

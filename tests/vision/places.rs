@@ -77,8 +77,8 @@ fn an_image_in_the_text_of_a_result_counts_too() {
         assert_eq!(got.messages()[2]["content"], expected);
         assert_eq!(got.warnings(), "image_described,image_in_text");
     }
-    let pass = CONFIG.replace(r#""vision""#, r#""images_in_text": "pass", "vision""#);
-    let got = Session::with(&pass, history(json!(hidden))).run(&[]);
+    let strict = CONFIG.replace(r#""vision""#, r#""strict": true, "vision""#);
+    let got = Session::with(&strict, history(json!(hidden))).run(&[]);
     assert_eq!(
         (got.messages()[2]["content"].clone(), got.warnings()),
         (json!(hidden), String::new())

@@ -40,8 +40,7 @@ struct Entry {
 }
 
 pub(super) fn key(document: &[u8], limits: &ReadDocuments) -> Key {
-    let limits = [limits.pages_max, limits.text_bytes_max].map(usize::to_le_bytes);
-    let hash = Sha256::new().chain_update(limits.as_flattened());
+    let hash = Sha256::new().chain_update(limits.pages_max.to_le_bytes());
     hash.chain_update(document).finalize().into()
 }
 

@@ -196,7 +196,7 @@ async fn read(
     };
     let mut bytes = Vec::new();
     // It writes less than that.
-    let max = limits.text_bytes_max.saturating_add(LINES_BYTES) as u64;
+    let max = ReadDocuments::TEXT_BYTES_MAX.saturating_add(LINES_BYTES) as u64;
     let came = &mut bytes;
     // The pipe is closed behind it, so that nobody waits with more.
     let read = async move { output.take(max).read_to_end(came).await };
@@ -241,7 +241,7 @@ fn start(limits: &ReadDocuments) -> io::Result<Child> {
     command
         .arg("read-document")
         .arg(format!("--pages-max={}", limits.pages_max))
-        .arg(format!("--bytes-max={}", limits.text_bytes_max))
+        .arg(format!("--bytes-max={}", ReadDocuments::TEXT_BYTES_MAX))
         .arg(format!("--seconds-max={seconds}"))
         .env_clear()
         .stdin(Stdio::piped())

@@ -12,7 +12,7 @@ fn opaque_of(deltas: &[String]) -> String {
     let mut block = Thinking::new(Field::ReasoningDetails, true);
     for delta in deltas {
         let text = format!(r#"{{"choices":[{{"delta":{{{delta}}}}}]}}"#);
-        let chunk = Chunk::read(&text, 128).unwrap();
+        let chunk = Chunk::read(&text).unwrap();
         let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
         for detail in delta.reasoning_details.iter() {
             block.push_detail(detail);

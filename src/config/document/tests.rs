@@ -36,7 +36,10 @@ fn bad_documents_are_refused_with_path_and_expectation() {
             r#"{"request_bytes_max":-1}"#,
             "configuration: request_bytes_max: expected a whole number",
         ),
-        (r#"{"depth_max":1000}"#, "configuration: depth_max: expected a number from 8 to 128"),
+        (
+            r#"{"vision":{"images_max":1000}}"#,
+            "configuration: vision.images_max: expected a number from 1 to 100",
+        ),
         (
             r#"{"guards":{"breaker":{"action":"x"}}}"#,
             "configuration: guards.breaker.action: expected one of withhold, answer, error, but found",

@@ -87,6 +87,6 @@ fn what_is_no_host_stops_the_start() {
             "{host}: {error}"
         );
     }
-    let error = Config::from_json(r#"{"fetch_images": {"count_max": 0}}"#, |_| None).unwrap_err();
-    assert!(error.to_string().contains("fetch_images.count_max: expected a number from 1 to 100"));
+    let error = Config::from_json(r#"{"fetch_images": {"timeout_ms": 0}}"#, |_| None).unwrap_err();
+    assert!(error.to_string().contains("fetch_images.timeout_ms: expected at least 10 ms"));
 }

@@ -42,7 +42,7 @@ fn a_route_has_its_own_models_and_settings_over_those_of_all() {
             r#"{"guards":{"pairing":"mend"}}"#,
             "configuration: guards.pairing: expected one of repair",
         ),
-        (r#"{"depth_max":1}"#, "configuration: depth_max: expected a number from 8"),
+        (r#"{"ping_interval_ms":1}"#, "configuration: ping_interval_ms: expected at least 10 ms"),
     ] {
         let error = all.for_route(text).unwrap_err().to_string();
         assert!(error.starts_with(expected), "{text}: {error}");

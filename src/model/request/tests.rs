@@ -4,7 +4,7 @@ use super::*;
 
 fn error(body: &str) -> String {
     let mut warnings = Warnings::new(false);
-    Request::read(body, 128, &mut warnings).unwrap_err().message.clone()
+    Request::read(body, &mut warnings).unwrap_err().message.clone()
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn a_wrong_body_is_refused_with_its_path() {
 fn a_whole_number_may_have_a_point() {
     for (number, expected) in [("4096", 4096), ("4096.0", 4096), ("4e3", 4000)] {
         let body = format!(r#"{{"model":"m","messages":[],"max_tokens":{number}}}"#);
-        let request = Request::read(&body, 128, &mut Warnings::new(true)).unwrap();
+        let request = Request::read(&body, &mut Warnings::new(true)).unwrap();
         assert_eq!(request.max_tokens, Some(expected), "{number}");
     }
 }
@@ -78,7 +78,7 @@ fn a_whole_number_may_have_a_point() {
 #[test]
 fn the_type_of_a_block_may_come_last() {
     let body = r#"{"max_tokens":1,"messages":[{"content":[{"content":[{"text":"a","type":"text"}],"is_error":true,"tool_use_id":"t","type":"tool_result"}],"role":"user"}],"model":"m"}"#;
-    let request = Request::read(body, 128, &mut Warnings::new(false)).unwrap();
+    let request = Request::read(body, &mut Warnings::new(false)).unwrap();
     let [Message { role: Role::User, content, .. }] = &request.messages[..] else { panic!() };
     let [Block::ToolResult(result)] = &content[..] else { panic!() };
     assert!(result.is_error && result.id == "t");
@@ -96,10 +96,10 @@ fn thinking_as_other_servers_of_messages_take_it_is_adaptive() {
     ] {
         let body = format!(r#"{{"model":"m","max_tokens":1,"messages":[],"thinking":{thinking}}}"#);
         let mut warnings = Warnings::new(false);
-        let request = Request::read(&body, 128, &mut warnings).unwrap();
+        let request = Request::read(&body, &mut warnings).unwrap();
         assert!(matches!(request.thinking.unwrap().mode, ThinkingMode::Adaptive));
         assert_eq!(warnings.header().unwrap(), "thinking_without_budget");
-        let strict = Request::read(&body, 128, &mut Warnings::new(true)).unwrap_err();
+        let strict = Request::read(&body, &mut Warnings::new(true)).unwrap_err();
         assert_eq!(strict.message, strictly);
     }
 }
@@ -108,12 +108,12 @@ fn thinking_as_other_servers_of_messages_take_it_is_adaptive() {
 fn members_of_other_blocks_are_unknown_fields() {
     let body = r#"{"model":"m","max_tokens":1,"messages":[{"role":"user","content":[{"type":"text","text":"a","tool_use_id":"t"}],"x":1}],"novel":{}}"#;
     let mut warnings = Warnings::new(false);
-    Request::read(body, 128, &mut warnings).unwrap();
+    Request::read(body, &mut warnings).unwrap();
     assert_eq!(
         warnings.header().unwrap(),
         "unknown_field:tool_use_id,unknown_field:x,unknown_field:novel"
     );
-    let strict = Request::read(body, 128, &mut Warnings::new(true)).unwrap_err();
+    let strict = Request::read(body, &mut Warnings::new(true)).unwrap_err();
     assert_eq!(
         strict.message,
         "messages[0].content[0].tool_use_id: Extra inputs are not permitted"

@@ -7,7 +7,7 @@ use crate::observe::warning::Warnings;
 /// Reads a body with `members` beside those that every request has.
 fn request(members: &str, warnings: &mut Warnings) -> Result<Request<'static>, String> {
     let body = format!("{{\"model\":\"m\",\"messages\":[],{members}}}");
-    Request::read(body.leak(), 128, warnings).map_err(|error| error.message.clone())
+    Request::read(body.leak(), warnings).map_err(|error| error.message.clone())
 }
 
 fn tool(text: &str) -> Result<ToolDefinition<'static>, String> {
@@ -136,7 +136,7 @@ fn change(text: &str, addition: bool) -> Result<ToolChange<'static>, String> {
     let body = format!(
         r#"{{"model":"m","messages":[{{"role":"system","content":[{{"type":"{tag}","tool":{text}}}]}}]}}"#
     );
-    let mut read = Request::read(body.leak(), 128, &mut Warnings::new(true))
+    let mut read = Request::read(body.leak(), &mut Warnings::new(true))
         .map_err(|error| error.message.clone())?;
     match read.messages.remove(0).content.remove(0) {
         Block::ToolChange(change) => Ok(*change),

@@ -115,8 +115,7 @@ fn text_of(
     context: &RequestContext,
     warnings: &mut Warnings,
 ) -> Option<(String, u64)> {
-    let depth_max = client.config.settings.depth_max;
-    let request = Request::read(client.body, depth_max, warnings).ok()?;
+    let request = Request::read(client.body, warnings).ok()?;
     let hidden = Hidden::find(&request, &client.config.settings);
     let mut request = request;
     hidden.show(&mut request, warnings);

@@ -55,8 +55,7 @@ impl UpstreamProtocol for Messages {
         }
         let body = surrogates::without_halves(client.body);
         // It takes what cannot be served here, and what is too new to be read.
-        let read =
-            Request::read(&body, client.config.settings.depth_max, &mut Warnings::new(false));
+        let read = Request::read(&body, &mut Warnings::new(false));
         let input = match read {
             Ok(request) => {
                 let hidden = Hidden::find(&request, &client.config.settings).outside_errors();

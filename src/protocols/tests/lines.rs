@@ -117,7 +117,7 @@ impl LinesReader {
                     _ => StopReason::ToolUse,
                 };
                 let model = to.context.model.clone();
-                to.stop(&Stop { reason, model: &model, ..Stop::default() }, true);
+                to.stop(&Stop { reason, model: &model, ..Stop::default() });
                 self.is_over = true;
             }
             _ => return Err(Error::misbehaved("Upstream sent a line that is none")),

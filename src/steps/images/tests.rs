@@ -170,18 +170,21 @@ fn a_redirection_leads_to_allowed_hosts_alone_and_not_for_ever() {
 
 #[test]
 fn a_request_has_no_more_images_and_bytes_than_it_may() {
-    let urls: Vec<String> = (0..4).map(|at| image(&format!("https://i.a.example/{at}"))).collect();
+    let url = |at: usize| format!("https://i.a.example/{at}");
+    let urls: Vec<String> = (0..22).map(|at| image(&url(at))).collect();
     let text = "{\"type\":\"text\",\"text\":\"y\"}".to_owned();
     let old = body(&[&urls, from_ref(&text)]);
-    let mut images = Images::of(&old, &settings(r#","count_max":2"#), true).unwrap();
-    assert_eq!(run(&mut images, Ok(PNG)), ["https://i.a.example/3", "https://i.a.example/2"]);
+    let mut images = Images::of(&old, &settings(""), true).unwrap();
+    let newest: Vec<String> = (2..22).rev().map(url).collect();
+    assert_eq!(run(&mut images, Ok(PNG)), newest);
     let (told, warned) = written(images, &old);
     assert_eq!(
-        told.unwrap().matches("[image omitted: this gateway fetches 2 for a request]").count(),
+        told.unwrap().matches("[image omitted: this gateway fetches 20 for a request]").count(),
         2
     );
     assert_eq!(warned, 2);
 
+    let old = body(&[urls.get(..4).unwrap(), from_ref(&text)]);
     let large = [PNG, &[0; 2_000]].concat();
     let mut images = Images::of(&old, &settings(r#","bytes_max":1024"#), true).unwrap();
     run(&mut images, Ok(&large));

@@ -26,7 +26,7 @@ mod snapshots;
 use crate::answer::json::{ObjectKind, ObjectReader, Taken};
 use crate::answer::{AnswerState, Output};
 use crate::error::Error;
-use crate::json::{self, DEPTH_LIMIT};
+use crate::json;
 use crate::model::request_context::RequestContext;
 use crate::protocols::chat::wire::{Choice, Chunk, Pattern};
 use crate::sse::{self, Called};
@@ -63,7 +63,7 @@ impl ObjectReader for ChatReader {
         }
         let object = words::trim_object(object);
         let mut chunk = Chunk::default();
-        if !object.starts_with('{') || chunk.fill(object, to.rules.depth_max).is_err() {
+        if !object.starts_with('{') || chunk.fill(object).is_err() {
             return Ok(Taken::Unread);
         }
         // Only the data counts for clients, but some servers name the event in its own line alone.
@@ -91,7 +91,7 @@ impl ObjectReader for ChatReader {
     }
 
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
-        let Ok(chunk) = Chunk::read(body, to.rules.depth_max) else { return Ok(Taken::Unread) };
+        let Ok(chunk) = Chunk::read(body) else { return Ok(Taken::Unread) };
         if is_message(&chunk, body) {
             return Ok(Taken::Other(ObjectKind::Messages));
         }
@@ -121,7 +121,7 @@ impl ObjectReader for ChatReader {
     /// Returns true if each choice of `body` has a message or a finish reason: a chunk without
     /// either may be the first of several.
     fn is_whole(&self, body: &str) -> bool {
-        let Ok(chunk) = Chunk::read(body, DEPTH_LIMIT) else { return false };
+        let Ok(chunk) = Chunk::read(body) else { return false };
         let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);
         let is_over = |it: &Choice<'_>| it.message.is_some() || it.finish_reason.is_some();
         chunk.says_something() && chunk.choices.iter().all(is_over)
@@ -158,7 +158,7 @@ fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>
     }
     ["data", "result"].iter().find_map(|name| {
         let inside = json::member(body, name)?;
-        let answer = Chunk::read(inside, DEPTH_LIMIT).ok()?;
+        let answer = Chunk::read(inside).ok()?;
         let counts = if chunk.complains {
             answer.choices.iter().any(Choice::answers)
         } else {

@@ -59,9 +59,9 @@ impl<'a> Chunk<'a> {
     ///
     /// # Errors
     /// `text` is not a JSON object.
-    pub(crate) fn read(text: &'a str, depth_max: u32) -> Result<Self, Error> {
+    pub(crate) fn read(text: &'a str) -> Result<Self, Error> {
         let mut chunk = Self::default();
-        chunk.fill(text, depth_max)?;
+        chunk.fill(text)?;
         Ok(chunk)
     }
 
@@ -77,8 +77,8 @@ impl<'a> Chunk<'a> {
     /// # Errors
     /// As for [`Chunk::read`].
     // Long: a branch for each member, in one pass over the bytes of a chunk.
-    pub(crate) fn fill(&mut self, text: &'a str, depth_max: u32) -> Result<(), Error> {
-        let mut reader = Reader::new(text, depth_max);
+    pub(crate) fn fill(&mut self, text: &'a str) -> Result<(), Error> {
+        let mut reader = Reader::of(text);
         let (chunk, reader) = (self, &mut reader);
         let (mut other_usage, mut finish_reason) = (None, None);
         let (mut complains, mut succeeded, mut refused) = (false, false, false);

@@ -32,7 +32,7 @@ pub(crate) fn write(effective: &Effective, profile: &Profile, json: &mut Writer<
         }
         json.end_object();
     }
-    let field = profile.thinking_budget_field.word();
+    let field = profile.thinking_budget.word();
     if let Some(tokens) = effective.budget.filter(|_| profile.extra_body.get(field).is_none()) {
         json.key(field).u64(tokens);
     }

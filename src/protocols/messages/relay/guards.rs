@@ -178,24 +178,24 @@ impl Edits {
     }
 
     /// Returns the body with the guards' decisions written into it.
-    pub(super) fn apply(&self, body: String, depth_max: u32) -> String {
+    pub(super) fn apply(&self, body: String) -> String {
         if self.notes.is_empty() && self.withheld == Withheld::Nothing {
             return body;
         }
         // It was read before.
-        let edits = self.edits(&body, depth_max).unwrap_or_default();
+        let edits = self.edits(&body).unwrap_or_default();
         String::from_utf8(edited(&body, edits)).unwrap_or_default()
     }
 
-    fn edits(&self, body: &str, depth_max: u32) -> Result<Vec<Edit>, JsonError> {
+    fn edits(&self, body: &str) -> Result<Vec<Edit>, JsonError> {
         let mut edits = Vec::new();
         let (mut tools, mut choice) = (None, None);
-        let mut reader = Reader::new(body, depth_max);
+        let mut reader = Reader::of(body);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let value = reader.skip()?;
             match key.decode().as_ref() {
-                "messages" => self.annotate(body, value, depth_max, &mut edits)?,
+                "messages" => self.annotate(body, value, &mut edits)?,
                 "tools" => tools = Some(value),
                 "tool_choice" => choice = Some(value),
                 _ => {}
@@ -204,7 +204,7 @@ impl Edits {
         // Without tools there is nothing to choose from.
         let mut none = self.withheld == Withheld::All || self.stays && tools.is_some();
         if let (Some(tools), Withheld::These(_), false) = (tools, &self.withheld, none) {
-            let kept = self.kept(tools, depth_max)?;
+            let kept = self.kept(tools)?;
             // A request with calls must have tools.
             none = kept.is_empty();
             if !none {
@@ -228,9 +228,9 @@ impl Edits {
     }
 
     /// Returns the tools that are not withheld.
-    fn kept<'b>(&self, tools: &'b str, depth_max: u32) -> Result<Vec<&'b str>, JsonError> {
+    fn kept<'b>(&self, tools: &'b str) -> Result<Vec<&'b str>, JsonError> {
         let mut kept = Vec::new();
-        let mut reader = Reader::new(tools, depth_max);
+        let mut reader = Reader::of(tools);
         reader.begin_array()?;
         while reader.next_element()? {
             let tool = reader.skip()?;
@@ -247,24 +247,18 @@ impl Edits {
     }
 
     /// Adds the words of warning, each to the last result of its call.
-    fn annotate(
-        &self,
-        body: &str,
-        messages: &str,
-        depth_max: u32,
-        edits: &mut Vec<Edit>,
-    ) -> Result<(), JsonError> {
+    fn annotate(&self, body: &str, messages: &str, edits: &mut Vec<Edit>) -> Result<(), JsonError> {
         // Ids can repeat. Then the last result with one gets the last note about it: two notes in one
         // place would break the body.
         let mut found: Names<'_, (&str, Option<&str>)> = Names::default();
         for (id, text) in &self.notes {
             found.insert(id.as_str(), (text, None));
         }
-        let mut reader = Reader::new(messages, depth_max);
+        let mut reader = Reader::of(messages);
         reader.begin_array()?;
         while reader.next_element()? {
             let Some(content) = json::member(reader.skip()?, "content") else { continue };
-            let mut blocks = Reader::new(content, depth_max);
+            let mut blocks = Reader::of(content);
             if blocks.kind()? != ValueKind::Array {
                 continue;
             }

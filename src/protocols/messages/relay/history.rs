@@ -77,16 +77,15 @@ impl<'a> SentMessages<'a> {
     pub(super) fn read(
         body: &'a str,
         messages: &'a str,
-        depth_max: u32,
         warnings: &mut Warnings,
     ) -> Result<Self, NotRead> {
         let counted = Counted::default();
         let mut sent = Self { body, messages: Vec::new(), ids: Vec::new(), counted };
-        let mut reader = Reader::new(messages, depth_max);
+        let mut reader = Reader::of(messages);
         reader.begin_array()?;
         while reader.next_element()? {
             sent.count(Many::Messages, messages)?;
-            sent.message(reader.skip()?, depth_max)?;
+            sent.message(reader.skip()?)?;
         }
         sent.keep_last();
         for message in &sent.messages {
@@ -122,9 +121,9 @@ impl<'a> SentMessages<'a> {
         }
     }
 
-    fn message(&mut self, raw: &'a str, depth_max: u32) -> Result<(), NotRead> {
+    fn message(&mut self, raw: &'a str) -> Result<(), NotRead> {
         let (mut role, mut content) = (None, None);
-        let mut reader = Reader::new(raw, depth_max);
+        let mut reader = Reader::of(raw);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let value = reader.skip()?;
@@ -144,7 +143,7 @@ impl<'a> SentMessages<'a> {
         let mut message =
             SentMessage { raw, role, blocks, texts_left_out: 0, thinking_left_out: 0 };
         let content = content.unwrap_or("[]");
-        let mut reader = Reader::new(content, depth_max);
+        let mut reader = Reader::of(content);
         if reader.kind()? == ValueKind::String {
             if reader.string()?.is_empty() {
                 message.texts_left_out = 1;
@@ -156,7 +155,7 @@ impl<'a> SentMessages<'a> {
             reader.begin_array()?;
             while reader.next_element()? {
                 self.count(Many::Blocks, content)?;
-                let part = self.part(reader.skip()?, depth_max)?;
+                let part = self.part(reader.skip()?)?;
                 match part.kind {
                     BlockKind::OwnThinking => {
                         message.thinking_left_out = message.thinking_left_out.saturating_add(1);
@@ -175,9 +174,9 @@ impl<'a> SentMessages<'a> {
         Ok(())
     }
 
-    fn part(&mut self, raw: &'a str, depth_max: u32) -> Result<Part<'a>, NotRead> {
+    fn part(&mut self, raw: &'a str) -> Result<Part<'a>, NotRead> {
         let (mut kind, mut id, mut call, mut signature, mut text) = (None, None, None, None, None);
-        let mut reader = Reader::new(raw, depth_max);
+        let mut reader = Reader::of(raw);
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {
             let is_string = reader.kind()? == ValueKind::String;

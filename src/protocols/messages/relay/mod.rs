@@ -110,8 +110,8 @@ fn relay(
     body: &str,
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
-    let (config, depth_max) = (client.config, client.config.settings.depth_max);
-    let Ok(envelope) = Envelope::read(body, depth_max) else {
+    let config = client.config;
+    let Ok(envelope) = Envelope::read(body) else {
         return Err(client.refusal(Purpose::Answer, warnings));
     };
     let model = envelope.model.text.decode();
@@ -129,11 +129,11 @@ fn relay(
         edits.push(Edit { start, end, text: json::quoted(outgoing) });
     }
     let pairing = pairing(guards, config, envelope.thread);
-    let ids = repair(body, envelope.messages, pairing, depth_max, &mut edits, warnings)?;
+    let ids = repair(body, envelope.messages, pairing, &mut edits, warnings)?;
     let is_paired = ids.is_some() && pairing == Pairing::Repair;
     let ids = ids.unwrap_or_default();
     // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
-    let typed = match Request::read(body, depth_max, &mut Warnings::new(false)) {
+    let typed = match Request::read(body, &mut Warnings::new(false)) {
         Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
     };
@@ -159,7 +159,7 @@ fn relay(
     // Without calls there is nothing to count, nor where they are in the server's part.
     if !ids.is_empty() && !envelope.thread {
         let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
-        let decided = guard(&mut body_up, typed, to, (guards, depth_max), warnings)?;
+        let decided = guard(&mut body_up, typed, to, guards, warnings)?;
         context.withheld = decided.withheld;
         end = decided.end;
     }
@@ -180,12 +180,12 @@ fn guard(
     body_up: &mut String,
     typed: Option<Request<'_>>,
     to: guards::To<'_>,
-    (guards, depth_max): (&Guards, u32),
+    guards: &Guards,
     warnings: &mut Warnings,
 ) -> Result<Edits, Error> {
-    let read = || Request::read(body_up, depth_max, &mut Warnings::new(false)).ok();
+    let read = || Request::read(body_up, &mut Warnings::new(false)).ok();
     let decided = Edits::new(typed.or_else(read), to, guards, warnings)?;
-    *body_up = decided.apply(mem::take(body_up), depth_max);
+    *body_up = decided.apply(mem::take(body_up));
     Ok(decided)
 }
 
@@ -212,12 +212,11 @@ fn repair<'a>(
     body: &'a str,
     messages: Option<Member<&'a str>>,
     pairing: Pairing,
-    depth_max: u32,
     edits: &mut Vec<Edit>,
     warnings: &mut Warnings,
 ) -> Result<Option<Vec<Str<'a>>>, Error> {
     let Some(Member { text, start, end }) = messages else { return Ok(None) };
-    match SentMessages::read(body, text, depth_max, warnings) {
+    match SentMessages::read(body, text, warnings) {
         Ok(mut sent) => {
             let ids = sent.take_ids();
             if let Some(text) = sent.repair(pairing, warnings)? {
@@ -324,8 +323,8 @@ const DECIDING: [&str; 30] = [
 ];
 
 impl<'a> Envelope<'a> {
-    fn read(body: &'a str, depth_max: u32) -> Result<Self, json::Error> {
-        let mut reader = Reader::new(body, depth_max);
+    fn read(body: &'a str) -> Result<Self, json::Error> {
+        let mut reader = Reader::of(body);
         let (mut model, mut messages, mut stream, mut thread) = (None, None, false, false);
         let (mut given, mut twice, mut safeguards) = (0_u32, None, None);
         reader.begin_object()?;

@@ -60,7 +60,7 @@ impl ObjectReader for MessagesRelay {
         to: &mut Output<'_>,
     ) -> Result<Taken, Error> {
         let object = words::trim_object(object);
-        if !Reader::new(object, to.rules.depth_max).is_object() {
+        if !Reader::of(object).is_object() {
             return Ok(Taken::Unread);
         }
         // Only the data counts for clients, but some servers name the event in its own line alone.
@@ -92,7 +92,7 @@ impl ObjectReader for MessagesRelay {
     }
 
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
-        if !Reader::new(body, to.rules.depth_max).is_object() {
+        if !Reader::of(body).is_object() {
             return Ok(Taken::Unread);
         }
         if !is_message(body) {

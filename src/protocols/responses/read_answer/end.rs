@@ -47,7 +47,7 @@ impl Machine {
         raw: &str,
         to: &mut Output<'_>,
     ) -> Result<(), Error> {
-        let response = Response::read(raw, to.rules.depth_max)?;
+        let response = Response::read(raw)?;
         self.take_summary(&response, to);
         let has_failed = kind == EventKind::Failed || response.status == Status::Failed;
         if has_failed || response.error.is_some() {

@@ -95,7 +95,7 @@ impl Machine {
         match kind {
             EventKind::Progress => {
                 if let Some(raw) = event.response {
-                    let response = Response::read(raw, to.rules.depth_max)?;
+                    let response = Response::read(raw)?;
                     self.take_summary(&response, to);
                 }
             }

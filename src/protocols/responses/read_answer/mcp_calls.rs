@@ -29,7 +29,7 @@ impl Machine {
         let mut call = McpCall {
             name: text("name").unwrap_or_default(),
             server: text("server_label").unwrap_or_default(),
-            input: input_of(item, to.rules.depth_max),
+            input: input_of(item),
             text: failure.map(told_of).or(output),
             is_error,
             ..McpCall::default()
@@ -46,13 +46,13 @@ impl Machine {
 }
 
 /// Returns the input of a call as a JSON object, since clients read nothing else.
-fn input_of(item: &Item<'_>, depth_max: u32) -> String {
+fn input_of(item: &Item<'_>) -> String {
     let text = match item.arguments {
         Arguments::None => return "{}".to_owned(),
         Arguments::Json(raw) => return json::compacted(raw),
         Arguments::Text(text) => text.decode(),
     };
-    let mut reader = Reader::new(&text, depth_max);
+    let mut reader = Reader::of(&text);
     let is_object = reader.kind().is_ok_and(|kind| kind == ValueKind::Object)
         && reader.skip().is_ok()
         && reader.end().is_ok();

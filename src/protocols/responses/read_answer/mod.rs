@@ -29,7 +29,6 @@ use crate::answer::json::{ObjectKind, ObjectReader, Taken};
 use crate::answer::{AnswerReader, AnswerState, Output};
 use crate::config::Settings;
 use crate::error::Error;
-use crate::json::DEPTH_LIMIT;
 use crate::model::request_context::RequestContext;
 use crate::protocols::json_answer;
 use crate::protocols::responses::wire::{Event, EventKind, Pattern, Response, Status};
@@ -65,7 +64,7 @@ impl ResponsesReader {
     ) -> Result<Taken, Error> {
         let mut event = Event::default();
         let raw = words::trim_object(object);
-        if !raw.starts_with('{') || event.fill(raw, to.rules.depth_max).is_err() {
+        if !raw.starts_with('{') || event.fill(raw).is_err() {
             return Ok(Taken::Unread);
         }
         let is_first = !self.machine.has_started();
@@ -97,7 +96,7 @@ impl ResponsesReader {
     }
 
     fn handle_response(&mut self, raw: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
-        let Ok(response) = Response::read(raw, to.rules.depth_max) else {
+        let Ok(response) = Response::read(raw) else {
             return Ok(Taken::Unread);
         };
         self.machine.handle_whole(&response, raw, to)?;
@@ -123,7 +122,7 @@ impl ObjectReader for ResponsesReader {
     }
 
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<Taken, Error> {
-        let Ok(response) = Response::read(body, to.rules.depth_max) else {
+        let Ok(response) = Response::read(body) else {
             return Ok(Taken::Unread);
         };
         if response.has_choices && response.output.is_none() {
@@ -160,8 +159,8 @@ impl ObjectReader for ResponsesReader {
     }
 
     fn is_whole(&self, body: &str) -> bool {
-        let Ok(response) = Response::read(body, DEPTH_LIMIT) else { return false };
-        let inside = unwrapped(&response).and_then(|it| Response::read(it, DEPTH_LIMIT).ok());
+        let Ok(response) = Response::read(body) else { return false };
+        let inside = unwrapped(&response).and_then(|it| Response::read(it).ok());
         let response = inside.unwrap_or(response);
         response.says_something() && response.status != Status::Running
     }
@@ -182,7 +181,7 @@ fn unwrapped<'a>(response: &Response<'a>) -> Option<&'a str> {
         return None;
     }
     let inside = response.inside?;
-    Response::read(inside, DEPTH_LIMIT).ok()?.says_something().then_some(inside)
+    Response::read(inside).ok()?.says_something().then_some(inside)
 }
 
 #[cfg(test)]

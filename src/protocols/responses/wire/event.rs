@@ -58,8 +58,8 @@ impl<'a> Event<'a> {
     /// # Errors
     /// `text` is not a JSON object.
     // Long: a branch for each member, in one pass over the bytes of an event.
-    pub(crate) fn fill(&mut self, raw: &'a str, depth_max: u32) -> Result<(), Error> {
-        let mut reader = Reader::new(raw, depth_max);
+    pub(crate) fn fill(&mut self, raw: &'a str) -> Result<(), Error> {
+        let mut reader = Reader::of(raw);
         let reader = &mut reader;
         reader.begin_object()?;
         while let Some(key) = reader.next_key()? {

@@ -62,9 +62,9 @@ impl<'a> Response<'a> {
     /// # Errors
     /// `raw` is not a JSON object.
     // Long: a branch for each member, in one pass over the bytes of a response.
-    pub(crate) fn read(raw: &'a str, depth_max: u32) -> Result<Self, Error> {
+    pub(crate) fn read(raw: &'a str) -> Result<Self, Error> {
         let mut response = Self::default();
-        let mut reader = Reader::new(raw, depth_max);
+        let mut reader = Reader::of(raw);
         let reader = &mut reader;
         let mut has_content = false;
         let mut kind = None;

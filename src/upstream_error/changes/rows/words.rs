@@ -50,7 +50,7 @@ pub(super) static ROWS: &[Row] = &[
         drops: "thinking",
         narrow: |_, profile, _| {
             profile.thinking_switch = profile::ThinkingSwitch::None;
-            profile.thinking_budget = false;
+            profile.thinking_budget = profile::ThinkingBudget::None;
             profile.reasoning_summary = ReasoningSummary::None;
             profile.reasoning_effort_values.clear();
         },
@@ -77,7 +77,7 @@ pub(super) static ROWS: &[Row] = &[
         warning: Warning::Key("thinking_budget"),
         chat: WITH_THINKING,
         drops: "thinking.budget_tokens",
-        narrow: |_, profile, _| profile.thinking_budget = false,
+        narrow: |_, profile, _| profile.thinking_budget = profile::ThinkingBudget::None,
         places: "thinking_budget_tokens | thinking_token_budget",
         names: "thinking budget | budget_tokens | thinking_budget",
         lacks: LACKS,

@@ -10,7 +10,6 @@ fn fields_of_another_type_count_as_absent() {
                 "reasoning":{"a":1},"tool_calls":["x",{"index":0.0,"id":3,"function":[]},
                 {"index":0.0,"id":3,"function":{"name":"f","arguments":null}}]},
                 "finish_reason":12,"stop_reason":128009,"logprobs":{}}],"usage":"none","error":{}}"#,
-        128,
     )
     .unwrap();
     assert!(chunk.id.is_none() && chunk.usage.is_none() && !chunk.error && !chunk.failed);
@@ -34,7 +33,7 @@ fn a_finish_reason_may_stand_beside_the_choices_or_in_a_list() {
         r#"{"choices":[{"finish_reason":["stop"]}]}"#,
         r#"{"choices":[{"finish_reason":[null,"stop",""]}]}"#,
     ] {
-        let chunk = Chunk::read(text, 128).unwrap();
+        let chunk = Chunk::read(text).unwrap();
         let word = chunk.choices.iter().filter_map(|choice| choice.finish_reason).last();
         assert_eq!(word.map(|word| word.raw()), Some("stop"), "{text}");
     }
@@ -44,7 +43,7 @@ fn a_finish_reason_may_stand_beside_the_choices_or_in_a_list() {
 fn a_message_is_a_complaint_unless_all_is_well() {
     let read = |members: &str| {
         let text = format!("{{\"choices\":null,{members}}}");
-        let chunk = Chunk::read(&text, 128).unwrap();
+        let chunk = Chunk::read(&text).unwrap();
         (chunk.complains, chunk.failed)
     };
     for well in [
@@ -67,7 +66,7 @@ fn a_message_is_a_complaint_unless_all_is_well() {
 
 #[test]
 fn a_text_beside_the_code_of_an_error_says_what_failed() {
-    let failed = |text: &str| Chunk::read(text, 128).unwrap().failed;
+    let failed = |text: &str| Chunk::read(text).unwrap().failed;
     assert!(failed(r#"{"text":"**NETWORK ERROR**","error_code":50002}"#));
     assert!(failed(r#"{"errcode":"336003","text":"no"}"#));
     for fine in [

@@ -6,7 +6,7 @@ use crate::protocols::chat::wire::Chunk;
 fn content_is_a_string_or_parts() {
     let read = |content: &str| {
         let text = format!(r#"{{"choices":[{{"delta":{{"content":{content}}}}}]}}"#);
-        let chunk = Chunk::read(&text, 128).unwrap();
+        let chunk = Chunk::read(&text).unwrap();
         let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
         let parts: Vec<String> = delta.content.iter().map(|part| format!("{part:?}")).collect();
         parts.join(" ")
@@ -26,7 +26,7 @@ fn content_is_a_string_or_parts() {
 fn what_nobody_knows_is_told_of() {
     let read = |delta: &str| {
         let text = format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#);
-        let chunk = Chunk::read(&text, 128).unwrap();
+        let chunk = Chunk::read(&text).unwrap();
         let delta = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
         let parts: Vec<String> = delta.content.iter().map(|part| format!("{part:?}")).collect();
         (parts.join(" "), delta.content_dropped)
@@ -57,7 +57,7 @@ fn what_nobody_knows_is_told_of() {
     let part = r#"{"content":[{"type":"reasoning","reasoning":"hm"}]}"#;
     assert_eq!(read(part), ("Reasoning(\"hm\")".to_owned(), false));
     let beside = r#"{"choices":[{"message":{"content":"Hi"},"tool_calls":[{"id":"c"}]}]}"#;
-    let chunk = Chunk::read(beside, 128).unwrap();
+    let chunk = Chunk::read(beside).unwrap();
     assert!(chunk.choices.iter().all(|it| it.message.as_ref().unwrap().content_dropped));
     for nothing in ["null", "[]", "{}", "[{}]", "[null]", r#"[{"type":"text","text":""}]"#] {
         let delta = format!(r#"{{"content":{nothing}}}"#);

@@ -11,14 +11,14 @@ fn chunk(delta: &str) -> String {
 
 fn learned(data: &str) -> Pattern {
     let mut pattern = Pattern::default();
-    pattern.learn(data, &Chunk::read(data, 128).unwrap());
+    pattern.learn(data, &Chunk::read(data).unwrap());
     pattern
 }
 
 /// What is read by the pattern of `known`; checked to be what reading it says, whole.
 fn read(known: &str, data: &str) -> bool {
     let Some((choice, delta)) = learned(known).read(data) else { return false };
-    let chunk = Chunk::read(data, 128).unwrap();
+    let chunk = Chunk::read(data).unwrap();
     let (place, _) = sole_text(&chunk).unwrap();
     assert_eq!(place.choice, choice, "{data}");
     let mut read = chunk.choices.iter().next().unwrap().delta.clone().unwrap();
@@ -127,9 +127,9 @@ fn a_server_that_never_repeats_itself_is_not_learned_from_for_ever() {
     let mut pattern = Pattern::default();
     let data = |number: usize| chunk(&format!(r#"{{"content":"a","number":{number}}}"#));
     for number in 0..usize::from(MISSES_MAX) {
-        pattern.learn(&data(number), &Chunk::read(&data(number), 128).unwrap());
+        pattern.learn(&data(number), &Chunk::read(&data(number)).unwrap());
         assert!(pattern.read(&data(number + 1)).is_none());
     }
-    pattern.learn(&data(99), &Chunk::read(&data(99), 128).unwrap());
+    pattern.learn(&data(99), &Chunk::read(&data(99)).unwrap());
     assert!(pattern.read(&data(99)).is_none());
 }
