@@ -2,13 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{is_test, none, read, with_ending};
+use crate::{none, read, with_ending};
 
-/// A longer file does too much: split it.
-const LINES_MAX: usize = 450;
-
-/// Tests are lists of cases, which nobody reads from the top to the end.
-const TEST_LINES_MAX: usize = 600;
+/// Maximum number of lines of a file. What is always read together stands together; a longer file does too much.
+const LINES_MAX: usize = 600;
 
 /// A longer function needs a reason, in a comment above it that begins with [`REASON`].
 const FUNCTION_LINES_MAX: usize = 70;
@@ -23,8 +20,7 @@ fn sources() -> Vec<PathBuf> {
 fn no_source_file_is_too_long() {
     let long = sources().into_iter().filter_map(|path| {
         let lines = read(&path).lines().count();
-        let most = if is_test(&path) { TEST_LINES_MAX } else { LINES_MAX };
-        (lines > most).then(|| format!("{}: {lines} lines, at most {most}", path.display()))
+        (lines > LINES_MAX).then(|| format!("{}: {lines} lines", path.display()))
     });
     none("files that are too long", &long.collect::<Vec<_>>());
 }
