@@ -100,7 +100,7 @@ pub(crate) fn decide(
         let found = Found { window, input_tokens, cleared };
         let target = Target { client, upstream, profile, model, refused, found };
         if let Some(Local { text, stop_reason }) = local {
-            let Plan { context, .. } = target.decide(&mut request, body, warnings)?;
+            let Plan { context, .. } = target.plan(&mut request, body, warnings)?;
             return Ok(Translated::Answer { context, text, stop_reason });
         }
         target.translate(request, body, warnings, write)
@@ -143,6 +143,7 @@ struct Plan<'a> {
 }
 
 impl Target<'_> {
+    /// Writes a request for the upstream, or answers it where a guard ends the conversation.
     fn translate<'a>(
         self,
         mut request: Request<'a>,
@@ -155,7 +156,7 @@ impl Target<'_> {
         ) -> Result<Vec<u8>, Error>,
     ) -> Result<Translated, Error> {
         let Plan { mut history, tools, effective, notes, end, mut context } =
-            self.decide(&mut request, body, warnings)?;
+            self.plan(&mut request, body, warnings)?;
         if let Some(text) = end {
             return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
         }
@@ -193,7 +194,8 @@ impl Target<'_> {
         Ok(Translated::Send { upstream: self.upstream.name.clone(), body, context })
     }
 
-    fn decide<'a>(
+    /// Decides what a request becomes, before anything is written into its turns.
+    fn plan<'a>(
         self,
         request: &mut Request<'a>,
         body: &'a str,
