@@ -2,9 +2,9 @@
 //! `serde_json::de::IgnoredAny` and copying them once.
 //!
 //! Both are measured in the same run, alternately, as processor time of this thread; the medians of
-//! the ratios are printed. So a busy machine disturbs little. Columns: nanoseconds for a request, an
-//! answer or a chunk; the same for each byte; the ratio to the floor; and how often as long it takes
-//! to build a `serde_json::Value` and write it back.
+//! the ratios are printed. So a busy machine disturbs little. Columns: nanoseconds for a request,
+//! an answer or a chunk; the same for each byte; the ratio to the floor; and how often as long it
+//! takes to build a `serde_json::Value` and write it back.
 //!
 //! Arguments are parts of names of cases. `--once CASE SIDE` does the work of one side once, for a
 //! profiler that counts instructions.

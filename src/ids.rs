@@ -101,7 +101,8 @@ pub fn base62_of_hash(data: &[u8], digits: usize) -> String {
     base62(&hash, digits)
 }
 
-/// 62 to the fifth power, which has less than 32 bits. One division for each digit instead costs an answer of 1 kB 4 %.
+/// 62 to the fifth power, which has less than 32 bits. One division for each digit instead costs an
+/// answer of 1 kB 4 %.
 const FIVE_DIGITS: u64 = 916_132_832;
 
 /// Returns the lowest base-62 digits of a number of 256 bits, least significant first; its bytes

@@ -1,8 +1,9 @@
-//! Creole: Anthropic Messages clients on any model behind Chat Completions or Responses, or behind a Messages API that
-//! needs mending. This crate is the translation core; hosts (Envoy, Workers, a gateway) drive an [`Exchange`] and do
-//! all I/O.
+//! Creole: Anthropic Messages clients on any model behind Chat Completions or Responses, or behind
+//! a Messages API that needs mending. This crate is the translation core; hosts (Envoy, Workers, a
+//! gateway) drive an [`Exchange`] and do all I/O.
 //!
-//! The page of [`Exchange`] has the order of the calls, and an example. `docs/dev/adding-a-host.md` is for servers.
+//! The page of [`Exchange`] has the order of the calls, and an example. `docs/dev/adding-a-host.md`
+//! is for servers.
 #![forbid(unsafe_code)]
 
 pub mod answer;

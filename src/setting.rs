@@ -1,8 +1,9 @@
 //! Declarations of the configuration's values, and strict reading of them, with the path of what is
 //! wrong.
 //!
-//! Two macros define each type in one place: key, type, default, bounds and documentation. Reading, checking, the JSON
-//! Schema and the tables of the documentation are made from that one declaration.
+//! Two macros define each type in one place: key, type, default, bounds and documentation. Reading,
+//! checking, the JSON Schema and the tables of the documentation are made from that one
+//! declaration.
 
 use std::collections::BTreeSet;
 use std::marker::PhantomData;
@@ -16,8 +17,8 @@ pub(crate) trait Setting: Sized {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, Error>;
 
-    /// Writes the value as it would be read, for the defaults in the schema. Values that no document can name write
-    /// nothing.
+    /// Writes the value as it would be read, for the defaults in the schema. Values that no
+    /// document can name write nothing.
     fn write(&self, _json: &mut Writer<'_>) {}
 
     /// Returns the value as a number, for its [`Bounds`].
@@ -311,8 +312,8 @@ impl<T: Keys> Setting for Overrides<T> {
 /// Beginning of the message about an unknown key; the keys that are known there follow.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key, expected";
 
-/// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known` are the keys for the
-/// message about an unknown key.
+/// Reads an object. `read` takes a key, reads its value and says whether it knew the key; `known`
+/// are the keys for the message about an unknown key.
 pub(crate) fn read_object<'a>(
     reader: &mut Reader<'a>,
     known: &[Field],
@@ -343,7 +344,8 @@ pub(crate) fn unknown_word(known: &[&str], found: &str) -> Error {
     Error::value(format!("expected one of {}, but found {}", known.join(", "), quoted(found)))
 }
 
-/// Defines objects of the configuration: each key with its type, default, documentation, and bounds where it has some.
+/// Defines objects of the configuration: each key with its type, default, documentation, and bounds
+/// where it has some.
 macro_rules! keys {
     (@bounds) => { $crate::setting::Bounds::Any };
     (@bounds $bounds:expr) => { $bounds };

@@ -1,4 +1,5 @@
-//! The configuration as it is published: the schema, the page and the examples are what the code reads.
+//! The configuration as it is published: the schema, the page and the examples are what the code
+//! reads.
 //!
 //! `CREOLE_WRITE=1 cargo test -p creole --test configuration` writes what is made from the code.
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]

@@ -1,7 +1,7 @@
 //! Prompt caches: a request of a conversation begins with the bytes of the request before it.
 //!
-//! `tests/sessions` has what the clients of `harness/clients` sent to the gateway, with the demo model behind it, turn
-//! by turn. Long texts are cut, and names of places and people are taken out.
+//! `tests/sessions` has what the clients of `harness/clients` sent to the gateway, with the demo
+//! model behind it, turn by turn. Long texts are cut, and names of places and people are taken out.
 #![cfg(not(target_family = "wasm"))] // about files, which are the same whatever the target
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::arithmetic_side_effects, reason = "a test")]
@@ -200,8 +200,9 @@ fn every_session_has_turns_that_go_on() {
     assert!(fresh("claude-code-compaction") > 1);
 }
 
-/// Claude Code marks the end of each request, so that a message has its mark in one request and none in the next. The
-/// bytes of that message change, as they do at the real API, whose cache knows no marks: bodies are compared without.
+/// Claude Code marks the end of each request, so that a message has its mark in one request and
+/// none in the next. The bytes of that message change, as they do at the real API, whose cache
+/// knows no marks: bodies are compared without.
 #[test]
 fn marks_of_the_prompt_cache_move_and_the_prompt_beside_them_stays() {
     let openai = json!({"cache_breakpoints": "prompt_cache_breakpoint"});

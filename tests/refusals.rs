@@ -1,4 +1,5 @@
-//! Refusals of public reports, in `tests/refusals`: data for the work on refusals, checked for being usable.
+//! Refusals of public reports, in `tests/refusals`: data for the work on refusals, checked for
+//! being usable.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

@@ -1,5 +1,6 @@
-//! `docs/troubleshooting.md` is complete and true: every error text, error code, warning and guard of
-//! the sources is on the page, and every text on the page is in the sources. Every code is in a test, too.
+//! `docs/troubleshooting.md` is complete and true: every error text, error code, warning and guard
+//! of the sources is on the page, and every text on the page is in the sources. Every code is in a
+//! test, too.
 //!
 //! `CREOLE_WRITE=1 cargo test -p creole --test troubleshooting` writes the tables of warnings and
 //! guards.
@@ -155,8 +156,9 @@ fn literals_are_found_with_their_statements() {
     );
 }
 
-/// Fails if a literal that `is_told`, by its statement and its text, is not in the first cells of the page. There are
-/// more than `least` of them in the sources, but for files with one of the names `but`.
+/// Fails if a literal that `is_told`, by its statement and its text, is not in the first cells of
+/// the page. There are more than `least` of them in the sources, but for files with one of the
+/// names `but`.
 #[track_caller]
 fn are_on_the_page(but: &[&str], least: usize, is_told: impl Fn(&str, &str) -> bool) {
     let cells: BTreeSet<String> = cells().into_iter().collect();
@@ -189,8 +191,8 @@ fn every_error_of_the_sources_is_on_the_page() {
     });
 }
 
-/// Words of the configuration's help, of clients, and of `creole check` and requests of Creole's own to a model, which
-/// nobody gets from Creole.
+/// Words of the configuration's help, of clients, and of `creole check` and requests of Creole's
+/// own to a model, which nobody gets from Creole.
 const OTHER_SENTENCES: [&str; 6] = [
     "src/config/schema.rs",
     "src/guards/claude_code.rs",

@@ -138,8 +138,8 @@ fn anchor(heading: &str) -> String {
     heading.replace('.', "").replace(' ', "-")
 }
 
-/// The name in a note on where something was seen (`name (what is known of it)`). What is uncertain, or names
-/// nobody, is not for readers.
+/// The name in a note on where something was seen (`name (what is known of it)`). What is
+/// uncertain, or names nobody, is not for readers.
 fn place(note: &str) -> Option<&str> {
     const NOBODY: [&str; 5] = ["all", "any", "some", "defensive", "behind"];
     let name = note.split(['(', ':']).next()?.trim();

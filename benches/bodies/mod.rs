@@ -221,7 +221,8 @@ fn chunk(delta: &str, finish: &str) -> String {
     )
 }
 
-/// The data of the events of a stream in Responses: 1,000 deltas of one token, and what stands around them.
+/// The data of the events of a stream in Responses: 1,000 deltas of one token, and what stands
+/// around them.
 pub(crate) fn events(says: Says) -> Vec<String> {
     let mut dice = Dice::new();
     let (item, kind, place) = match says {

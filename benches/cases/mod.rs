@@ -1,5 +1,6 @@
-//! What is measured, natively and in WebAssembly: translations of generated bodies, and for each its
-//! floor, which is reading the same bytes with `serde_json::de::IgnoredAny` and copying them once.
+//! What is measured, natively and in WebAssembly: translations of generated bodies, and for each
+//! its floor, which is reading the same bytes with `serde_json::de::IgnoredAny` and copying them
+//! once.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -118,8 +119,8 @@ impl Case {
         (0..times).filter_map(|_| make()).collect()
     }
 
-    /// An exchange that has its request. Every host collects the body in a buffer of its own and gives that away, so
-    /// no copy is measured.
+    /// An exchange that has its request. Every host collects the body in a buffer of its own and
+    /// gives that away, so no copy is measured.
     fn requested(&self, config: &Arc<Config>) -> Exchange {
         let mut exchange = new(config);
         exchange.handle_request_body(self.texts[0].as_bytes().to_vec(), 0);

@@ -1,5 +1,5 @@
-//! The cases of `ratios` as a WebAssembly module, for hosts that measure how long its functions take.
-//! `v8.mjs` is one for V8.
+//! The cases of `ratios` as a WebAssembly module, for hosts that measure how long its functions
+//! take. `v8.mjs` is one for V8.
 
 #![allow(
     clippy::arithmetic_side_effects,

@@ -1,9 +1,9 @@
 //! The answer on its way to the client.
 //!
-//! The client's side pulls: when it can take more, the next piece of the upstream is read, translated
-//! and given away as one write (the runtime's cost is per write). There is no queue between the two
-//! sides, so a slow client slows its upstream, and dropping the answer aborts the upstream's request.
-//! Behind the answer of one upstream may come a call of another, the judge's.
+//! The client's side pulls: when it can take more, the next piece of the upstream is read,
+//! translated and given away as one write (the runtime's cost is per write). There is no queue
+//! between the two sides, so a slow client slows its upstream, and dropping the answer aborts the
+//! upstream's request. Behind the answer of one upstream may come a call of another, the judge's.
 
 use std::mem;
 use std::rc::Rc;
@@ -64,7 +64,8 @@ impl Answering {
         http::stream(head, &source::stream(&client, Box::new(self)))
     }
 
-    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
+    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the
+    /// body.
     pub(crate) async fn respond(mut self) -> Answered {
         loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
@@ -119,8 +120,8 @@ impl Answering {
             exchange.poll_body(&mut self.out);
             return Poll::Ready(());
         }
-        // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
-        // timer would call it stalled.
+        // The upstream goes first: after a long wait for a slow client, its bytes are there, and
+        // the timer would call it stalled.
         let polled = if is_answering { self.upstream.poll(context) } else { Poll::Pending };
         match polled {
             Poll::Ready(Some(Ok(piece))) => {

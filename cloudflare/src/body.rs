@@ -25,7 +25,8 @@ struct Collecting {
 }
 
 impl Collecting {
-    /// Called in the context of another request. The runtime calls what waits for the promise in its own.
+    /// Called in the context of another request. The runtime calls what waits for the promise in
+    /// its own.
     fn give_up(&self) {
         self.given_up.set(true);
         self.bytes.take();
@@ -51,7 +52,8 @@ impl Drop for Reading {
     }
 }
 
-/// Collects a body, within the limits of one request and of all together. Gives it back where it is not whole.
+/// Collects a body, within the limits of one request and of all together. Gives it back where it is
+/// not whole.
 pub(crate) async fn collect(
     live: &Live,
     body: Option<Incoming>,

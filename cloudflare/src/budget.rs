@@ -1,11 +1,13 @@
-//! Memory that all requests of an isolate hold together: `buffered_bytes_max`, in [`creole::Budget`].
+//! Memory that all requests of an isolate hold together: `buffered_bytes_max`, in
+//! [`creole::Budget`].
 //!
-//! Counted are each exchange and its head, the client's body as it comes, the translated request until the upstream
-//! answers, and what is kept of an answer: a whole one, an event that is not complete, calls that wait, bytes that the
-//! client has not taken.
+//! Counted are each exchange and its head, the client's body as it comes, the translated request
+//! until the upstream answers, and what is kept of an answer: a whole one, an event that is not
+//! complete, calls that wait, bytes that the client has not taken.
 //!
-//! A request that is given up for others belongs to another context of the runtime, and may not be polled in this one.
-//! So [`Held::collect`] takes a function that frees its memory and keeps the promise that it waits for.
+//! A request that is given up for others belongs to another context of the runtime, and may not be
+//! polled in this one. So [`Held::collect`] takes a function that frees its memory and keeps the
+//! promise that it waits for.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -65,7 +67,8 @@ impl Budget {
 }
 
 impl Held {
-    /// Sets the bytes that the request holds beside its exchange. Returns false if there are not so many.
+    /// Sets the bytes that the request holds beside its exchange. Returns false if there are not so
+    /// many.
     #[must_use]
     pub(crate) fn set(&self, bytes: usize, now: Millis) -> bool {
         let bytes = bytes.saturating_add(self.budget.0.exchange);
@@ -81,7 +84,8 @@ impl Held {
         set
     }
 
-    /// Notes that the body is collected now; `give_up` is called if the request is given up for others.
+    /// Notes that the body is collected now; `give_up` is called if the request is given up for
+    /// others.
     pub(crate) fn collect(&self, give_up: impl FnOnce() + 'static) {
         self.budget.0.collecting.borrow_mut().insert(self.holding, Box::new(give_up));
     }

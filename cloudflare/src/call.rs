@@ -118,7 +118,8 @@ impl Sent {
         let headers = http::headers(&call.headers);
         let (aborting, signal) = Aborting::new();
         let fetch = match &call.fetch {
-            // A Worker sees no addresses: the platform keeps what it fetches out of private networks.
+            // A Worker sees no addresses: the platform keeps what it fetches out of private
+            // networks.
             Some(fetch) => http::read(&fetch.url, &headers, &signal),
             None => {
                 let url = format!("{}{}", config.upstreams.get(&call.upstream)?.url, call.path);

@@ -1,7 +1,7 @@
 //! The configuration, from the Worker's variables and secrets.
 //!
-//! An isolate has 128 MB for everything. Limits that would be too large for it are lowered here, not
-//! refused: the same document serves on all hosts.
+//! An isolate has 128 MB for everything. Limits that would be too large for it are lowered here,
+//! not refused: the same document serves on all hosts.
 
 use std::cell::RefCell;
 

@@ -71,8 +71,8 @@ impl Isolate {
         })
     }
 
-    /// Returns why a request is not answered: a web page of another host may have sent it. A Worker at Cloudflare,
-    /// whose requests have `cf.colo` or come by HTTPS, is called by any name.
+    /// Returns why a request is not answered: a web page of another host may have sent it. A Worker
+    /// at Cloudflare, whose requests have `cf.colo` or come by HTTPS, is called by any name.
     pub(crate) fn refuse(
         &self,
         request: &Request,

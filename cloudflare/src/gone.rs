@@ -1,7 +1,8 @@
-//! The runtime's word that a client has gone: `request.signal`, with the flag `enable_request_signal`.
+//! The runtime's word that a client has gone: `request.signal`, with the flag
+//! `enable_request_signal`.
 //!
-//! The runtime drops a request whose client is gone, and never polls it again. So the exchange must end in the very
-//! moment of this word, or it stays in the isolate for ever.
+//! The runtime drops a request whose client is gone, and never polls it again. So the exchange must
+//! end in the very moment of this word, or it stays in the isolate for ever.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
@@ -66,7 +67,8 @@ impl Client {
         .await
     }
 
-    /// Notes what ends the stream that the client reads, of which nobody may wait for the next piece.
+    /// Notes what ends the stream that the client reads, of which nobody may wait for the next
+    /// piece.
     pub(crate) fn on_leaving(&self, end: impl FnOnce() + 'static) {
         self.state.end.replace(Some(Box::new(end)));
     }

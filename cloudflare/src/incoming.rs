@@ -21,7 +21,8 @@ extern "C" {
     #[wasm_bindgen(method)]
     pub(crate) fn stop(this: &Incoming);
 
-    /// Returns the body of an answer that its client has at once, while up to `most` bytes of its own are read out.
+    /// Returns the body of an answer that its client has at once, while up to `most` bytes of its
+    /// own are read out.
     #[wasm_bindgen(method, js_name = refuse)]
     pub(crate) fn refuse(this: &Incoming, answer: &Uint8Array, most: f64) -> ReadableStream;
 }

@@ -1,7 +1,7 @@
 //! An exchange while it lives; it is counted, and written to the log, when it ends.
 //!
-//! That happens when the value is dropped, whoever drops it: the handler when it has answered or its client has gone,
-//! or the stream.
+//! That happens when the value is dropped, whoever drops it: the handler when it has answered or
+//! its client has gone, or the stream.
 
 use std::rc::Rc;
 
@@ -80,7 +80,8 @@ impl Live {
         }
     }
 
-    /// Counts a call and what the exchange holds beside it. Where both are too much, it forgets the client's body.
+    /// Counts a call and what the exchange holds beside it. Where both are too much, it forgets the
+    /// client's body.
     pub(crate) fn count_call(&mut self, call: &Call) -> Result<(), Failure> {
         let kept = if call.fetch.is_some() { CALLS_OF_MODELS } else { 0 };
         if self.calls.saturating_add(kept) >= self.isolate.calls_max {
@@ -136,9 +137,9 @@ impl Live {
     }
 }
 
-/// Returns the owner of a request: a client key, or the address that Cloudflare saw. In a runtime of one's own any
-/// client can set the header with that address. So there the client's credential, which its upstream checks, tells
-/// clients apart.
+/// Returns the owner of a request: a client key, or the address that Cloudflare saw. In a runtime
+/// of one's own any client can set the header with that address. So there the client's credential,
+/// which its upstream checks, tells clients apart.
 fn owner(exchange: &Exchange, is_at_cloudflare: bool, headers: &[Header]) -> Owner {
     if let Some(name) = exchange.client_key() {
         return Owner::of_client_key(name);

@@ -1,5 +1,5 @@
-//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
-//! nothing else is served.
+//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's
+//! key; nothing else is served.
 //!
 //! Both bodies stay with the runtime and never enter WebAssembly.
 
@@ -29,7 +29,8 @@ pub(crate) async fn pass(mut live: Box<Live>, request: &Request, head: Vec<Heade
     for (name, value) in change.set {
         let _ = headers.set(&name, &value);
     }
-    // A client that goes before the head ends the request. Behind it the runtime ends both sides together.
+    // A client that goes before the head ends the request. Behind it the runtime ends both sides
+    // together.
     let (aborting, signal) = Aborting::new();
     let body = request.body().map_or(wasm_bindgen::JsValue::NULL, Into::into);
     let sent = match http::send(&request.method(), &target, &headers, &body, &signal) {

@@ -1,8 +1,8 @@
 //! A timer for an exchange, set anew only when it has fired or must fire earlier.
 //!
 //! Every piece of the upstream moves the moment at which something is due, and a timer for each of
-//! them would cost a fifth of what a piece costs at all. So the one that runs is left alone: when it
-//! fires too early, it is set for what is left.
+//! them would cost a fifth of what a piece costs at all. So the one that runs is left alone: when
+//! it fires too early, it is set for what is left.
 
 use std::pin::Pin;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Checks of a request, with the refusals of the original API in its wording: a mistake in a
 //! translated request is a 400 here too.
 //!
-//! Fields that only compatible servers know are accepted by name (`EXTENSIONS`); any other unknown field
-//! is refused, as the original does.
+//! Fields that only compatible servers know are accepted by name (`EXTENSIONS`); any other unknown
+//! field is refused, as the original does.
 
 mod messages;
 mod refusal;

@@ -1,11 +1,11 @@
-//! The demo model: a small server of Chat Completions and Responses, the upstream of `creole demo`, of
-//! `cargo xtask run` and of the tests.
+//! The demo model: a small server of Chat Completions and Responses, the upstream of `creole demo`,
+//! of `cargo xtask run` and of the tests.
 //!
-//! It has no model inside. What it answers follows from the request alone, so that the same bytes in
-//! give the same bytes out: text that quotes the question, calls of the tools that were given with
-//! arguments that satisfy their schemas, faults on demand. `docs/quick-start.md` lists the words that
-//! choose. It refuses what the original API refuses, in its wording, so that a mistake in a translated
-//! request is seen at once.
+//! It has no model inside. What it answers follows from the request alone, so that the same bytes
+//! in give the same bytes out: text that quotes the question, calls of the tools that were given
+//! with arguments that satisfy their schemas, faults on demand. `docs/quick-start.md` lists the
+//! words that choose. It refuses what the original API refuses, in its wording, so that a mistake
+//! in a translated request is seen at once.
 //!
 //! ```text
 //! request ─▶ record ─▶ check ─▶ plan (trigger, schema) ─▶ fault ─▶ Answer ─▶ sent piece by piece

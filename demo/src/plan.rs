@@ -49,7 +49,8 @@ struct Turn<'a> {
     results: Vec<(&'a str, String)>,
 }
 
-/// Plans the answer to a checked request. `seed` makes its ids; `words` stand in for those of the user.
+/// Plans the answer to a checked request. `seed` makes its ids; `words` stand in for those of the
+/// user.
 pub(crate) fn plan(
     body: &Map<String, Value>,
     seed: u64,

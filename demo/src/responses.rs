@@ -1,5 +1,5 @@
-//! Responses: the request as the plan reads it, and the answer in the form of this API. The plan is that of Chat
-//! Completions, so that the words in a prompt choose the same there and here.
+//! Responses: the request as the plan reads it, and the answer in the form of this API. The plan is
+//! that of Chat Completions, so that the words in a prompt choose the same there and here.
 
 mod as_chat;
 mod wire;

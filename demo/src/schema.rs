@@ -1,5 +1,5 @@
-//! A value that satisfies a JSON Schema, always the same one: the arguments of generated tool calls, and
-//! structured outputs.
+//! A value that satisfies a JSON Schema, always the same one: the arguments of generated tool
+//! calls, and structured outputs.
 //!
 //! It is a generator and not a validator: keywords that need a search (`not`, `if`, `uniqueItems`
 //! beyond numbers and texts, exotic patterns) are not followed.

@@ -1,5 +1,5 @@
-//! Raw answers: what is sent, piece by piece, and how it ends. A generated answer takes this form too,
-//! so that one sender serves both.
+//! Raw answers: what is sent, piece by piece, and how it ends. A generated answer takes this form
+//! too, so that one sender serves both.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Answer {
-    /// The path that it answers; empty: every path that ends in `/chat/completions` or `/responses`.
+    /// The path that it answers; empty: every path that ends in `/chat/completions` or
+    /// `/responses`.
     pub path: String,
     /// Only a request whose body contains this text gets the answer; empty: any request. Tests that
     /// share one server put a word of their own into the prompt.
     pub when: String,
-    /// Words of `docs/quick-start.md`: the answer is made from the request as if its user had just said
-    /// them, in the form that the request asks for. Nothing below counts then.
+    /// Words of `docs/quick-start.md`: the answer is made from the request as if its user had just
+    /// said them, in the form that the request asks for. Nothing below counts then.
     pub words: String,
     /// Time that the head waits, in milliseconds.
     pub delay_ms: u64,

@@ -1,5 +1,6 @@
-//! The `encrypted_content` of a reasoning item. It is not secret: it holds what the demo model has to know when the
-//! item comes back, because nothing is stored, and a checksum that shows every change.
+//! The `encrypted_content` of a reasoning item. It is not secret: it holds what the demo model has
+//! to know when the item comes back, because nothing is stored, and a checksum that shows every
+//! change.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

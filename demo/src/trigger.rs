@@ -1,12 +1,13 @@
-//! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/quick-start.md` explains
-//! each of them.
+//! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/quick-start.md`
+//! explains each of them.
 
 /// Behaviour that the words of one message ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Triggers {
     /// `tool NAME`, once for each call.
     pub(crate) tools: Vec<String>,
-    /// `input TEXT`: the arguments of the calls in order, as they are; the last one's for all after it.
+    /// `input TEXT`: the arguments of the calls in order, as they are; the last one's for all after
+    /// it.
     pub(crate) inputs: Vec<String>,
     /// `id TEXT`: the id of every call, as it is.
     pub(crate) id: Option<String>,
@@ -66,8 +67,8 @@ pub(crate) fn any(text: &str) -> bool {
 }
 
 impl Triggers {
-    /// Reads every trigger of a text. Words that are not known are refused, so that a misspelt one in a
-    /// test does not pass for a plain prompt.
+    /// Reads every trigger of a text. Words that are not known are refused, so that a misspelt one
+    /// in a test does not pass for a plain prompt.
     pub(crate) fn read(text: &str) -> Result<Self, String> {
         let mut read = Self::default();
         for (_, after) in text.match_indices(PREFIX).filter_map(|(at, prefix)| {

@@ -112,8 +112,8 @@ fn outer(head: &Head, choices: &Value, usage: Option<Value>) -> String {
     chunk.to_string()
 }
 
-/// The entries of `tool_calls`, one for each chunk: a call is opened with its name and no arguments,
-/// which follow in bits. Interleaved calls take turns.
+/// The entries of `tool_calls`, one for each chunk: a call is opened with its name and no
+/// arguments, which follow in bits. Interleaved calls take turns.
 fn call_deltas(plan: &Plan) -> Vec<Value> {
     let per_call = plan.calls.iter().enumerate().map(|(index, call)| {
         let (id, name) = (&call.id, &call.name);

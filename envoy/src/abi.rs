@@ -4,12 +4,12 @@
 //! what was decided. Why this is not the crate `proxy-wasm`: see
 //! `docs/dev/decisions/0001-own-guest-abi.md`.
 //!
-//! * No hostcall panics: each gives `Result<_, Status>`. A stream can be gone by the time of a call,
-//!   and a panic would end every other stream of the VM.
+//! * No hostcall panics: each gives `Result<_, Status>`. A stream can be gone by the time of a
+//!   call, and a panic would end every other stream of the VM.
 //! * Nothing is borrowed while the host is called: it may call back from inside of a hostcall
 //!   (`proxy_on_log`, `proxy_on_delete` when a write ends the stream).
-//! * `unsafe` is here alone, and in `wasi`. What a host gives is memory of ours that it asked for with
-//!   `proxy_on_memory_allocate`, of exactly the size that it then names.
+//! * `unsafe` is here alone, and in `wasi`. What a host gives is memory of ours that it asked for
+//!   with `proxy_on_memory_allocate`, of exactly the size that it then names.
 #![allow(unsafe_code)]
 
 mod hostcalls;
@@ -75,8 +75,8 @@ fn ask<R: Default>(question: impl FnOnce(&mut Filter) -> R) -> R {
         .unwrap_or_default()
 }
 
-/// Asks about a body, which is what takes time, and tells how long it took. The clock is the host's, and
-/// each look at it a call: the first one is also the time of the callback.
+/// Asks about a body, which is what takes time, and tells how long it took. The clock is the
+/// host's, and each look at it a call: the first one is also the time of the callback.
 fn timed<R: Default>(id: ContextId, question: impl FnOnce(&mut Filter, Millis) -> R) -> R {
     let began = now_ns();
     let answer = ask(|filter| question(filter, began / 1_000_000));

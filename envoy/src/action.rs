@@ -31,10 +31,11 @@ pub enum Flow {
 /// Action that a host is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The head of this side is these headers and no others. Only while it is in the filter's hands:
-    /// in the callback of the head, and later if that was answered with [`Flow::Stop`].
+    /// The head of this side is these headers and no others. Only while it is in the filter's
+    /// hands: in the callback of the head, and later if that was answered with [`Flow::Stop`].
     ReplaceHeaders(Side, Vec<Header>),
-    /// Mark the request as one that Creole sends on, for `creole-guard`: a client can set headers, and no filter state.
+    /// Mark the request as one that Creole sends on, for `creole-guard`: a client can set headers,
+    /// and no filter state.
     Mark,
     /// The piece that this body callback is about is these bytes instead. Outside of a body
     /// callback, Envoy has a buffer behind it only after [`Flow::Pause`].

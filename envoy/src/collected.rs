@@ -37,7 +37,8 @@ impl Collected {
         self.length == Some(self.size())
     }
 
-    /// Adds a piece. `fits` reserves the memory that the body then takes. `false`: there is not so much.
+    /// Adds a piece. `fits` reserves the memory that the body then takes. `false`: there is not so
+    /// much.
     #[must_use]
     pub(crate) fn push(&mut self, piece: Vec<u8>, mut fits: impl FnMut(usize) -> bool) -> bool {
         let size = self.size().saturating_add(piece.len());
@@ -46,7 +47,8 @@ impl Collected {
             return fits(self.bytes.capacity());
         }
         if size > self.bytes.capacity() {
-            // Where memory is scarce, an eighth more: growing by each piece would copy the body for each of them.
+            // Where memory is scarce, an eighth more: growing by each piece would copy the body for
+            // each of them.
             let least = size.saturating_add(size / 8);
             let wanted = [self.wanted(size), least].into_iter().find(|bytes| fits(*bytes));
             let Some(capacity) = wanted else { return false };
@@ -59,8 +61,8 @@ impl Collected {
         true
     }
 
-    /// Returns the memory that is reserved once a body has so many bytes. Doubling to the end would hold up to three
-    /// times a large body.
+    /// Returns the memory that is reserved once a body has so many bytes. Doubling to the end would
+    /// hold up to three times a large body.
     fn wanted(&self, size: usize) -> usize {
         self.trusted_length(size).max(self.bytes.capacity().saturating_mul(2)).max(size)
     }

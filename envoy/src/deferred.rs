@@ -2,8 +2,9 @@
 //!
 //! Envoy lets a filter write only in the callback of a piece, so that nothing can be said while the
 //! upstream is silent. It does let one replace what waits in its buffer and go on. So here every
-//! piece is taken out, what comes of it is kept, the callback pauses, and the next tick writes: also
-//! pings, and the error event of a stream that has stalled, for which there is no piece at all.
+//! piece is taken out, what comes of it is kept, the callback pauses, and the next tick writes:
+//! also pings, and the error event of a stream that has stalled, for which there is no piece at
+//! all.
 
 use crate::action::{Action, Side};
 

@@ -1,8 +1,8 @@
 //! Envoy's `response.code_details`: who answered, and why.
 //!
-//! Envoy answers for itself when an upstream cannot be reached, is too slow or does not exist. Those
-//! answers pass the filter like an upstream's, with a plain text as their body; the details alone
-//! tell them apart.
+//! Envoy answers for itself when an upstream cannot be reached, is too slow or does not exist.
+//! Those answers pass the filter like an upstream's, with a plain text as their body; the details
+//! alone tell them apart.
 
 use creole::text::words;
 use creole::{Failure, Unreachable};
@@ -40,8 +40,8 @@ pub fn origin(details: &str, status: u16, request_complete: bool) -> Origin {
         _ if ["http1.", "http2.", "http3."].iter().any(|codec| name.starts_with(codec)) => {
             Failure::RequestIncomplete
         }
-        // Overload manager, maintenance mode, circuit breakers and filters behind this one: their details are theirs
-        // to choose.
+        // Overload manager, maintenance mode, circuit breakers and filters behind this one: their
+        // details are theirs to choose.
         _ => match status {
             413 => Failure::RequestTooLarge,
             503 => Failure::NoHealthyUpstream,

@@ -27,8 +27,8 @@ const TICK_MS_MAX: u64 = 1000;
 /// oldest is forgotten and read anew.
 const ROUTES_MAX: usize = 64;
 
-/// Streams that are answered or reset in one tick. Envoy does this behind the callback, each inside of the one before:
-/// some hundred of them overflow its stack, and the VM traps.
+/// Streams that are answered or reset in one tick. Envoy does this behind the callback, each inside
+/// of the one before: some hundred of them overflow its stack, and the VM traps.
 const ENDED_MAX: usize = 16;
 
 /// State of one VM.
@@ -419,8 +419,9 @@ impl Entry {
         Self { plugin, host: Host::default(), stream: None, counted: None }
     }
 
-    /// Counts what the stream holds by now, which is never more than before, and how far it is. One that is over holds
-    /// nothing here, though Envoy keeps it for as long as the client does not take its answer.
+    /// Counts what the stream holds by now, which is never more than before, and how far it is. One
+    /// that is over holds nothing here, though Envoy keeps it for as long as the client does not
+    /// take its answer.
     fn count(&mut self, memory: &mut Memory, now: Millis) {
         let (Some(counted), Some(stream)) = (&mut self.counted, &self.stream) else { return };
         match stream.progress() {

@@ -20,15 +20,16 @@ pub fn routing_value(upstream: &Upstream) -> &str {
     if upstream.cluster.is_empty() { &upstream.name } else { &upstream.cluster }
 }
 
-/// Removes Creole's own headers from a client's head. They choose routes, and only Creole may set them; the count of
-/// hops is read, and counted on. Returns true if there were any.
+/// Removes Creole's own headers from a client's head. They choose routes, and only Creole may set
+/// them; the count of hops is read, and counted on. Returns true if there were any.
 pub fn remove_reserved(head: &mut Vec<Header>) -> bool {
     let before = head.len();
     head.retain(|(name, _)| !name.starts_with(RESERVED) || name == HOPS);
     head.len() != before
 }
 
-/// Returns what an upstream needs of a client's head beside the exchange's headers, and the bytes of the rest.
+/// Returns what an upstream needs of a client's head beside the exchange's headers, and the bytes
+/// of the rest.
 #[must_use]
 pub fn needed(head: Vec<Header>) -> (Vec<Header>, usize) {
     let all = bytes(&head);

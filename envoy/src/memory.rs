@@ -44,8 +44,8 @@ impl Memory {
         self.budget.set_limit(self.bytes_max);
     }
 
-    /// Counts a stream with a head of so many bytes. A refused one gets only free memory, and gives it up first.
-    /// `None`: there is no memory for it.
+    /// Counts a stream with a head of so many bytes. A refused one gets only free memory, and gives
+    /// it up first. `None`: there is no memory for it.
     pub(crate) fn begin(
         &mut self,
         id: ContextId,
@@ -67,7 +67,8 @@ impl Memory {
         Some(counted)
     }
 
-    /// Counts the bytes of bodies that a stream holds. `false`: there is not so much memory, and nothing has changed.
+    /// Counts the bytes of bodies that a stream holds. `false`: there is not so much memory, and
+    /// nothing has changed.
     pub(crate) fn set(&mut self, counted: &mut Counted, body_bytes: usize, now: Millis) -> bool {
         let bytes = self.all_bytes(counted.head_bytes, body_bytes);
         let Some(holding) = counted.holding.filter(|_| bytes != counted.bytes) else { return true };
@@ -108,7 +109,8 @@ impl Memory {
         self.holders.remove(&holding)
     }
 
-    /// Returns the bytes that count for a stream. Limits so small that only a test sets them count bodies alone.
+    /// Returns the bytes that count for a stream. Limits so small that only a test sets them count
+    /// bodies alone.
     fn all_bytes(&self, head_bytes: usize, body_bytes: usize) -> usize {
         let stream = STREAM_BYTES.min(self.bytes_max / 2048);
         let step = STEP_BYTES.min(self.bytes_max / 65_536).max(1);

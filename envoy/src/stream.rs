@@ -9,9 +9,9 @@
 //! ```
 //!
 //! Invariants: a piece that was read is always taken out of Envoy's buffer in the same callback;
-//! [`Stop`](crate::action::Flow::Stop) is answered to a piece only while the head of its side is held, or while the
-//! request is collected; nothing is written outside of the callback of a piece, unless the stream is
-//! deferred (`deferred`): then nothing is written inside of one.
+//! [`Stop`](crate::action::Flow::Stop) is answered to a piece only while the head of its side is
+//! held, or while the request is collected; nothing is written outside of the callback of a piece,
+//! unless the stream is deferred (`deferred`): then nothing is written inside of one.
 
 mod answer;
 mod list;
@@ -45,11 +45,13 @@ const CUT_LINGER_MS: u64 = 30_000;
 /// Time that an error waits for the end of the upstream's answer.
 const HOLD_MS: u64 = 200;
 
-/// Bytes that each stream that flows may keep for its next event: a part of what the filter counts for each stream.
+/// Bytes that each stream that flows may keep for its next event: a part of what the filter counts
+/// for each stream.
 const FLOWING_BYTES_MAX: usize = 4 << 10;
 
-/// Time for which a refused request may go on to send its body before it is answered. A client that is answered while
-/// it uploads may see its connection break instead, and a stream without an end must not be kept for ever.
+/// Time for which a refused request may go on to send its body before it is answered. A client that
+/// is answered while it uploads may see its connection break instead, and a stream without an end
+/// must not be kept for ever.
 const REFUSAL_MS: u64 = 1000;
 
 /// An HTTP stream of Envoy, with its exchange.
@@ -84,11 +86,11 @@ enum StreamState {
     /// The stream is not ours, or was answered from here: whatever passes is right as it is. An
     /// answer from here passes the response callbacks again.
     HandsOff,
-    /// The request's body is collected. `head` is what the upstream needs of the client's head while that is paused;
-    /// `None`: it has left.
+    /// The request's body is collected. `head` is what the upstream needs of the client's head
+    /// while that is paused; `None`: it has left.
     Collecting { head: Option<Vec<Header>>, body: Collected, pace: Pace },
-    /// The request is refused. Its body is thrown away, up to so many bytes and until this time, before the client gets
-    /// the answer: see [`REFUSAL_MS`].
+    /// The request is refused. Its body is thrown away, up to so many bytes and until this time,
+    /// before the client gets the answer: see [`REFUSAL_MS`].
     Refusing { response: LocalResponse, rest_bytes: usize, until: Millis },
     /// The upstream has the request.
     Waiting,
@@ -109,8 +111,9 @@ enum Delivered {
     Held(Held),
 }
 
-/// A whole answer that waits for the end of the upstream's. So it goes through the filters in front like every other
-/// one, and the connection to the upstream stays whole; an answer from here would do neither.
+/// A whole answer that waits for the end of the upstream's. So it goes through the filters in front
+/// like every other one, and the connection to the upstream stays whole; an answer from here would
+/// do neither.
 #[derive(Debug)]
 struct Held {
     reply: Reply,
@@ -187,8 +190,9 @@ impl Stream {
         self.spent_ns = self.spent_ns.saturating_add(spent_ns);
     }
 
-    /// Returns the bytes of bodies that are kept here and in the exchange. Of a stream that flows the little that waits
-    /// for its next event does not count: each stream counts for more than that.
+    /// Returns the bytes of bodies that are kept here and in the exchange. Of a stream that flows
+    /// the little that waits for its next event does not count: each stream counts for more than
+    /// that.
     #[must_use]
     pub fn held_bytes(&self) -> usize {
         let mut kept = self.exchange.held_bytes();
@@ -246,8 +250,8 @@ impl Stream {
         self.exchange.client_key()
     }
 
-    /// Gives up the request because memory is scarce: frees all of it at once. The answer goes out now or, where this
-    /// is no callback of the stream, with the next tick.
+    /// Gives up the request because memory is scarce: frees all of it at once. The answer goes out
+    /// now or, where this is no callback of the stream, with the next tick.
     pub fn give_up(&mut self, is_callback: bool, now: Millis) -> Decision {
         if !matches!(self.state, StreamState::Refusing { .. }) {
             self.exchange.handle_failure(Failure::Overloaded, now);

@@ -540,7 +540,8 @@ fn an_upstream_that_answers_a_refused_request_is_not_heard() {
     assert_eq!(envoy.head(413, &[], false, LocalResponse::DETAILS), Decision::pass());
 }
 
-/// The processor time of this thread in nanoseconds; the clock's, where the system does not count it.
+/// The processor time of this thread in nanoseconds; the clock's, where the system does not count
+/// it.
 fn processor_time(start: std::time::Instant) -> u64 {
     std::fs::read_to_string("/proc/thread-self/schedstat")
         .ok()
@@ -567,8 +568,8 @@ fn collect(bodies: usize, pieces: usize, announced: bool) -> u64 {
 
 #[test]
 fn a_large_body_is_collected_in_time_that_grows_with_its_size() {
-    // 16 MiB at once, and in four parts. If each piece copied what is there, it would cost four times as much, and
-    // seconds. As it is, it costs less than the steps in which the clock counts.
+    // 16 MiB at once, and in four parts. If each piece copied what is there, it would cost four
+    // times as much, and seconds. As it is, it costs less than the steps in which the clock counts.
     const STEPS: u64 = 100_000_000;
     for announced in [false, true] {
         let mut found = Vec::new();

@@ -307,7 +307,8 @@ fn an_upstreams_error_keeps_its_status_in_both_modes() {
 
 #[test]
 fn envoys_own_answers_are_reshaped_in_both_modes() {
-    // With a body, the answer takes its place, so that the filters in front see it. Without, it comes from here.
+    // With a body, the answer takes its place, so that the filters in front see it. Without, it
+    // comes from here.
     for (config, eos) in [(PAUSED, false), (PAUSED, true), (UNPAUSED, false)] {
         for (details, status, expected) in [
             ("no_healthy_upstream", 503, 529),

@@ -1,5 +1,6 @@
-//! Unix milliseconds that never go back in one exchange: the core compares times, and a laptop's clock is corrected
-//! while streams run. Each exchange has a clock of its own, because the steady one stands still while a laptop sleeps.
+//! Unix milliseconds that never go back in one exchange: the core compares times, and a laptop's
+//! clock is corrected while streams run. Each exchange has a clock of its own, because the steady
+//! one stands still while a laptop sleeps.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -23,8 +24,8 @@ impl Clock {
         self.unix.saturating_add(millis(self.instant.elapsed()))
     }
 
-    /// The moment for a timer of `at`. One millisecond later than that, because `now` is rounded down
-    /// and a timer that comes too early would be set again at once.
+    /// The moment for a timer of `at`. One millisecond later than that, because `now` is rounded
+    /// down and a timer that comes too early would be set again at once.
     pub(crate) fn instant(&self, at: Millis) -> Instant {
         let after = at.saturating_sub(self.unix).saturating_add(1);
         let far = Duration::from_secs(86_400);

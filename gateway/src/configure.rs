@@ -39,8 +39,8 @@ pub(crate) struct Described {
     pub(crate) notes: Vec<String>,
 }
 
-/// The document, with the profile and the address of its one upstream. Where nothing says what kind of server it is,
-/// the address of a vendor does.
+/// The document, with the profile and the address of its one upstream. Where nothing says what kind
+/// of server it is, the address of a vendor does.
 pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, Failed> {
     let mut config = document(chosen.config.as_deref(), |name| std::env::var(name).ok())?;
     if let Some(name) = &chosen.profile {
@@ -58,8 +58,9 @@ pub(crate) fn of(chosen: &Chosen, upstream: Option<&str>) -> Result<Described, F
     Ok(Described { config, guess, notes })
 }
 
-/// Sets the usual addresses of upstreams that have none. Returns a line for each whose server's owner this system does
-/// not tell. On Linux the server may start later, and no line says that it is not there.
+/// Sets the usual addresses of upstreams that have none. Returns a line for each whose server's
+/// owner this system does not tell. On Linux the server may start later, and no line says that it
+/// is not there.
 ///
 /// # Errors
 /// Another user of this machine listens at one.
@@ -115,8 +116,8 @@ pub(crate) fn check_addresses(config: &Config) -> Result<(), Failed> {
     config.check_urls().map_err(Failed::Usage)
 }
 
-/// The variable with the key of the vendor whose profile was named or guessed. Only the vendor's own address gets it,
-/// and only where nothing else says which key goes there.
+/// The variable with the key of the vendor whose profile was named or guessed. Only the vendor's
+/// own address gets it, and only where nothing else says which key goes there.
 fn usual_key(config: &Config, profile: Option<&str>) -> Option<&'static str> {
     let server = Server::of_preset(profile?)?;
     let upstream = config.first_upstream().filter(|upstream| upstream.key == Key::Client)?;

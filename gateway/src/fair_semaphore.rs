@@ -1,8 +1,8 @@
-//! Permits that clients take in turn: readers of documents, and fetches from the web. One client must not keep others
-//! waiting.
+//! Permits that clients take in turn: readers of documents, and fetches from the web. One client
+//! must not keep others waiting.
 //!
-//! A free place goes to the client that has used least of late. A client gets one only while more are free than it has,
-//! so that some are left for others.
+//! A free place goes to the client that has used least of late. A client gets one only while more
+//! are free than it has, so that some are left for others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

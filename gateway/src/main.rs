@@ -1,12 +1,13 @@
-//! `creole`: clients of the Anthropic Messages API on models of other APIs, on a laptop or a single machine.
+//! `creole`: clients of the Anthropic Messages API on models of other APIs, on a laptop or a single
+//! machine.
 //!
 //! `creole serve` is the host: it moves bytes between its clients, [`creole::Exchange`] and the
-//! upstreams, and translates nothing itself. `creole launch` runs a client behind it, `creole demo` puts
-//! it in front of a scripted model. The other commands drive the same exchange without a network, for
-//! bug reports and for checking a configuration.
+//! upstreams, and translates nothing itself. `creole launch` runs a client behind it, `creole demo`
+//! puts it in front of a scripted model. The other commands drive the same exchange without a
+//! network, for bug reports and for checking a configuration.
 //!
-//! Exit codes, but for `creole launch`, which has its client's: 0, done; 1, the result is an error (or
-//! the server could not run); 2, the flags, a file or the configuration cannot be used.
+//! Exit codes, but for `creole launch`, which has its client's: 0, done; 1, the result is an error
+//! (or the server could not run); 2, the flags, a file or the configuration cannot be used.
 #![forbid(unsafe_code)]
 // They panic where nothing can be written.
 #![deny(clippy::print_stdout, clippy::print_stderr)]

@@ -1,4 +1,5 @@
-//! Texts on standard output and standard error. The macros of the standard library would panic where nobody reads.
+//! Texts on standard output and standard error. The macros of the standard library would panic
+//! where nobody reads.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,5 @@
-//! The most memory that the gateway takes, while clients and upstreams make it hold as much as they can.
+//! The most memory that the gateway takes, while clients and upstreams make it hold as much as they
+//! can.
 // Helpers outside of #[test] functions fail like tests do.
 #![allow(
     clippy::arithmetic_side_effects,
@@ -26,7 +27,8 @@ const REQUEST_MIB: u64 = 2;
 const ANSWER_MIB: u64 = 4;
 const BUFFERED_MIB: u64 = 24;
 
-/// As docs/gateway.md has it: `buffered_bytes_max` twice, translations, connections, and what there is at rest.
+/// As docs/gateway.md has it: `buffered_bytes_max` twice, translations, connections, and what there
+/// is at rest.
 fn documented(connections: u64) -> u64 {
     let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
     let threads = threads.clamp(2, 8);
@@ -98,7 +100,8 @@ fn small_messages() -> String {
     format!(r#"{{"model":"m","max_tokens":9,"messages":[{many}{{"role":"user","content":"x"}}]}}"#)
 }
 
-/// Sends requests in streams of one connection that end in the middle of their bodies, or before their answers.
+/// Sends requests in streams of one connection that end in the middle of their bodies, or before
+/// their answers.
 async fn resets(url: String) {
     let (unfinished, whole) = (rig::without_end(true), client(true));
     loop {

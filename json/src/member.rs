@@ -1,5 +1,5 @@
-//! Members, elements and strings of a JSON text that was read before. A value of another kind has no members; a broken
-//! text has those before the break.
+//! Members, elements and strings of a JSON text that was read before. A value of another kind has
+//! no members; a broken text has those before the break.
 
 use std::iter;
 

@@ -44,11 +44,12 @@ pub(crate) fn short_string(bytes: &[u8], from: usize) -> Option<usize> {
     (block.get(length) == Some(&b'"')).then_some(length)
 }
 
-/// A walk through the special bytes of a text: those that end a run of plain string bytes, which are a quote, a
-/// backslash and a control character.
+/// A walk through the special bytes of a text: those that end a run of plain string bytes, which
+/// are a quote, a backslash and a control character.
 ///
-/// Long texts and base64 are most of the bytes in many documents. Source code has an escape every few bytes, so all
-/// that a block has is found at once; where runs are long, it goes by four blocks at a time.
+/// Long texts and base64 are most of the bytes in many documents. Source code has an escape every
+/// few bytes, so all that a block has is found at once; where runs are long, it goes by four blocks
+/// at a time.
 pub(crate) struct Specials {
     /// Place of the block that was looked at last.
     block: usize,

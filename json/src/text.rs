@@ -214,8 +214,9 @@ pub fn hold_back(raw: &str) -> usize {
     if escapes(raw.get(..before).unwrap_or_default()) { 0 } else { 6 }
 }
 
-/// Appends `raw`, a text with escapes, in which each half of a surrogate pair without the other half becomes
-/// U+FFFD: strict readers refuse it, and with it all that is around it. What is no escape stays as it is.
+/// Appends `raw`, a text with escapes, in which each half of a surrogate pair without the other
+/// half becomes U+FFFD: strict readers refuse it, and with it all that is around it. What is no
+/// escape stays as it is.
 pub fn push_whole(out: &mut Vec<u8>, raw: &str) {
     let bytes = raw.as_bytes();
     let (mut copied, mut at) = (0usize, 0usize);

@@ -36,8 +36,8 @@ impl<'o> Writer<'o> {
         self.out
     }
 
-    /// Reserves capacity for some of many things. The buffer grows by an eighth, where it would double: a text of many
-    /// small things becomes longer on its way.
+    /// Reserves capacity for some of many things. The buffer grows by an eighth, where it would
+    /// double: a text of many small things becomes longer on its way.
     pub fn make_room(&mut self) {
         const STEP: usize = 4096;
         if self.out.capacity().saturating_sub(self.out.len()) < STEP {
@@ -45,8 +45,8 @@ impl<'o> Writer<'o> {
         }
     }
 
-    /// Writes the comma that is due before a value or key. None is due after white space: nothing in
-    /// here writes any, so that is where the text begins (`data: `).
+    /// Writes the comma that is due before a value or key. None is due after white space: nothing
+    /// in here writes any, so that is where the text begins (`data: `).
     pub fn value(&mut self) -> &mut Self {
         if !matches!(self.out.last(), None | Some(b'{' | b'[' | b':' | b' ' | b'\n')) {
             self.out.push(b',');

@@ -1,8 +1,9 @@
-//! Answers in JSON: one object as a whole, or objects in server-sent events, in whatever frames gateways put them
-//! (see `sse::framing`).
+//! Answers in JSON: one object as a whole, or objects in server-sent events, in whatever frames
+//! gateways put them (see `sse::framing`).
 //!
-//! The objects go to the reader of one protocol. Where that finds that they are of another one, because a gateway
-//! answers in another protocol than it was asked in, a reader of that takes its place.
+//! The objects go to the reader of one protocol. Where that finds that they are of another one,
+//! because a gateway answers in another protocol than it was asked in, a reader of that takes its
+//! place.
 
 use std::fmt::Debug;
 
@@ -141,8 +142,8 @@ impl JsonAnswer {
         if self.objects.handle_body(body, to)? { Ok(()) } else { self.handle_several(body, to) }
     }
 
-    /// Takes a body that is not one JSON object, although it begins like one: an error in an array (Google), objects in
-    /// lines, an array of chunks, JSON that needs repair.
+    /// Takes a body that is not one JSON object, although it begins like one: an error in an array
+    /// (Google), objects in lines, an array of chunks, JSON that needs repair.
     fn handle_several(&mut self, body: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if let Some(inside) = framing::unquoted(body) {
             // Serialised twice.
@@ -275,7 +276,8 @@ impl Objects {
     /// Takes a whole body. Returns true if it was taken.
     fn handle_body(&mut self, body: &str, to: &mut Output<'_>) -> Result<bool, Error> {
         let mut taken = self.reader.handle_body(body, to)?;
-        // A message may look like an answer of the other protocol to a reader that looks at it from outside.
+        // A message may look like an answer of the other protocol to a reader that looks at it from
+        // outside.
         for _ in 0..2 {
             let Taken::Other(kind) = taken else { break };
             self.reader = (self.make)(kind, to);
@@ -292,7 +294,8 @@ impl Objects {
         to: &mut Output<'_>,
     ) -> Result<(), Broken> {
         let mut rest = data;
-        // Text beside objects that say something is dropped. Alone it may be an error in plain words.
+        // Text beside objects that say something is dropped. Alone it may be an error in plain
+        // words.
         let (mut has_objects, mut has_text) = (false, false);
         while let Some(item) = framing::next(&mut rest) {
             if to.phase() == Phase::Ended {

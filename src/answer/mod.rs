@@ -14,9 +14,10 @@
 //! | `json` | the reader of every protocol whose answers are JSON, whole or in server-sent events |
 //! | `rules` | what of the configuration concerns answers |
 //!
-//! A reader takes streams and whole bodies alike, and a writer makes events or one message of both. So a stream adds
-//! up to the message that the same answer gives without one, a server that ignores `stream` does no harm, and a rule
-//! is written once. The bytes that go out depend on the bytes that come in, never on how they were cut.
+//! A reader takes streams and whole bodies alike, and a writer makes events or one message of both.
+//! So a stream adds up to the message that the same answer gives without one, a server that ignores
+//! `stream` does no harm, and a rule is written once. The bytes that go out depend on the bytes
+//! that come in, never on how they were cut.
 
 pub(crate) mod json;
 pub(crate) mod output;

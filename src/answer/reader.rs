@@ -7,8 +7,8 @@ use crate::error::Error;
 
 /// Reads one answer of an upstream and writes what it says to an [`Output`].
 ///
-/// The body comes as a whole or in pieces, never both. After an error, and after the end of the message was written,
-/// nothing is called any more.
+/// The body comes as a whole or in pieces, never both. After an error, and after the end of the
+/// message was written, nothing is called any more.
 pub trait AnswerReader: Debug + Send + Sync {
     /// Takes a piece of a stream, cut anywhere.
     ///

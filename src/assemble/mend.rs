@@ -1,5 +1,5 @@
-//! Mends the input of a call while it passes: members that the client would refuse, though it can do without them, are
-//! left out.
+//! Mends the input of a call while it passes: members that the client would refuse, though it can
+//! do without them, are left out.
 //!
 //! | the value of a member that may lack | is left out |
 //! |---|---|
@@ -8,11 +8,12 @@
 //! | a number | beyond the bounds, of a tool of Claude Code or of a member with a default |
 //! | `null`, `""`, `[]`, `{}` | of a member that the schema does not know and does not allow |
 //!
-//! `"3"` and `"true"` become what they say where the schema takes no text. All else stays as the model wrote it, and so
-//! does what is no JSON.
+//! `"3"` and `"true"` become what they say where the schema takes no text. All else stays as the
+//! model wrote it, and so does what is no JSON.
 //!
-//! A member is held from the comma before it until its first bytes show that it stays: no more than one, and few of
-//! its bytes. Of objects in objects and in arrays the same is true. What the schema knows nothing of passes unread.
+//! A member is held from the comma before it until its first bytes show that it stays: no more than
+//! one, and few of its bytes. Of objects in objects and in arrays the same is true. What the schema
+//! knows nothing of passes unread.
 
 mod by_name;
 mod held;

@@ -1,10 +1,11 @@
-//! Blocks of an answer, put together of what an upstream sends in any order, and sent one after another.
+//! Blocks of an answer, put together of what an upstream sends in any order, and sent one after
+//! another.
 //!
-//! Protocols disagree about who ends a block. A Messages stream sends its blocks one after another, each between its
-//! start and its stop. A Chat Completions stream names the field that a delta extends (`content`, `tool_calls[1]`) and
-//! never says that a field is complete. So what comes extends logical blocks, which wait in a queue in the order in
-//! which they first appeared. Only the block at the head is sent; it is complete when a later block exists, or at the
-//! end:
+//! Protocols disagree about who ends a block. A Messages stream sends its blocks one after another,
+//! each between its start and its stop. A Chat Completions stream names the field that a delta
+//! extends (`content`, `tool_calls[1]`) and never says that a field is complete. So what comes
+//! extends logical blocks, which wait in a queue in the order in which they first appeared. Only
+//! the block at the head is sent; it is complete when a later block exists, or at the end:
 //!
 //! | block | starts when | is complete when |
 //! |---|---|---|
@@ -14,8 +15,9 @@
 //! | tool, live | id and name are known (the name is that of one tool alone, or input has come) | a later block exists and the input is one object (`{}` only if the later block is no call without more than that), or at the end |
 //! | tool, buffered | it is complete | the same |
 //!
-//! *Live* and *buffered* are the words of `tool_stream`; some calls are buffered whatever it says (`answer::rules`).
-//! Inputs are carried for clients that lose them: `history::spoilt_inputs` brings them back.
+//! *Live* and *buffered* are the words of `tool_stream`; some calls are buffered whatever it says
+//! (`answer::rules`). Inputs are carried for clients that lose them: `history::spoilt_inputs`
+//! brings them back.
 //!
 //! An incomplete call is never closed before an error: clients would run it.
 //!
@@ -243,7 +245,8 @@ impl Assembly {
         late.into_iter().chain([item]).for_each(|item| thinking.carry_item(item));
     }
 
-    /// Keeps an item of reasoning whose block was sent without it, for the next block that carries an item.
+    /// Keeps an item of reasoning whose block was sent without it, for the next block that carries
+    /// an item.
     pub(crate) fn carry_late(&mut self, item: String) {
         self.carried_bytes = self.carried_bytes.saturating_add(item.len());
         self.late.push(item);

@@ -90,9 +90,9 @@ impl Pump<'_> {
         followed
     }
 
-    /// Puts the inputs of all calls into the thinking block at the head. n8n 2.41 writes a turn with such a
-    /// block anew, each call with `{}` for its input (its `buildAnthropicContentBlocks`), and returns the
-    /// signature of the last one as it came.
+    /// Puts the inputs of all calls into the thinking block at the head. n8n 2.41 writes a turn
+    /// with such a block anew, each call with `{}` for its input (its
+    /// `buildAnthropicContentBlocks`), and returns the signature of the last one as it came.
     fn carry_inputs(&mut self, to: &Output<'_>) {
         let inputs = self.calls.inputs(to);
         if let Some(thinking) = self.queue.head_thinking() {
@@ -166,8 +166,8 @@ impl Pump<'_> {
             && (at_end
                 || call.input().has_text()
                 || (after == After::Block || call.id().is_some()) && call.name_is_whole(tools));
-        // The model can know a withheld tool from the history, and the client still has it. Or it is told
-        // that it must not call, and the server does not read that.
+        // The model can know a withheld tool from the history, and the client still has it. Or it
+        // is told that it must not call, and the server does not read that.
         if settled && to.context.withheld.holds(call.name(), tools) {
             self.calls.leave_out_withheld(index);
             to.warn("withheld_tool_called");

@@ -1,4 +1,5 @@
-//! The blocks of an answer that have not been sent to their ends, in the order in which they first appeared.
+//! The blocks of an answer that have not been sent to their ends, in the order in which they first
+//! appeared.
 
 use std::collections::VecDeque;
 use std::collections::vec_deque::Iter;

@@ -17,8 +17,8 @@ pub(super) struct Thinking {
     field: Field,
     /// Items of `reasoning_details` and `thinking_blocks`, joined where the stream cut them.
     details: Vec<ReasoningItem>,
-    /// Items of Responses, as they were written, each with the number of texts that came between it and the place of
-    /// this block. They hold all that was thought.
+    /// Items of Responses, as they were written, each with the number of texts that came between it
+    /// and the place of this block. They hold all that was thought.
     items: Vec<(String, u32)>,
     /// True while a text is open that came before the place of this block, and behind its items.
     is_in_text: bool,

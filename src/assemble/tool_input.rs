@@ -9,8 +9,9 @@
 //! | placeholder | `{}`, `[]` or `null`, then any of the others | the others |
 //! | cumulative | `{"a"`, `{"a":1}` | the last |
 //!
-//! Some send JSON objects in place of texts, which `objects` puts together. `reading` is a text and how far it is JSON,
-//! `compare` judges what comes by what is here, and `input` is what a call gets in the end.
+//! Some send JSON objects in place of texts, which `objects` puts together. `reading` is a text and
+//! how far it is JSON, `compare` judges what comes by what is here, and `input` is what a call gets
+//! in the end.
 //!
 //! A full value and deltas are never concatenated: clients would parse `{"a":1}{"a":1}` and lose
 //! the turn. Different values in one text are no input. Two equal fragments in a row are both kept,
@@ -19,7 +20,8 @@
 //! Text that a client has seen cannot be taken back, so nothing is sent while two readings are
 //! possible. A fragment that begins with everything before it is either cumulative or a delta
 //! inside of a nested value: both readings are kept until one of them cannot be JSON any more. A
-//! first fragment that is whole is held until the call is over, because deltas may still replace it.
+//! first fragment that is whole is held until the call is over, because deltas may still replace
+//! it.
 
 mod compare;
 mod input;
@@ -80,7 +82,8 @@ impl ToolInput {
         self.take_fragment(scratch);
     }
 
-    /// Takes arguments that are a JSON value and not a text; `named`: the tool's name came with them.
+    /// Takes arguments that are a JSON value and not a text; `named`: the tool's name came with
+    /// them.
     pub(crate) fn receive_json(&mut self, raw: &str, named: bool) {
         let value = Reading::of(&json::compacted(raw));
         if !value.scan.is_object() {
@@ -114,8 +117,8 @@ impl ToolInput {
         }
     }
 
-    /// Takes all of the input in one text, escaped. It completes what has come, or takes its place if none of that was
-    /// sent: deltas can be ciphertext.
+    /// Takes all of the input in one text, escaped. It completes what has come, or takes its place
+    /// if none of that was sent: deltas can be ciphertext.
     pub(crate) fn receive_full(&mut self, raw: &str) {
         self.half.clear();
         let mut text = String::with_capacity(raw.len());
@@ -254,8 +257,8 @@ impl ToolInput {
             if self.is_another(&again) {
                 self.go_on_with(&again);
             } else {
-                // Keep it, without its text, so that the rest of this broken repetition is not counted as
-                // another conflict.
+                // Keep it, without its text, so that the rest of this broken repetition is not
+                // counted as another conflict.
                 again.text = String::new();
                 self.again = Some(again);
             }

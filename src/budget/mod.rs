@@ -1,18 +1,22 @@
-//! The memory that all requests of a host hold together, and which request gives its memory up when there is no more.
+//! The memory that all requests of a host hold together, and which request gives its memory up when
+//! there is no more.
 //!
-//! Only bytes that have come count, never a length that somebody claims. Each request belongs to an [`Owner`]: a
-//! connection, a client key, or an address. Nobody holds more than what is left for others, except for a single
-//! request. The last sixteenth is a reserve: of it nobody holds more than a thirty-second part of what is left, so that
-//! small requests are served beside many greedy owners. A request whose answer has begun counts as a single one, so
-//! that its owner's share does not break it.
+//! Only bytes that have come count, never a length that somebody claims. Each request belongs to an
+//! [`Owner`]: a connection, a client key, or an address. Nobody holds more than what is left for
+//! others, except for a single request. The last sixteenth is a reserve: of it nobody holds more
+//! than a thirty-second part of what is left, so that small requests are served beside many greedy
+//! owners. A request whose answer has begun counts as a single one, so that its owner's share does
+//! not break it.
 //!
-//! Where memory is full of requests that are let in, those without a whole body go first: one from which nothing has
-//! come for [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most, if that is more than the asking owner
-//! would have; else the oldest one that began before [`BODY_GRACE_MS`]. Where only the share of the asking owner is
-//! full, its own old ones go. A request with a whole body is never given up: its upstream works for it.
+//! Where memory is full of requests that are let in, those without a whole body go first: one from
+//! which nothing has come for [`BODY_GRACE_MS`]; else the oldest one of the owner that holds most,
+//! if that is more than the asking owner would have; else the oldest one that began before
+//! [`BODY_GRACE_MS`]. Where only the share of the asking owner is full, its own old ones go. A
+//! request with a whole body is never given up: its upstream works for it.
 //!
-//! Strangers' requests, which are not let in, are given up before all others: what they hold counts for no owner's
-//! share, and is free for every request that is let in. For them, only old strangers are given up.
+//! Strangers' requests, which are not let in, are given up before all others: what they hold counts
+//! for no owner's share, and is free for every request that is let in. For them, only old strangers
+//! are given up.
 //!
 //! `pace.rs` limits the time of a body.
 
@@ -173,8 +177,8 @@ impl Budget {
         self.begin_as(State::Incomplete, owner, now)
     }
 
-    /// Begins a request that is not let in, or not yet, and holds nothing yet: only old ones of its kind are given up
-    /// for it, and to its end it is given up before all requests that are let in.
+    /// Begins a request that is not let in, or not yet, and holds nothing yet: only old ones of its
+    /// kind are given up for it, and to its end it is given up before all requests that are let in.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(State::Stranger, owner, now)
     }
@@ -188,7 +192,8 @@ impl Budget {
         holding
     }
 
-    /// Sets the bytes that a request holds. Requests that are given up for it come from [`poll_given_up`].
+    /// Sets the bytes that a request holds. Requests that are given up for it come from
+    /// [`poll_given_up`].
     ///
     /// # Errors
     /// There is not so much memory, or the request was given up. What it holds has not changed.
@@ -217,7 +222,8 @@ impl Budget {
         self.advance(holding, State::Whole);
     }
 
-    /// Notes that the answer to a request begins: only the reserve and all other requests limit it from now on.
+    /// Notes that the answer to a request begins: only the reserve and all other requests limit it
+    /// from now on.
     pub fn begin_answer(&mut self, holding: Holding) {
         self.advance(holding, State::Answered);
     }
@@ -229,7 +235,8 @@ impl Budget {
         }
     }
 
-    /// Removes a request that was given up for others. Its host frees its memory at once, and then refuses it.
+    /// Removes a request that was given up for others. Its host frees its memory at once, and then
+    /// refuses it.
     pub fn poll_given_up(&mut self) -> Option<Holding> {
         self.given_up.pop_front()
     }
@@ -240,7 +247,8 @@ impl Budget {
         self.bytes
     }
 
-    /// Gives requests up until there is place. Nobody who is let in is given up for a request that is refused.
+    /// Gives requests up until there is place. Nobody who is let in is given up for a request that
+    /// is refused.
     fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
         if self.place(asking, 0, 0) == Place::Free {
             return Ok(());
@@ -269,8 +277,8 @@ impl Budget {
         }
     }
 
-    /// Returns true if there will be place once enough requests are given up. Sums tell it, so that many requests which
-    /// are refused cost little.
+    /// Returns true if there will be place once enough requests are given up. Sums tell it, so that
+    /// many requests which are refused cost little.
     fn can_make(&self, first: Place, asking: Asking) -> bool {
         let Asking { holding, request, more } = asking;
         let strangers = self.stranger_bytes;
@@ -294,7 +302,8 @@ impl Budget {
             .any(|freed| self.place(asking, freed.saturating_add(strangers), own) == Place::Free)
     }
 
-    /// Returns whether there is place once so many bytes are freed, and so many of them are the owner's own.
+    /// Returns whether there is place once so many bytes are freed, and so many of them are the
+    /// owner's own.
     fn place(&self, asking: Asking, freed: usize, own: usize) -> Place {
         let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
         let Some(left) = self.bytes_max.checked_sub(bytes) else { return Place::MemoryFull };
@@ -317,8 +326,8 @@ impl Budget {
         self.bytes_max / RESERVED_PART
     }
 
-    /// Returns the bytes that the owner of a request would hold with all of its requests: those of strangers count only
-    /// for a stranger.
+    /// Returns the bytes that the owner of a request would hold with all of its requests: those of
+    /// strangers count only for a stranger.
     fn would_hold(&self, asking: Asking) -> usize {
         let share = self.owners.get(&asking.request.owner);
         let is_stranger = asking.request.state == State::Stranger;
@@ -340,15 +349,16 @@ impl Budget {
         })
     }
 
-    /// Returns the request without a whole body from which nothing has come for longest, if that is long.
+    /// Returns the request without a whole body from which nothing has come for longest, if that is
+    /// long.
     fn silent(&self, asking: Asking, now: Millis) -> Option<Holding> {
         let (at, holding) =
             self.by_silence.iter().find(|(_, holding)| *holding != asking.holding)?;
         (now.saturating_sub(*at) >= BODY_GRACE_MS).then_some(*holding)
     }
 
-    /// Returns the oldest request without a whole body of the owner that holds most, if that is more than the asking
-    /// owner would.
+    /// Returns the oldest request without a whole body of the owner that holds most, if that is
+    /// more than the asking owner would.
     fn of_largest(&self, asking: Asking) -> Option<Holding> {
         let (bytes, owner) = self.by_share.last()?;
         let share = self.owners.get(owner).filter(|_| *bytes > self.would_hold(asking))?;

@@ -20,7 +20,8 @@ impl Owner {
         Self::hashed(("connection", number))
     }
 
-    /// Returns the owner for a client's address: of IPv6 for its network (/64), of which a client has all addresses.
+    /// Returns the owner for a client's address: of IPv6 for its network (/64), of which a client
+    /// has all addresses.
     #[must_use]
     pub fn of_address(address: IpAddr) -> Self {
         match address.to_canonical() {

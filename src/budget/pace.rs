@@ -1,8 +1,9 @@
 //! The least pace at which a client's body must come.
 //!
-//! Bytes that a client has sent are held against others while it sends no more. So a body may not pause for long, a
-//! large one has a least rate, and each has a time in which it must be complete. Networks stall and recover: a large
-//! body may be behind its rate for as long as it may pause, and makes up for it with the bytes that come next.
+//! Bytes that a client has sent are held against others while it sends no more. So a body may not
+//! pause for long, a large one has a least rate, and each has a time in which it must be complete.
+//! Networks stall and recover: a large body may be behind its rate for as long as it may pause, and
+//! makes up for it with the bytes that come next.
 
 use crate::Millis;
 use crate::config::Settings;
@@ -53,7 +54,8 @@ impl Pace {
         }
     }
 
-    /// Notes that `bytes` more came, which makes `collected` of them. Returns false if they came too slowly.
+    /// Notes that `bytes` more came, which makes `collected` of them. Returns false if they came
+    /// too slowly.
     pub fn goes_on(&mut self, bytes: usize, collected: usize, now: Millis) -> bool {
         if bytes > 0 {
             self.last = now;
@@ -78,8 +80,8 @@ mod tests {
 
     const BEGAN: Millis = 1_790_000_000_000;
 
-    /// Reads pieces, each after so many seconds. Returns the seconds until the body is whole or too slow, and its bytes
-    /// if it is whole.
+    /// Reads pieces, each after so many seconds. Returns the seconds until the body is whole or too
+    /// slow, and its bytes if it is whole.
     fn read(pieces: impl IntoIterator<Item = (u64, usize)>) -> (u64, Option<usize>) {
         let mut pace = Pace::start(&Settings::default(), BEGAN);
         let (mut now, mut collected) = (BEGAN, 0);
@@ -98,7 +100,8 @@ mod tests {
         (seconds(now), Some(collected))
     }
 
-    /// Reads a first piece and then others without end. Returns the seconds until they are too slow.
+    /// Reads a first piece and then others without end. Returns the seconds until they are too
+    /// slow.
     fn endless(first: usize, then: usize, wait: u64) -> u64 {
         let (read, whole) =
             read(std::iter::once((0, first)).chain(std::iter::repeat((wait, then))));

@@ -96,7 +96,8 @@ fn a_body_that_does_not_come_gives_way_to_any_other() {
     assert_eq!(budget.poll_given_up(), Some(slow[0]));
 }
 
-/// A request of a table: its owner, its MiB, when it began and when bytes came last. `None`: its body is whole.
+/// A request of a table: its owner, its MiB, when it began and when bytes came last. `None`: its
+/// body is whole.
 type Row = (u64, usize, Millis, Option<Millis>);
 
 /// Returns the budget with these requests, which are given up for nobody.
@@ -210,7 +211,8 @@ fn strangers_take_nothing_from_an_upload_and_give_way_to_it() {
         }
         assert_eq!(budget.poll_given_up(), None, "{what}");
         assert!(budget.held_bytes() > 100 * MIB, "{what}");
-        // Neither the memory nor the share of its owner is full for who is let in, however young the strangers are.
+        // Neither the memory nor the share of its owner is full for who is let in, however young
+        // the strangers are.
         budget.set(upload, 120 * MIB, 9000).unwrap();
         hold(&mut budget, 1, 4 * MIB, 9000).unwrap();
         let given_up: Vec<_> = std::iter::from_fn(|| budget.poll_given_up()).collect();
@@ -368,7 +370,8 @@ fn sums_are_right_after_any_changes() {
             5..=10 => {
                 let held = budget.held_bytes();
                 let is_set = budget.set(known[place], pick % (2 * MIB), now).is_ok();
-                // Nobody is given up for a request that is refused all the same, but strangers for one.
+                // Nobody is given up for a request that is refused all the same, but strangers for
+                // one.
                 let is_kept = budget.held_bytes() == held && budget.given_up.is_empty();
                 let is_stranger = budget.requests[&known[place]].state == State::Stranger;
                 assert!(is_set || is_kept || is_stranger);

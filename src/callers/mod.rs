@@ -1,11 +1,12 @@
 //! The callers that a host without client keys answers: programs, not the web pages that a browser
 //! near it shows.
 //!
-//! A page of another host can send requests here without asking for permission: a form, `fetch` with a
-//! plain body, an image. Requests that send something have its `Origin`; the others say by `Sec-Fetch-Site` that a page
-//! is behind them. A page whose name was made to point here (DNS rebinding) reads the answers too; its requests have
-//! that name as their `Host`. Only a local host, or one with names of its own, knows which names are right. Where
-//! clients have keys, such a page gets nothing, because a browser does not know them.
+//! A page of another host can send requests here without asking for permission: a form, `fetch`
+//! with a plain body, an image. Requests that send something have its `Origin`; the others say by
+//! `Sec-Fetch-Site` that a page is behind them. A page whose name was made to point here (DNS
+//! rebinding) reads the answers too; its requests have that name as their `Host`. Only a local
+//! host, or one with names of its own, knows which names are right. Where clients have keys, such a
+//! page gets nothing, because a browser does not know them.
 
 use std::net::IpAddr;
 
@@ -29,24 +30,24 @@ pub struct Callers {
 }
 
 impl Callers {
-    /// Names `hosts`, with or without ports, as the host's own beside those of every machine. A host that is not
-    /// `local` may be called by any name.
+    /// Names `hosts`, with or without ports, as the host's own beside those of every machine. A
+    /// host that is not `local` may be called by any name.
     #[must_use]
     pub fn new(local: bool, hosts: &[String]) -> Self {
         Self { local, hosts: hosts.iter().map(|host| name(host)).collect() }
     }
 
-    /// Makes the callers of a local host that has variables. `allowed` is the value of `ALLOWED_HOSTS`: names between
-    /// commas.
+    /// Makes the callers of a local host that has variables. `allowed` is the value of
+    /// `ALLOWED_HOSTS`: names between commas.
     #[must_use]
     pub fn of_variable(allowed: Option<&str>) -> Self {
         let hosts = allowed.unwrap_or_default().split(',').map(|host| name(host.trim()));
         Self { local: true, hosts: hosts.filter(|host| !host.is_empty()).collect() }
     }
 
-    /// Returns why a request is not answered. `target` is the authority of its URL, or `:authority`. `headers` are the
-    /// names in lower case and values of at least `host`, `origin` and `sec-fetch-site`; `None` is a value that is no
-    /// text.
+    /// Returns why a request is not answered. `target` is the authority of its URL, or
+    /// `:authority`. `headers` are the names in lower case and values of at least `host`, `origin`
+    /// and `sec-fetch-site`; `None` is a value that is no text.
     #[must_use]
     pub fn refuse<'h>(
         &self,
@@ -74,7 +75,8 @@ impl Callers {
         let is_foreign = sites.iter().any(|site| match site {
             // A person typed the address, or a program that looks like a browser asks.
             Some("none") => false,
-            // A page that came from here: Creole's own, one of a proxy in front, or one with a false name.
+            // A page that came from here: Creole's own, one of a proxy in front, or one with a
+            // false name.
             Some("same-origin") => is_any(&|host| self.is_known(host)),
             _ => true,
         });

@@ -10,11 +10,11 @@ const MARK_DIGITS: usize = 8;
 /// Marks by which a thinking block says which upstream and which model thought.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
-    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where there is only one.
-    /// Entries that agree in both share their reasoning.
+    /// Digits of a hash of the upstream's `url` and `base_path`, or of its name; nothing where
+    /// there is only one. Entries that agree in both share their reasoning.
     pub(crate) upstream: String,
-    /// The upstream's mark and the model, for blocks that a model signed: a server of several models gives them to any
-    /// of these, and others refuse them.
+    /// The upstream's mark and the model, for blocks that a model signed: a server of several
+    /// models gives them to any of these, and others refuse them.
     pub(crate) model: String,
 }
 

@@ -18,9 +18,10 @@
 //! It is no secret and proves nothing: it holds only what the client was given. The hash tells
 //! whether the client has changed the text, no more.
 //!
-//! Some clients make one thinking block of all in an answer. LangChain4j joins their texts with a line break, and their
-//! signatures as well; Prism writes the signatures one behind another. Since each begins with its mark, where a record
-//! could, they are read as one that has the records of all.
+//! Some clients make one thinking block of all in an answer. LangChain4j joins their texts with a
+//! line break, and their signatures as well; Prism writes the signatures one behind another. Since
+//! each begins with its mark, where a record could, they are read as one that has the records of
+//! all.
 
 use crate::text::words;
 
@@ -120,7 +121,8 @@ pub(crate) enum SignaturePlace {
     Call,
 }
 
-/// The names of the places where the signature of a call can be. Google's own, where nearly all are, has none.
+/// The names of the places where the signature of a call can be. Google's own, where nearly all
+/// are, has none.
 const PLACES: [(&str, SignaturePlace); 3] = [
     ("vertex", SignaturePlace::Vertex),
     ("function", SignaturePlace::Function),
@@ -163,11 +165,13 @@ pub struct Signature {
     pub call_signatures: Vec<(String, String)>,
     /// The mark of the upstream that thought, or nothing.
     pub upstream: String,
-    /// The client's ids of calls and their inputs, for clients that lose them beside a thinking block.
+    /// The client's ids of calls and their inputs, for clients that lose them beside a thinking
+    /// block.
     pub call_inputs: Vec<(String, String)>,
 }
 
-/// Whether a signature begins as ours do, whatever became of the rest: no other upstream can use it.
+/// Whether a signature begins as ours do, whatever became of the rest: no other upstream can use
+/// it.
 #[must_use]
 pub fn is_own(text: &str) -> bool {
     let start = text.get(..8).and_then(unbase64);

@@ -101,8 +101,8 @@ fn looks_tagged(text: &str) -> bool {
     }
 }
 
-/// Counts ids of the client by their form, which is all that is looked at: whether an upstream issued one is
-/// not known anywhere.
+/// Counts ids of the client by their form, which is all that is looked at: whether an upstream
+/// issued one is not known anywhere.
 pub(crate) fn count_forms(ids: &NameSet<'_>, counts: &mut RequestCounts) {
     for id in ids.keys() {
         let count = match id.strip_prefix("toolu_") {
@@ -181,8 +181,8 @@ fn unescape(text: &str) -> Option<String> {
 /// 2. A foreign id goes as it is where it may, else as digits of its hash, never shortened: the
 ///    first letters of one endpoint's ids are often all the same.
 /// 3. Equal ids of the client give equal ids. Different ones give different ids, unless the
-///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came. But
-///    not in one message: which result would be whose?
+///    upstream itself issued one id twice (`call_0` in each turn): both then go back as they came.
+///    But not in one message: which result would be whose?
 #[derive(Debug)]
 pub(crate) struct Outgoing<'a> {
     /// Upstream's id for each id of the client.
@@ -196,7 +196,8 @@ struct NewIds {
     style: IdStyle,
     /// 0 is no limit.
     max_length: usize,
-    /// The ids given so far. Of those that the upstream issued, the message in which they were given last.
+    /// The ids given so far. Of those that the upstream issued, the message in which they were
+    /// given last.
     taken: Names<'static, Option<u32>>,
     message: u32,
     /// The number of the next call (Kimi).

@@ -60,37 +60,41 @@ keys! {
     pub(super) Document {
         /// Where requests can go, by name. Absent: one, called `default`.
         upstreams: Option<Named<UpstreamDocument>> = None;
-        /// Which model of which upstream serves which model of the client: an exact name, then the longest prefix such
-        /// as `claude-*`, then `*`. Absent: every name goes as it is to the first upstream by name (alphabetically).
+        /// Which model of which upstream serves which model of the client: an exact name, then the
+        /// longest prefix such as `claude-*`, then `*`. Absent: every name goes as it is to the
+        /// first upstream by name (alphabetically).
         models: Option<Named<Target>> = None;
-        /// The keys that clients may have, each in an environment variable. Absent: Creole does not ask who a client
-        /// is.
+        /// The keys that clients may have, each in an environment variable. Absent: Creole does not
+        /// ask who a client is.
         client_keys: Option<Vec<Unquoted<ClientKeyDocument>>> = None;
     }
 
     /// An upstream as it stands in the document.
     pub(super) UpstreamDocument {
-        /// Its base URL, as clients of its API have it: `https://api.example.com/v1`. Envoy knows by its route where an
-        /// upstream is, and takes only `:authority` and the path from here; every other host needs it.
+        /// Its base URL, as clients of its API have it: `https://api.example.com/v1`. Envoy knows
+        /// by its route where an upstream is, and takes only `:authority` and the path from here;
+        /// every other host needs it.
         url: Option<String> = None;
-        /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent: the upstream's name.
+        /// Envoy: the value of the header `x-creole-upstream` by which a route is chosen. Absent:
+        /// the upstream's name.
         cluster: Option<String> = None;
-        /// What stands before `/chat/completions` or `/responses`. Absent: the path of `url`, or else that of the
-        /// profile's vendor, which is `/v1` for most.
+        /// What stands before `/chat/completions` or `/responses`. Absent: the path of `url`, or
+        /// else that of the profile's vendor, which is `/v1` for most.
         base_path: Option<String> = None;
-        /// What it speaks. Absent: Responses with the profiles `openai`, `azure` and `xai`, Chat Completions with all
-        /// others.
+        /// What it speaks. Absent: Responses with the profiles `openai`, `azure` and `xai`, Chat
+        /// Completions with all others.
         protocol: Option<Protocol> = None;
         /// What kind of server it is.
         profile: Preset = Preset::default();
         /// Which credential it gets: `"client"`, the one that the client sent, `{"env": NAME}`, the
         /// environment variable of that name, or `"none"`.
         key: KeyDocument = KeyDocument::Client;
-        /// Headers that go with every request there, by name. A value is a text or `{"env": NAME}`, the
-        /// environment variable of that name.
+        /// Headers that go with every request there, by name. A value is a text or `{"env": NAME}`,
+        /// the environment variable of that name.
         headers: Option<Named<HeaderDocument>> = None;
-        /// Headers that tell it which conversation a request belongs to, such as `x-session-affinity`: then a router in
-        /// front of several replicas can keep the turns of a conversation on one.
+        /// Headers that tell it which conversation a request belongs to, such as
+        /// `x-session-affinity`: then a router in front of several replicas can keep the turns of a
+        /// conversation on one.
         session_headers: Vec<String> = Vec::new();
         /// The form in which these have the conversation's id.
         session_id: SessionId = SessionId::Plain;
@@ -269,7 +273,8 @@ impl UpstreamDocument {
         if !cluster.bytes().all(|byte| byte.is_ascii_graphic()) {
             return refuse(path("cluster"), "expected visible ASCII characters");
         }
-        // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream is.
+        // Hosts that connect by themselves ask for one; in Envoy the route says where an upstream
+        // is.
         let (url, path_of_url) = match self.url.as_deref().unwrap_or_default() {
             "" => ("", None),
             url => split(url).or_else(|reason| refuse(path("url"), reason))?,

@@ -6,11 +6,12 @@ use crate::setting::{Setting, ValueType, keys};
 use crate::text::words;
 
 keys! {
-    /// Images by URL, which are fetched and sent as data to upstreams that take no URLs (`image_parts: "data"`).
+    /// Images by URL, which are fetched and sent as data to upstreams that take no URLs
+    /// (`image_parts: "data"`).
     pub FetchImages {
-        /// From where: a name (`images.example.com`), all names below one (`*.example.com`), both with `https` alone,
-        /// or a scheme with a host (`http://10.0.0.5:8080`), which alone may be in a private network. Empty: no image
-        /// is fetched.
+        /// From where: a name (`images.example.com`), all names below one (`*.example.com`), both
+        /// with `https` alone, or a scheme with a host (`http://10.0.0.5:8080`), which alone may be
+        /// in a private network. Empty: no image is fetched.
         hosts: Vec<ImageHost> = Vec::new();
         /// Largest image, in bytes.
         bytes_max: usize = 5 << 20, BYTES;

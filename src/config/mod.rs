@@ -60,8 +60,8 @@ const MILLISECONDS: Bounds = Bounds::AtLeast(10, "ms");
 keys! {
     /// The keys beside `upstreams`, `models` and `client_keys`.
     pub Settings {
-        /// Reject what would be dropped with a warning, and enforce the real API's conversation rules
-        /// instead of repairing what breaks them.
+        /// Reject what would be dropped with a warning, and enforce the real API's conversation
+        /// rules instead of repairing what breaks them.
         strict: bool = false;
         /// Largest request body, in bytes; 413 above it. The real API's limit is 32 MiB.
         request_bytes_max: usize = 32 << 20, BYTES;
@@ -69,7 +69,8 @@ keys! {
         response_bytes_max: usize = 64 << 20, BYTES;
         /// Longest event of a stream, in bytes.
         event_bytes_max: usize = 8 << 20, BYTES;
-        /// Most bytes of one answer that cannot be sent yet: what waits for an earlier block to end, or to be complete.
+        /// Most bytes of one answer that cannot be sent yet: what waits for an earlier block to
+        /// end, or to be complete.
         waiting_bytes_max: usize = 16 << 20, BYTES;
         /// Most bytes that all exchanges of one VM or process hold together; 529 above it.
         buffered_bytes_max: usize = 256 << 20, BYTES;
@@ -77,23 +78,24 @@ keys! {
         tool_stream: ToolStream = ToolStream::Live;
         /// What happens to a call that is not valid.
         invalid_tool_call: InvalidToolCall = InvalidToolCall::Pass;
-        /// What happens to arguments that a client would refuse and can do without: `""` for a number, `null`, a number
-        /// beyond its bounds.
+        /// What happens to arguments that a client would refuse and can do without: `""` for a
+        /// number, `null`, a number beyond its bounds.
         tool_arguments: ToolArguments = ToolArguments::Mend;
         /// Whether reasoning becomes thinking blocks.
         reasoning: Reasoning = Reasoning::OnRequest;
         /// How `/v1/messages/count_tokens` is answered.
         count_tokens: CountTokens = CountTokens::Estimate;
-        /// Which requests that need no model are answered here. Those for an upstream that speaks Messages go there.
+        /// Which requests that need no model are answered here. Those for an upstream that speaks
+        /// Messages go there.
         answer_locally: Vec<LocalAnswer> = Vec::new();
-        /// Longest silence of the upstream, in milliseconds; 0: 240,000 where the host can send pings,
-        /// 120,000 where it cannot.
+        /// Longest silence of the upstream, in milliseconds; 0: 240,000 where the host can send
+        /// pings, 120,000 where it cannot.
         stall_timeout_ms: u64 = 0;
         /// Longest time without content, in milliseconds, while the upstream sends something.
         no_progress_timeout_ms: u64 = 280_000, MILLISECONDS;
-        /// Longest wait for the upstream's head, in milliseconds, and at least the longest for its first content; 0: as
-        /// `stall_timeout_ms` where that is set, else 590,000, but for streams 120,000 in Envoy and 240,000 in Envoy
-        /// with `deferred_flush`.
+        /// Longest wait for the upstream's head, in milliseconds, and at least the longest for its
+        /// first content; 0: as `stall_timeout_ms` where that is set, else 590,000, but for streams
+        /// 120,000 in Envoy and 240,000 in Envoy with `deferred_flush`.
         first_byte_timeout_ms: u64 = 0;
         /// Silence towards the client after which a ping is sent, in milliseconds.
         ping_interval_ms: u64 = 15_000, MILLISECONDS;
@@ -113,8 +115,8 @@ keys! {
         /// Envoy: write streams from a timer, so that pings and errors can be sent while the
         /// upstream is silent. Needs `pause_headers`.
         deferred_flush: bool = false;
-        /// Envoy: work only behind the filter `creole-guard`, which lets translated requests go to the clusters of
-        /// models and to no other.
+        /// Envoy: work only behind the filter `creole-guard`, which lets translated requests go to
+        /// the clusters of models and to no other.
         check_route: bool = true;
         /// How much is logged. Never prompts, tool inputs or credentials.
         log: Log = Log::Info;
@@ -134,7 +136,8 @@ keys! {
 
     /// The circuit breaker for one tool.
     pub Breaker {
-        /// Consecutive failures from which on the model is told to stop; 0 switches the breaker off.
+        /// Consecutive failures from which on the model is told to stop; 0 switches the breaker
+        /// off.
         failures_max: u32 = 3;
         /// Consecutive failures from which on `action` is taken; at least `failures_max`.
         withhold_after: u32 = 6;
@@ -148,11 +151,11 @@ keys! {
         upstream: String = String::new();
         /// The model's name there. Empty: the name that the client sent.
         model: String = String::new();
-        /// How many tokens the model's context window has, as `/v1/models` tells clients; `max_tokens` of a request is
-        /// lowered to what is left of it. 0: not known.
+        /// How many tokens the model's context window has, as `/v1/models` tells clients;
+        /// `max_tokens` of a request is lowered to what is left of it. 0: not known.
         max_input_tokens: u64 = 0;
-        /// How many tokens an answer may have, as `/v1/models` tells clients; `max_tokens` of a request is lowered to
-        /// it. 0: the upstream's `max_tokens_max`, if it has one.
+        /// How many tokens an answer may have, as `/v1/models` tells clients; `max_tokens` of a
+        /// request is lowered to it. 0: the upstream's `max_tokens_max`, if it has one.
         max_tokens: u64 = 0;
     }
 }
@@ -160,8 +163,8 @@ keys! {
 word_enum! {
     /// When a tool call's input reaches the client.
     ToolStream {
-        /// As it comes, so that clients show progress. At the end where the model thinks and the client did not
-        /// ask for that.
+        /// As it comes, so that clients show progress. At the end where the model thinks and the
+        /// client did not ask for that.
         Live = "live",
         /// When it is complete, so that it can be checked first.
         Buffered = "buffered",
@@ -179,7 +182,8 @@ word_enum! {
 
     /// What happens to arguments of calls that a client would refuse and can do without.
     ToolArguments {
-        /// They are left out, by the tool's schema; `"3"` and `"true"` become a number and a boolean.
+        /// They are left out, by the tool's schema; `"3"` and `"true"` become a number and a
+        /// boolean.
         Mend = "mend",
         /// The client gets them.
         Pass = "pass",
@@ -208,11 +212,11 @@ word_enum! {
 
     /// A request that needs no model.
     LocalAnswer {
-        /// One for one token, with a word and no tools: Claude Code asks so whether there is quota, and whether a model
-        /// is there.
+        /// One for one token, with a word and no tools: Claude Code asks so whether there is quota,
+        /// and whether a model is there.
         QuotaProbe = "quota_probe",
-        /// One for a title and nothing else (a schema with the one property `title`). It gets the first words of the
-        /// conversation.
+        /// One for a title and nothing else (a schema with the one property `title`). It gets the
+        /// first words of the conversation.
         Title = "title",
     }
 
@@ -282,8 +286,8 @@ impl Settings {
         }
     }
 
-    /// Number of bytes that are still read of a body that is refused: twice the limit. A server that closes while the
-    /// client writes can destroy the very answer that says why.
+    /// Number of bytes that are still read of a body that is refused: twice the limit. A server
+    /// that closes while the client writes can destroy the very answer that says why.
     #[must_use]
     pub fn discarded_bytes_max(&self) -> usize {
         self.request_bytes_max.saturating_mul(2)

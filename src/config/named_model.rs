@@ -23,8 +23,8 @@ impl Config {
     }
 
     /// # Errors
-    /// The model is half described, or would get a credential that its client sent for another upstream. `section`: the
-    /// key under which it is named.
+    /// The model is half described, or would get a credential that its client sent for another
+    /// upstream. `section`: the key under which it is named.
     pub(super) fn check_named_model(
         &self,
         section: &str,

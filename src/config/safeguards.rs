@@ -6,9 +6,11 @@ use crate::profile::ResponseFormat;
 use crate::setting::keys;
 
 keys! {
-    /// Who judges tool calls for clients that ask for verdicts (`safeguards`), as Claude Code does in auto mode.
+    /// Who judges tool calls for clients that ask for verdicts (`safeguards`), as Claude Code does
+    /// in auto mode.
     pub Safeguards {
-        /// The model that judges, by its name at its upstream. Empty: none, and no client gets a verdict.
+        /// The model that judges, by its name at its upstream. Empty: none, and no client gets a
+        /// verdict.
         model: String = String::new();
         /// Its upstream: a name in `upstreams`; may be empty where there is only one.
         upstream: String = String::new();
@@ -35,7 +37,8 @@ impl Config {
     }
 
     /// # Errors
-    /// A judge is half described, or would get a credential that its client sent for another upstream.
+    /// A judge is half described, or would get a credential that its client sent for another
+    /// upstream.
     pub(super) fn check_safeguards(&self) -> Result<(), ConfigError> {
         let Safeguards { model, upstream, .. } = &self.settings.safeguards;
         self.check_named_model("safeguards", model, upstream)

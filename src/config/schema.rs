@@ -1,8 +1,8 @@
 //! The configuration as JSON Schema (2020-12), and as a page for people.
 //!
-//! Both are made from the declarations by which the configuration is read, so that neither can name a
-//! key that is not there or miss one that is. `docs/dev/decisions/0004-schema-from-macros.md` says why no
-//! crate does this.
+//! Both are made from the declarations by which the configuration is read, so that neither can name
+//! a key that is not there or miss one that is. `docs/dev/decisions/0004-schema-from-macros.md`
+//! says why no crate does this.
 
 use super::clients::ClientKeyDocument;
 use super::document::{Document, UpstreamDocument};

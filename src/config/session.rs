@@ -9,10 +9,11 @@ const NAMES_MAX: usize = 8;
 word_enum! {
     /// The form in which an upstream learns a conversation's id.
     SessionId {
-        /// As the client says it. One that is longer than 128 bytes, or has other characters than letters, digits and
-        /// `-_.:`, is sent as its hash.
+        /// As the client says it. One that is longer than 128 bytes, or has other characters than
+        /// letters, digits and `-_.:`, is sent as its hash.
         Plain = "plain",
-        /// Its SHA-256, in hexadecimal digits: the same for all turns, and nothing that the client said.
+        /// Its SHA-256, in hexadecimal digits: the same for all turns, and nothing that the client
+        /// said.
         Hash = "hash",
     }
 }

@@ -1,8 +1,8 @@
 //! Short configuration of one upstream: flags and variables of a host, beside the document or
 //! instead of it.
 //!
-//! They complete a document that has at most one upstream. With several upstreams they would be ambiguous, so that is
-//! an error.
+//! They complete a document that has at most one upstream. With several upstreams they would be
+//! ambiguous, so that is an error.
 
 use super::address::{Address, split};
 use super::credentials::secret_of;
@@ -78,8 +78,8 @@ impl Config {
         }
     }
 
-    /// Sets the address and the base path of the only upstream by a URL of the form that clients of Chat Completions
-    /// take: `http://localhost:11434/v1`.
+    /// Sets the address and the base path of the only upstream by a URL of the form that clients of
+    /// Chat Completions take: `http://localhost:11434/v1`.
     ///
     /// # Errors
     /// There are several upstreams, or the URL has another form.
@@ -93,8 +93,8 @@ impl Config {
         Ok(())
     }
 
-    /// Sets the profile of the only upstream to that of a preset, and the protocol to the preset's where the
-    /// configuration names none.
+    /// Sets the profile of the only upstream to that of a preset, and the protocol to the preset's
+    /// where the configuration names none.
     ///
     /// # Errors
     /// There are several upstreams, or there is no such preset.
@@ -112,7 +112,8 @@ impl Config {
         Ok(())
     }
 
-    /// Gives each upstream without an address the usual one of its preset, for hosts that connect by themselves.
+    /// Gives each upstream without an address the usual one of its preset, for hosts that connect
+    /// by themselves.
     pub fn fill_urls(&mut self) {
         for upstream in self.upstreams.values_mut().filter(|upstream| upstream.url.is_empty()) {
             if let Some(server) = Server::of_preset(upstream.preset) {
@@ -121,9 +122,9 @@ impl Config {
         }
     }
 
-    /// Sends every name that a client asks for to one model of the only upstream, and the names of small models
-    /// (`claude-haiku-…`) to another; `others` are names with models of their own. Without `model`, all other names
-    /// go there as they are. A map of the document's is replaced.
+    /// Sends every name that a client asks for to one model of the only upstream, and the names of
+    /// small models (`claude-haiku-…`) to another; `others` are names with models of their own.
+    /// Without `model`, all other names go there as they are. A map of the document's is replaced.
     ///
     /// # Errors
     /// There are several upstreams.
@@ -148,8 +149,8 @@ impl Config {
         self.set_models(Some(Named(models))).map_err(|error| at(source, &error.to_string()))
     }
 
-    /// Notes the sizes of the models that names lead to. `of` gives the tokens of a model's window and of an answer; 0
-    /// where they are not known. What is known already stays.
+    /// Notes the sizes of the models that names lead to. `of` gives the tokens of a model's window
+    /// and of an answer; 0 where they are not known. What is known already stays.
     pub fn note_sizes(&mut self, of: impl Fn(&str) -> (u64, u64)) {
         for target in self.models.targets_mut().filter(|target| !target.model.is_empty()) {
             let (window, output) = of(&target.model);
@@ -163,7 +164,8 @@ impl Config {
         }
     }
 
-    /// Sets the key of the only upstream to the value of a secret. `source` names the flag in errors.
+    /// Sets the key of the only upstream to the value of a secret. `source` names the flag in
+    /// errors.
     ///
     /// # Errors
     /// There are several upstreams, or there is no such secret, or no header can hold it.
@@ -179,7 +181,8 @@ impl Config {
         Ok(())
     }
 
-    /// Adds the value of a secret as a key of clients, called by the secret's name. `source` names the flag in errors.
+    /// Adds the value of a secret as a key of clients, called by the secret's name. `source` names
+    /// the flag in errors.
     ///
     /// # Errors
     /// There is no such secret, or no header can hold it, or it is known already.

@@ -1,8 +1,8 @@
 //! Deltas that bring all of a text once more.
 //!
-//! Some servers end a stream of deltas with all of it, in the chunk with the finish reason or beside
-//! the calls. Nothing marks it, but no piece of a text is as long as all pieces before it together,
-//! and begins and ends like them.
+//! Some servers end a stream of deltas with all of it, in the chunk with the finish reason or
+//! beside the calls. Nothing marks it, but no piece of a text is as long as all pieces before it
+//! together, and begins and ends like them.
 
 /// Bytes of a text that no piece repeats by chance.
 const LONG: usize = 32;

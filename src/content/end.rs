@@ -77,8 +77,9 @@ impl Content {
         Ok(())
     }
 
-    /// The text of Creole's own for an answer whose calls a guard withheld or the client forbids, where the model says
-    /// nothing else, or no more than what it would do: the client needs an end, and a person a reason.
+    /// The text of Creole's own for an answer whose calls a guard withheld or the client forbids,
+    /// where the model says nothing else, or no more than what it would do: the client needs an
+    /// end, and a person a reason.
     fn own_text(&self, to: &Output<'_>) -> Option<&'static str> {
         let withheld = &to.context.withheld;
         let stops_midway = to.report.tool_calls == 0 && matches!(withheld, Withheld::These(_));
@@ -138,7 +139,8 @@ impl Content {
         to.stop(&stop);
     }
 
-    /// The client's stop sequence at which the answer ends, whether this cut it there or the upstream did.
+    /// The client's stop sequence at which the answer ends, whether this cut it there or the
+    /// upstream did.
     fn sequence<'a>(&'a self, context: &'a RequestContext) -> Option<&'a str> {
         let sequences = &context.limits.stop_sequences;
         let sequence = match (self.text().cut_at(), self.summary().stop_sequence()) {
@@ -149,9 +151,9 @@ impl Content {
         sequence.map(String::as_str)
     }
 
-    /// An agent stops at an answer that gives it nothing to go on with, and its log must tell whether the model was
-    /// done or a parser in front of it took the answer for something else. Not an error: after a tool that was the
-    /// answer, there may be nothing to say.
+    /// An agent stops at an answer that gives it nothing to go on with, and its log must tell
+    /// whether the model was done or a parser in front of it took the answer for something else.
+    /// Not an error: after a tool that was the answer, there may be nothing to say.
     fn note_what_is_missing(&self, to: &mut Output<'_>) {
         let is_dropped = |warning: &Warning| warning.code == "content_dropped";
         let assembly = self.assembly();

@@ -1,7 +1,8 @@
 //! Calls that were cut off at the limit of the answer and stand in its text.
 //!
-//! Servers that parse calls give a whole answer's text as it is where the last call has no end (vLLM, SGLang,
-//! llama.cpp). In their streams, the beginning of that call is a call. Neither can be run, so neither is shown.
+//! Servers that parse calls give a whole answer's text as it is where the last call has no end
+//! (vLLM, SGLang, llama.cpp). In their streams, the beginning of that call is a call. Neither can
+//! be run, so neither is shown.
 
 use crate::answer::Output;
 use crate::json::{Reader, Str, escaped};
@@ -61,7 +62,8 @@ const BEFORE_NAMES: [&str; 24] = [
     "\t",
 ];
 
-/// A text of an answer that was cut off, escaped, without the call at its end that was cut off with it.
+/// A text of an answer that was cut off, escaped, without the call at its end that was cut off with
+/// it.
 pub(super) fn cut_from(text: Str<'_>, to: &mut Output<'_>) -> Option<String> {
     let decoded = text.decode();
     let start = start(&decoded, &to.context.tools)?;
@@ -109,7 +111,8 @@ fn call_before(text: &str) -> Option<usize> {
     }
     let closed = MARKS.iter().filter(|(_, close)| text.ends_with(close));
     let opener = |(open, close): &(&str, &str)| {
-        // A call begins behind the end of the one before it, or all of the text would be read for each call again.
+        // A call begins behind the end of the one before it, or all of the text would be read for
+        // each call again.
         let inner = text.strip_suffix(close)?;
         let from = inner.rfind(close).map_or(0, |at| at.saturating_add(close.len()));
         Some(from.saturating_add(inner.get(from..)?.rfind(open)?))

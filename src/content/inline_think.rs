@@ -1,15 +1,15 @@
 //! `<think>…</think>` at the very start of a text, as reasoning (profile flag `inline_think`).
 //!
-//! Bedrock puts tags around each piece of it, so tags that follow at once are more of it.
-//! Tags may be cut anywhere. A tag later in the text stays text, because models write about tags. So does
-//! an end tag without a start: the text before it has been sent already. Only an end tag before all other
-//! text is removed.
+//! Bedrock puts tags around each piece of it, so tags that follow at once are more of it. Tags may
+//! be cut anywhere. A tag later in the text stays text, because models write about tags. So does an
+//! end tag without a start: the text before it has been sent already. Only an end tag before all
+//! other text is removed.
 
 use crate::carry::signature::Field;
 use crate::text::words;
 
-/// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss at Bedrock,
-/// Kimi (K2 and K3), MiniMax, Cohere, Gemma.
+/// The tags of the models: most of them, Magistral, Seed, Gemini, those that were told to, gpt-oss
+/// at Bedrock, Kimi (K2 and K3), MiniMax, Cohere, Gemma.
 const TAGS: [Tags; 11] = [
     ("<think>", "</think>"),
     ("[THINK]", "[/THINK]"),

@@ -1,7 +1,9 @@
-//! The content of an answer on its way to blocks: what of its text and reasoning is more than that, and how it ends.
+//! The content of an answer on its way to blocks: what of its text and reasoning is more than that,
+//! and how it ends.
 //!
-//! A reader gives what its protocol calls text, reasoning and calls. Some texts need filters first, by the upstream's
-//! profile and by what the client asked for; what they find goes on as what it is.
+//! A reader gives what its protocol calls text, reasoning and calls. Some texts need filters first,
+//! by the upstream's profile and by what the client asked for; what they find goes on as what it
+//! is.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -229,8 +231,8 @@ impl Content {
         let end = AnswerEnd { alone: !self.has_calls(), is_cut_off };
         let pieces = self.text.finish(&to.context.tools, end);
         self.take_pieces(pieces, to)?;
-        // If it says nothing else, it calls what its reasoning ends with: some models call a tool before they end
-        // their reasoning, and servers take the call for a part of it.
+        // If it says nothing else, it calls what its reasoning ends with: some models call a tool
+        // before they end their reasoning, and servers take the call for a part of it.
         let calls = self.end_reasoning(!self.text.is_cut() && !is_cut_off, to);
         self.take_pieces(calls, to)?;
         if self.text.is_cut() {
@@ -312,7 +314,8 @@ impl Content {
         if raw.is_empty() {
             return;
         }
-        // White space says nothing. Nearly no answer is watched, and all of them come here for each chunk.
+        // White space says nothing. Nearly no answer is watched, and all of them come here for each
+        // chunk.
         if self.reasoning.is_watched() && !is_blank() {
             self.end_reasoning(false, to);
         }
@@ -398,7 +401,8 @@ impl Content {
         Ok(())
     }
 
-    /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none of its length.
+    /// A text of so many bytes has come. Escapes, which some servers use for every letter, are none
+    /// of its length.
     pub(crate) fn note_progress(&mut self, bytes: usize, is_blank: bool, to: &mut Output<'_>) {
         self.pieces = self.pieces.saturating_add(1);
         self.telling_pieces = self.telling_pieces.saturating_add(u64::from(!is_blank));

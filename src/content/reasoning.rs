@@ -3,8 +3,8 @@
 //! Some servers send the same text in two fields. So the first field that says something is the one
 //! that counts, for the whole answer.
 //!
-//! Where the profile names a syntax of calls, reasoning is looked at for them, too: what it ends with is a call if
-//! the answer says nothing else ([`Watch`]).
+//! Where the profile names a syntax of calls, reasoning is looked at for them, too: what it ends
+//! with is a call if the answer says nothing else ([`Watch`]).
 
 use super::echo::Echo;
 use super::text_filter::Watch;
@@ -155,7 +155,8 @@ impl Reasoning {
         self.carried_bytes = self.carried_bytes.saturating_add(bytes);
     }
 
-    /// Bytes that are held back, the texts of blocks aside: a call may begin with them, or signatures will carry them.
+    /// Bytes that are held back, the texts of blocks aside: a call may begin with them, or
+    /// signatures will carry them.
     pub(crate) fn held_bytes(&self) -> usize {
         let watched = self.watch.as_ref().map_or(0, |watch| watch.held_bytes());
         watched.saturating_add(self.carried_bytes)

@@ -78,7 +78,8 @@ impl Summary {
         self.usage
     }
 
-    /// The tokens of the prompt, if the upstream has counted them: a zero stands for a count that it does not have yet.
+    /// The tokens of the prompt, if the upstream has counted them: a zero stands for a count that
+    /// it does not have yet.
     pub(crate) fn prompt_tokens(&self) -> Option<u64> {
         self.usage.and_then(|usage| usage.prompt.or(usage.input)).filter(|tokens| *tokens > 0)
     }

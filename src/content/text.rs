@@ -81,8 +81,8 @@ impl Text {
         self.echo.repeats(raw)
     }
 
-    /// Takes more of the text. Behind reasoning, templates write line breaks, and some servers take them for the
-    /// beginning of the text. `after_reasoning`: some has come.
+    /// Takes more of the text. Behind reasoning, templates write line breaks, and some servers take
+    /// them for the beginning of the text. `after_reasoning`: some has come.
     #[inline]
     pub(crate) fn begin<'t>(&mut self, text: Str<'t>, after_reasoning: bool) -> Str<'t> {
         self.has_come = true;

@@ -56,7 +56,8 @@ impl TextFilter {
         is_needed.then_some(filter)
     }
 
-    /// Takes text, escaped as it came. `is_whole`: it is the text of a whole answer, and no piece of a stream.
+    /// Takes text, escaped as it came. `is_whole`: it is the text of a whole answer, and no piece
+    /// of a stream.
     pub(super) fn push(&mut self, raw: &str, is_whole: bool) -> Vec<Piece> {
         if self.echo.as_ref().is_some_and(|echo| !is_whole && !echo.in_streams) {
             self.echo = None;
@@ -263,8 +264,8 @@ impl Stop {
     fn push(&mut self, text: &str) -> (String, Option<usize>) {
         self.held.push_str(text);
         let sequences = self.sequences.iter();
-        // The one that is complete first, as at a model: another one that is open then may never be. Of two that end at
-        // once, the longer one.
+        // The one that is complete first, as at a model: another one that is open then may never
+        // be. Of two that end at once, the longer one.
         let found = sequences
             .clone()
             .filter_map(|(index, stop)| {

@@ -3,22 +3,22 @@
 //!
 //! A text that runs a tool must be beyond doubt. So it is a call only if
 //!
-//! - the markup stands where a model puts it: at the start of a line, or with its first tag at the end of one
-//!   (syntaxes of ordinary characters), anywhere (those of control tokens), at the start of the answer (bare JSON, a
-//!   bare list);
+//! - the markup stands where a model puts it: at the start of a line, or with its first tag at the
+//!   end of one (syntaxes of ordinary characters), anywhere (those of control tokens), at the start
+//!   of the answer (bare JSON, a bare list);
 //! - it is outside of code fences and code spans: models write about it, too;
-//! - from there to the end of the answer there is only markup and white space, and each call is complete; only
-//!   the section around the calls may lack its start or its end, and LFM2 may say behind calls that begin the
-//!   answer what it does;
+//! - from there to the end of the answer there is only markup and white space, and each call is
+//!   complete; only the section around the calls may lack its start or its end, and LFM2 may say
+//!   behind calls that begin the answer what it does;
 //! - each name is a tool of the request;
 //! - the answer has no structured call.
 //!
-//! Reasoning is watched as well, as some models call a tool before they end it; there the answer may have no text,
-//! either.
+//! Reasoning is watched as well, as some models call a tool before they end it; there the answer
+//! may have no text, either.
 //!
-//! Otherwise it stays text. In Harmony, messages without a call become text and reasoning as well, with or
-//! without tools, and no head of a message is left in a text. Text before the markup is text. From the markup on,
-//! nothing can be sent before the end of the answer decides.
+//! Otherwise it stays text. In Harmony, messages without a call become text and reasoning as well,
+//! with or without tools, and no head of a message is left in a text. Text before the markup is
+//! text. From the markup on, nothing can be sent before the end of the answer decides.
 
 mod cursor;
 mod fence;
@@ -96,7 +96,8 @@ impl Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Watching,
-    /// `held` starts with the first tag of markup behind text in its line, and nothing has followed it yet.
+    /// `held` starts with the first tag of markup behind text in its line, and nothing has followed
+    /// it yet.
     Opened,
     /// `held` starts with a bracket, which may begin a list of calls.
     Listed,

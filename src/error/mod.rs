@@ -1,8 +1,9 @@
 //! Errors: their cause, the party that must act, and the message that the client reads.
 //!
-//! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` on the wire and decides, with
-//! the status, whether an SDK retries. [`Fault`] is for operators: whose problem it is. The message
-//! says where the bad value is and what was expected there, never what a prompt or a credential says.
+//! [`ErrorKind`] is what an Anthropic client acts on: it is the `error.type` on the wire and
+//! decides, with the status, whether an SDK retries. [`Fault`] is for operators: whose problem it
+//! is. The message says where the bad value is and what was expected there, never what a prompt or
+//! a credential says.
 //!
 //! [`Rejection`] holds what an upstream refused; its only way to a client is [`Error::rejected`].
 
@@ -144,8 +145,8 @@ enum Failure {
 
 /// Answer that is an error.
 ///
-/// It is one pointer, because nearly all functions can return one and nearly none does. It dereferences to what a
-/// client reads.
+/// It is one pointer, because nearly all functions can return one and nearly none does. It
+/// dereferences to what a client reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<Failure>);
 

@@ -1,7 +1,8 @@
 //! Refusal of a request by an upstream, as data, and the words that a client reads of it.
 //!
-//! `upstream_error` reads it once. A second request leaves out what its [`Reason`]s name, a later one what is
-//! remembered of them, and the client reads what [`Rejection::to_client`] makes of them.
+//! `upstream_error` reads it once. A second request leaves out what its [`Reason`]s name, a later
+//! one what is remembered of them, and the client reads what [`Rejection::to_client`] makes of
+//! them.
 
 use super::{Details, ErrorKind, Fault};
 use crate::StopReason;
@@ -78,8 +79,8 @@ pub(crate) enum Reason {
     ResponseFormat,
     /// Reasoning in the history.
     Reasoning,
-    /// Reasoning in the history of this conversation, which the upstream can no longer read, or misses the item behind
-    /// it: its first block in the client's request.
+    /// Reasoning in the history of this conversation, which the upstream can no longer read, or
+    /// misses the item behind it: its first block in the client's request.
     ReasoningUnread { block: String },
     /// `stream_options`
     StreamOptions,
@@ -248,8 +249,8 @@ impl Rejection {
                 let message = if *hidden { UNPAID.to_owned() } else { self.words() };
                 final_error(self.fault(ErrorKind::Billing), ErrorKind::Billing, message)
             }
-            // The upstream's own words are for the log: Cline takes `rate limit` and `per minute` for a reason to wait,
-            // whatever stands beside it, and would not compact.
+            // The upstream's own words are for the log: Cline takes `rate limit` and `per minute`
+            // for a reason to wait, whatever stands beside it, and would not compact.
             Reason::RateTooLow(limit) => bad_request(format!(
                 "{} (the upstream's limit for a minute or a day)",
                 limit.words()
@@ -395,7 +396,8 @@ impl Rejection {
                 Reason::ReasoningUnread { block } => {
                     format!("{block}: Invalid `signature` in `thinking` block ({message})")
                 }
-                // What is in the history comes again with each request, unless the client leaves it out.
+                // What is in the history comes again with each request, unless the client leaves it
+                // out.
                 Reason::Documents => format!("This model does not support PDF input ({message})"),
                 Reason::Images | Reason::OneImage if self.reasons.contains(&Reason::Documents) => {
                     return None;

@@ -1,10 +1,10 @@
-//! Open question of an exchange: a call whose answer is no message for the client, but a count, a list of models, or
-//! what a step asked for. Its answer is collected as a whole.
+//! Open question of an exchange: a call whose answer is no message for the client, but a count, a
+//! list of models, or what a step asked for. Its answer is collected as a whole.
 //!
-//! Questions for models are requests of Creole's own, and none of the client's. Of its headers only the trace goes
-//! along, with the count of hosts that were passed, and the credential, with the beta of its kind, if that is what the
-//! upstream wants. With several upstreams the configuration refuses the latter (`config/named_model.rs`): the client
-//! may have sent it for another one.
+//! Questions for models are requests of Creole's own, and none of the client's. Of its headers only
+//! the trace goes along, with the count of hosts that were passed, and the credential, with the
+//! beta of its kind, if that is what the upstream wants. With several upstreams the configuration
+//! refuses the latter (`config/named_model.rs`): the client may have sent it for another one.
 
 use super::body::{first_of_body, is_whole};
 use super::count::{self, Count};
@@ -89,7 +89,8 @@ impl Ask {
 }
 
 impl Exchange {
-    /// Takes the head of the answer to the open question. Returns false if there is no such question.
+    /// Takes the head of the answer to the open question. Returns false if there is no such
+    /// question.
     pub(super) fn handle_ask_head(&mut self, status: u16, headers: &[Header], now: Millis) -> bool {
         let Some(ask) = self.state.ask_mut() else { return false };
         if ask.has_head() {
@@ -137,7 +138,8 @@ impl Exchange {
         true
     }
 
-    /// Takes a piece of the answer to the open question. Returns false if there is no such question.
+    /// Takes a piece of the answer to the open question. Returns false if there is no such
+    /// question.
     pub(super) fn handle_ask_piece(&mut self, piece: &[u8], now: Millis) -> bool {
         let Some(ask) = self.state.ask_mut() else { return false };
         if !ask.has_head() {
@@ -162,7 +164,8 @@ impl Exchange {
         true
     }
 
-    /// Ends the open question with what has come. `is_cut`: the answer goes on with what nobody reads.
+    /// Ends the open question with what has come. `is_cut`: the answer goes on with what nobody
+    /// reads.
     pub(super) fn end_ask(&mut self, end: End, is_cut: bool, now: Millis) {
         let Some(Ask { asker, head, body }) = self.state.take_ask() else { return };
         let came = match (asker, head) {
@@ -215,8 +218,8 @@ impl Exchange {
         self.answer_json(body);
     }
 
-    /// Ends a count or a list of models, which can be answered without the upstream. Other questions, and a count of
-    /// which the head has come, go on.
+    /// Ends a count or a list of models, which can be answered without the upstream. Other
+    /// questions, and a count of which the head has come, go on.
     pub(super) fn end_without_upstream(&mut self, now: Millis) {
         let is_over = self.state.ask_open().is_some_and(|ask| match ask.asker {
             Asker::Models(_) => true,
@@ -276,8 +279,8 @@ impl Exchange {
         })
     }
 
-    /// Returns true if the upstream refused something that can be left out; the next request of the step then leaves
-    /// it out.
+    /// Returns true if the upstream refused something that can be left out; the next request of the
+    /// step then leaves it out.
     fn can_ask_model_again(
         &mut self,
         protocol: Protocol,

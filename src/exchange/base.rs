@@ -1,7 +1,8 @@
 //! Base URLs of clients, which people write with a path, without one, or with a slash at the end.
 //!
-//! SDKs put `/v1/messages` behind the base URL, clients of Chat Completions `/messages`. So one address is written
-//! `http://host`, `http://host/`, `http://host/v1` or `http://host/anthropic`, as other services have it.
+//! SDKs put `/v1/messages` behind the base URL, clients of Chat Completions `/messages`. So one
+//! address is written `http://host`, `http://host/`, `http://host/v1` or `http://host/anthropic`,
+//! as other services have it.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Calls of an exchange for the client's answer, a count or a list of models. A round begins with the first, a
-//! question with the others.
+//! Calls of an exchange for the client's answer, a count or a list of models. A round begins with
+//! the first, a question with the others.
 
 use super::ask::{Ask, Asker};
 use super::count::{self, Count};
@@ -19,8 +19,8 @@ use crate::protocols::{self, CountRequest, Translated};
 use crate::text::words;
 
 impl Exchange {
-    /// Returns the call that is due: for a question of a step, the first to the upstream, or another one
-    /// without what that refused.
+    /// Returns the call that is due: for a question of a step, the first to the upstream, or
+    /// another one without what that refused.
     pub fn poll_call(&mut self, now: Millis) -> Option<Call> {
         let due = self.state.take_due()?;
         if self.steps.is_behind() {

@@ -106,8 +106,8 @@ impl Conversations {
         (one.changes.clone(), one.pending.take())
     }
 
-    /// Keeps a refusal until the next request, which its client is told to send. Returns false where it was told so for
-    /// these words before, or too often.
+    /// Keeps a refusal until the next request, which its client is told to send. Returns false
+    /// where it was told so for these words before, or too often.
     pub(super) fn ask(
         &mut self,
         id: ConversationId,
@@ -190,7 +190,8 @@ impl Conversations {
         result
     }
 
-    /// Forgets the oldest conversation of the client that has most: one client must not push out all others.
+    /// Forgets the oldest conversation of the client that has most: one client must not push out
+    /// all others.
     fn forget_one(&mut self) {
         let of = |client| self.0.iter().filter(|one| one.id.client == client).count();
         // Of clients with as many, the one whose conversation is older.

@@ -1,5 +1,5 @@
-//! Token counts: estimated here, or given by the upstream's tokenizer. An upstream that cannot count
-//! costs the client nothing but the exactness of the number.
+//! Token counts: estimated here, or given by the upstream's tokenizer. An upstream that cannot
+//! count costs the client nothing but the exactness of the number.
 
 use crate::error::Error;
 use crate::protocols::TokenCount;

@@ -26,8 +26,8 @@ impl Config {
 }
 
 impl Exchange {
-    /// Checks where a request comes from: not from hosts of Creole that lead to each other, and where clients have
-    /// keys, from one of them.
+    /// Checks where a request comes from: not from hosts of Creole that lead to each other, and
+    /// where clients have keys, from one of them.
     pub(super) fn check_caller(&mut self, headers: &[Header]) -> Result<(), Error> {
         if headers::hops(headers) >= HOPS_MAX {
             self.report.failed_by = Some(Cause::Loop);

@@ -226,7 +226,8 @@ impl Exchange {
         };
         let secret = *refusals.lock().secret.get_or_insert_with(|| self.ids.secret());
         let upstream = self.config.upstreams.get(name)?;
-        // The key that opens Creole's own door, else the one by which the upstream tells its clients apart.
+        // The key that opens Creole's own door, else the one by which the upstream tells its
+        // clients apart.
         let client = match &self.report.client_key {
             Some(name) => name.clone(),
             None if upstream.key.is_own() => String::new(),
@@ -262,7 +263,8 @@ impl Exchange {
         }
     }
 
-    /// Keeps a refusal until the client sends the conversation again. Returns false where that would be of no use.
+    /// Keeps a refusal until the client sends the conversation again. Returns false where that
+    /// would be of no use.
     pub(super) fn ask_client(&self, rejection: &Rejection, by_name: bool) -> bool {
         let (Some(refusals), Some(id)) = (&self.refusals, self.conversation) else { return false };
         let mut kept = rejection.clone();

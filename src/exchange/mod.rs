@@ -82,13 +82,14 @@ use crate::protocols::{self, Refused, UpstreamProtocol};
 /// | [`handle_client_gone`](Self::handle_client_gone) | nothing: drop the call |
 ///
 /// A time runs as soon as a call is polled, since the head of its answer may never come: so
-/// [`poll_timeout`](Self::poll_timeout) comes last, after each call.
-/// There is one call at a time. A call that is due takes the place of the one before, of which nothing more is fed. A
-/// host that can ask again asks for it also when the client has some of the answer: behind pings comes the call after a
-/// refusal, behind the answer the judge's ([`Config::judge`]). Of a host that can [fetch](HostCan::fetch), images are
-/// asked for before the upstream is called, and of one that can ask again, descriptions of images ([`Config::vision`]).
-/// The head for the client is held until the first byte of the body is known, so that an error in an upstream's first
-/// event still becomes an HTTP error. A ping may begin a stream earlier. Once [`is_ended`](Self::is_ended) is true, the
+/// [`poll_timeout`](Self::poll_timeout) comes last, after each call. There is one call at a time. A
+/// call that is due takes the place of the one before, of which nothing more is fed. A host that
+/// can ask again asks for it also when the client has some of the answer: behind pings comes the
+/// call after a refusal, behind the answer the judge's ([`Config::judge`]). Of a host that can
+/// [fetch](HostCan::fetch), images are asked for before the upstream is called, and of one that can
+/// ask again, descriptions of images ([`Config::vision`]). The head for the client is held until
+/// the first byte of the body is known, so that an error in an upstream's first event still becomes
+/// an HTTP error. A ping may begin a stream earlier. Once [`is_ended`](Self::is_ended) is true, the
 /// client has everything as soon as the host has polled it.
 ///
 /// ```

@@ -1,7 +1,8 @@
-//! `GET /v1/models` where there is no model map: every name goes to the first upstream, so its names are the list.
+//! `GET /v1/models` where there is no model map: every name goes to the first upstream, so its
+//! names are the list.
 //!
-//! An upstream that does not answer in time, or with something else than a list, costs the client nothing but the
-//! names: clients ask while they start.
+//! An upstream that does not answer in time, or with something else than a list, costs the client
+//! nothing but the names: clients ask while they start.
 
 use super::Exchange;
 use crate::config::Config;

@@ -115,8 +115,8 @@ impl Exchange {
         self.output.head = HeadState::Due(head, body);
     }
 
-    /// Forgets the client's body where a stream that began with comments has events now: the upstream cannot be
-    /// called again.
+    /// Forgets the client's body where a stream that began with comments has events now: the
+    /// upstream cannot be called again.
     fn end_comments(&mut self) {
         if let HeadState::Due(_, body) | HeadState::Sent(body) = &mut self.output.head
             && *body == Body::Comments
@@ -165,7 +165,8 @@ impl Exchange {
         head.add("content-type", body.content_type().to_owned());
         head.add("request-id", self.report.request_id.clone());
         let answer = self.answer().map_or(&self.report.answer, |answer| answer.report());
-        // A header says what was known when the message began, however the upstream's bytes were cut.
+        // A header says what was known when the message began, however the upstream's bytes were
+        // cut.
         let asked = &self.report.upstream_model;
         let model = if answer.began_unnamed { asked } else { served_model(asked, answer) };
         if headers::is_value(model) {
@@ -203,12 +204,11 @@ impl Exchange {
         self.count_bytes(body.len());
     }
 
-    // Five verbs end an exchange:
-    //   settle  what a call gave: the head, if there are bytes for it; an error goes to `fail`.
-    //   fail    an error of an upstream or a host: told as a reply or as the `error` event; then `finish`.
-    //   refuse  an error of a request, which no upstream gets: told as `fail` does; then `end`.
-    //   finish  what the answer counted, and the time, go into the report; then `end`.
-    //   end     outcome and status go into the report, those of the first call.
+    // Five verbs end an exchange: settle what a call gave: the head, if there are bytes for it; an
+    // error goes to `fail`. fail an error of an upstream or a host: told as a reply or as the
+    // `error` event; then `finish`. refuse an error of a request, which no upstream gets: told as
+    // `fail` does; then `end`. finish what the answer counted, and the time, go into the report;
+    // then `end`. end outcome and status go into the report, those of the first call.
 
     /// Finishes an event before which the output had `before` bytes: makes the head if the event
     /// gave the first bytes, and turns an error into what the client can still be told.
@@ -245,9 +245,9 @@ impl Exchange {
         self.watchdog.sent(now);
     }
 
-    /// Ends the exchange with an error: an HTTP error where the client has seen nothing, else the `error` event, also
-    /// behind comments alone. The open block is not closed before it: Claude Code runs every tool call whose block was
-    /// closed.
+    /// Ends the exchange with an error: an HTTP error where the client has seen nothing, else the
+    /// `error` event, also behind comments alone. The open block is not closed before it: Claude
+    /// Code runs every tool call whose block was closed.
     fn fail(&mut self, error: &Error, now: Millis) {
         let answer = self.answer();
         let started = answer.is_some_and(|answer| answer.is_stream() && answer.has_started());

@@ -7,7 +7,8 @@
 //! | comments | a comment |
 //! | some of the message | a `ping` event |
 //!
-//! Readers of events skip comments. A `ping` event in front of `message_start` would confuse clients.
+//! Readers of events skip comments. A `ping` event in front of `message_start` would confuse
+//! clients.
 
 use super::output::Body;
 use super::{Exchange, Pings};

@@ -4,8 +4,9 @@
 //! reasoning, which some servers give and do not take back. Or it refuses a parameter that the
 //! client sends with each request, or its value: see [`Refused`].
 //!
-//! Where no row knows the words of a refusal, what it is about is found in the request that was sent
-//! (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each is left out once.
+//! Where no row knows the words of a refusal, what it is about is found in the request that was
+//! sent (`src/upstream_error/evidence.rs`). A server may refuse one thing after the other, and each
+//! is left out once.
 
 use super::conversations::words_of;
 use super::memory::{Found, RefusalScope, is_of_new_file, is_of_request};
@@ -51,8 +52,8 @@ impl Exchange {
     /// refuse some of it.
     pub(super) fn may_call_again(&self) -> bool {
         let Some(round) = self.state.round() else { return false };
-        // With its status a server says that it does not take `stream_options` or so high a limit of the answer,
-        // which every request has.
+        // With its status a server says that it does not take `stream_options` or so high a limit
+        // of the answer, which every request has.
         let may_refuse = round.answer().is_none_or(|answer| {
             let context = answer.context();
             self.can_rebuild(context)
@@ -196,8 +197,8 @@ impl Exchange {
         if is_fault { error.with_should_retry(false) } else { error }
     }
 
-    /// Finds what a rejection refuses and can be left out: in words that are known, or by evidence in the request that
-    /// was sent, which is made again for it.
+    /// Finds what a rejection refuses and can be left out: in words that are known, or by evidence
+    /// in the request that was sent, which is made again for it.
     fn found(&self, rejection: &Rejection, context: &RequestContext) -> Option<Found> {
         let known = self.left_out(rejection, context);
         if known.is_some() || !self.keeps_body() {
@@ -219,7 +220,8 @@ impl Exchange {
         if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
-        // Where a later request is all that can be without it, it must be one of the same conversation.
+        // Where a later request is all that can be without it, it must be one of the same
+        // conversation.
         let is_known = self.keeps_body() || self.conversation.is_some();
         let is_new = |reason: &Reason, refused: &Refused| {
             let can_be = match refused {
@@ -242,8 +244,9 @@ impl Exchange {
         })
     }
 
-    /// Finds the change that a rejection in unknown words asks for, by evidence in the request that was sent. `bodies`:
-    /// the client's body, and that request; without them, a change that a later request may decide for.
+    /// Finds the change that a rejection in unknown words asks for, by evidence in the request that
+    /// was sent. `bodies`: the client's body, and that request; without them, a change that a later
+    /// request may decide for.
     pub(super) fn evident(
         &self,
         rejection: &Rejection,

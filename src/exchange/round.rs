@@ -268,7 +268,8 @@ impl Round {
         Ok(())
     }
 
-    /// Takes the end of the upstream's body. Returns with the result what ended the answer, if it failed.
+    /// Takes the end of the upstream's body. Returns with the result what ended the answer, if it
+    /// failed.
     pub(super) fn handle_end(
         &mut self,
         end: End,

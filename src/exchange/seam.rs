@@ -60,7 +60,8 @@ impl Reply {
 /// Instruction for the host on a request, decided by its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequestHead {
-    /// Collect the body and give it to [`Exchange::handle_request_body`](super::Exchange::handle_request_body).
+    /// Collect the body and give it to
+    /// [`Exchange::handle_request_body`](super::Exchange::handle_request_body).
     Translate,
     /// Send a request that is not Creole's on untouched, and send the answer back untouched.
     PassThrough,
@@ -247,17 +248,19 @@ pub struct HostCan {
     /// which the client has all but the end. A request to a model that describes images may come
     /// before the first.
     pub ask_again: bool,
-    /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where the configuration
-    /// names none.
+    /// Send a request without a body ([`Call::method`]): the upstream is asked for its models where
+    /// the configuration names none.
     pub list_models: bool,
-    /// Send a request to any URL ([`Call::fetch`]) and give its answer, before the request that has an answer for the
-    /// client. Its server must be checked: unless [`Fetch::may_be_private`], no address may be connected to that is not
-    /// public, whatever its name resolves to. Needs [`Self::ask_again`].
+    /// Send a request to any URL ([`Call::fetch`]) and give its answer, before the request that has
+    /// an answer for the client. Its server must be checked: unless [`Fetch::may_be_private`], no
+    /// address may be connected to that is not public, whatever its name resolves to. Needs
+    /// [`Self::ask_again`].
     pub fetch: bool,
-    /// Read PDFs, for upstreams that take no files ([`Exchange::poll_document`](super::Exchange::poll_document)).
+    /// Read PDFs, for upstreams that take no files
+    /// ([`Exchange::poll_document`](super::Exchange::poll_document)).
     pub read_documents: bool,
-    /// Leave requests for paths that are not Creole's to other services behind it, such as a proxy can. They get no
-    /// answer from Creole.
+    /// Leave requests for paths that are not Creole's to other services behind it, such as a proxy
+    /// can. They get no answer from Creole.
     pub serve_others: bool,
 }
 

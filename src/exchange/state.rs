@@ -12,12 +12,12 @@ pub(super) struct State(Phase);
 enum Phase {
     /// The request is not complete. The client has nothing.
     Requested,
-    /// The upstream is to be called: for the first time, or without what it refused. The client has nothing but
-    /// comments.
+    /// The upstream is to be called: for the first time, or without what it refused. The client has
+    /// nothing but comments.
     Due(Option<Box<Refusal>>),
-    /// The next question of a step is to be asked, or the first call of the upstream behind the last step is to be
-    /// made. Behind the answer, the client has all of it but its end. `cut`: the answer before goes on with what nobody
-    /// reads.
+    /// The next question of a step is to be asked, or the first call of the upstream behind the
+    /// last step is to be made. Behind the answer, the client has all of it but its end. `cut`: the
+    /// answer before goes on with what nobody reads.
     AskDue { cut: bool },
     /// A question is open. The client has what it had when the question became due.
     Asked(Ask),

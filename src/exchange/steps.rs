@@ -1,7 +1,8 @@
-//! Steps of an exchange: their table, and what drives them. `src/steps/` has what each asks, and what becomes of it.
+//! Steps of an exchange: their table, and what drives them. `src/steps/` has what each asks, and
+//! what becomes of it.
 //!
-//! Steps before the call run one after another. The step behind the answer holds the answer's end, and asks once the
-//! answer is complete.
+//! Steps before the call run one after another. The step behind the answer holds the answer's end,
+//! and asks once the answer is complete.
 
 use super::ask::{Ask, Asker};
 use super::seam::{Call, Failure, HostCan};
@@ -30,8 +31,8 @@ const BEHIND: BeginBehind = verdicts::begin;
 
 /// Row of the table of steps.
 pub(super) struct Row {
-    /// Function that begins the step, if it has something to do. It costs next to nothing where the configuration does
-    /// not ask for the step.
+    /// Function that begins the step, if it has something to do. It costs next to nothing where the
+    /// configuration does not ask for the step.
     pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
     /// True if the step also runs before a count of tokens.
     pub(super) is_for_counts: bool,
@@ -128,8 +129,8 @@ impl Steps {
 }
 
 impl Exchange {
-    /// Goes on with the steps before the call, until one has a question, or all are done. `body` is then as the
-    /// upstream takes it.
+    /// Goes on with the steps before the call, until one has a question, or all are done. `body` is
+    /// then as the upstream takes it.
     pub(super) fn prepare(&mut self, body: &mut Vec<u8>, now: Millis) -> Result<Next, Error> {
         loop {
             if let Some(running) = &mut self.steps.current {
@@ -172,7 +173,8 @@ impl Exchange {
         let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
         let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
         let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);
-        // Nobody pays for what is done for a request that its upstream would get without a credential.
+        // Nobody pays for what is done for a request that its upstream would get without a
+        // credential.
         if let Err(error) = route.map_or(Ok(()), |upstream| self.check_credential(upstream)) {
             // A count is made without a credential, too.
             return if self.client.path == Path::CountTokens { Ok(()) } else { Err(error) };
@@ -256,8 +258,8 @@ impl Exchange {
         self.go_on(false, now);
     }
 
-    /// Makes the next question of the step due. A step behind the answer without one ends at once: a host that never
-    /// polls for another call must not keep the client waiting.
+    /// Makes the next question of the step due. A step behind the answer without one ends at once:
+    /// a host that never polls for another call must not keep the client waiting.
     fn go_on(&mut self, is_cut: bool, now: Millis) {
         self.state.make_ask_due(is_cut);
         if let Some(running) = self.steps.current.as_ref().filter(|running| running.is_behind) {
@@ -268,21 +270,23 @@ impl Exchange {
         }
     }
 
-    /// Begins the step behind the answer, which reads what is written for the client from now on. `body` is the
-    /// client's request.
+    /// Begins the step behind the answer, which reads what is written for the client from now on.
+    /// `body` is the client's request.
     pub(super) fn begin_behind(&mut self, body: &str, context: &RequestContext, now: Millis) {
         let see = see(&self.config, self.can, self.ids, &self.client, body.as_bytes(), None, now);
         self.steps.hold = BEHIND(&see, context, &mut self.report);
     }
 
-    /// Holds the end of the answer, if it is in what was written behind `from` and waits for a step.
+    /// Holds the end of the answer, if it is in what was written behind `from` and waits for a
+    /// step.
     pub(super) fn hold_end(&mut self, from: usize) {
         if let Some(hold) = &mut self.steps.hold {
             hold.hold(&mut self.output.body, from, &mut self.report);
         }
     }
 
-    /// Ends a complete answer, or makes the first question of the step behind it due. `is_cut`: the upstream goes on.
+    /// Ends a complete answer, or makes the first question of the step behind it due. `is_cut`: the
+    /// upstream goes on.
     pub(super) fn end_answer(&mut self, is_cut: bool, now: Millis) {
         if self.steps.is_holding()
             && !self.is_ended()

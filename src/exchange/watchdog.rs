@@ -37,10 +37,12 @@ pub(crate) enum Due {
 enum Awaited {
     /// The head of the upstream's response.
     Head,
-    /// The first content of an answer that is no stream. Some servers send their head, and then line ends,
-    /// while a model thinks; others send the head when the answer is there. Both may take as long.
+    /// The first content of an answer that is no stream. Some servers send their head, and then
+    /// line ends, while a model thinks; others send the head when the answer is there. Both may
+    /// take as long.
     Whole,
-    /// The first content of a stream. Servers that send their head at once (mlx-lm, DeepSeek) read the prompt after it.
+    /// The first content of a stream. Servers that send their head at once (mlx-lm, DeepSeek) read
+    /// the prompt after it.
     First,
     /// More of an answer whose content has begun.
     More,
@@ -146,7 +148,8 @@ impl Watchdog {
             Ending::Likely => LIKELY_MS,
             Ending::Cut => {
                 self.cut_at.get_or_insert(now);
-                // A host that writes only when the upstream does would lose the end of the message in between.
+                // A host that writes only when the upstream does would lose the end of the message
+                // in between.
                 if self.writes { CUT_MS } else { SURE_MS }
             }
             Ending::Sure => SURE_MS,

@@ -13,9 +13,9 @@ const STATUSES: [u16; 8] = [400, 403, 404, 405, 422, 500, 501, 429];
 /// Separator between the body of an error and the request that was refused.
 const SEPARATOR: &str = "\n\n";
 
-/// Evidence names each change once, in strict mode only what loses nothing, and no change by words that the server
-/// repeats out of the request. An input has one digit for the status, then the error's body, an empty line and the
-/// request.
+/// Evidence names each change once, in strict mode only what loses nothing, and no change by words
+/// that the server repeats out of the request. An input has one digit for the status, then the
+/// error's body, an empty line and the request.
 pub fn evidence(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Some((status, text)) = text.split_at_checked(1) else { return };

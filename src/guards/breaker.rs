@@ -9,16 +9,17 @@
 //!   the end of a background task ──▶ all counts are 0
 //! ```
 //!
-//! A failure of which the input or the result is new is a step of somebody who is searching, not of somebody who is
-//! stuck: the model is told so as early, and its tool is withheld later ([`Stuck::news`]). A call that waits, or is
-//! made again after another one has waited, is expected to give the same for a while, and a command that sleeps to fail
-//! for a while ([`Stuck::weight`]).
+//! A failure of which the input or the result is new is a step of somebody who is searching, not of
+//! somebody who is stuck: the model is told so as early, and its tool is withheld later
+//! ([`Stuck::news`]). A call that waits, or is made again after another one has waited, is expected
+//! to give the same for a while, and a command that sleeps to fail for a while ([`Stuck::weight`]).
 //!
-//! All failures of a tool in one turn count once: the model learnt nothing between calls that it made
-//! together. A success whose result was already known since then does not reset the counts, or two
-//! calls could alternate for ever. Everything is computed from the request, so every replica reaches the same
-//! verdict, and the words added to a result are added again to each later request until the counts are reset.
-//! Then they disappear: a tool that works again must not stay forbidden.
+//! All failures of a tool in one turn count once: the model learnt nothing between calls that it
+//! made together. A success whose result was already known since then does not reset the counts, or
+//! two calls could alternate for ever. Everything is computed from the request, so every replica
+//! reaches the same verdict, and the words added to a result are added again to each later request
+//! until the counts are reset. Then they disappear: a tool that works again must not stay
+//! forbidden.
 
 use std::borrow::Cow;
 use std::fmt;

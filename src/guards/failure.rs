@@ -11,13 +11,13 @@
 //!
 //! A person who was asked and said no resets all counts before any of this matters (`person`).
 //!
-//! A record that has an error in it is none: `{"id": 5, "status": "failed", "log": "…"}` is what the
-//! tool was asked for. JSON is an error only if all of it is about one.
+//! A record that has an error in it is none: `{"id": 5, "status": "failed", "log": "…"}` is what
+//! the tool was asked for. JSON is an error only if all of it is about one.
 //!
 //! The schema alone does not decide: an input that does not fit but whose result is a result was
-//! good enough for the tool, since many tools take `"5"` for `5`, and `null` for what is optional. So
-//! inputs are only looked at where a result is in doubt, which is hardly ever, and only for what the
-//! tool cannot do without.
+//! good enough for the tool, since many tools take `"5"` for `5`, and `null` for what is optional.
+//! So inputs are only looked at where a result is in doubt, which is hardly ever, and only for what
+//! the tool cannot do without.
 
 use crate::json::{Reader, ValueKind, members};
 use crate::model::{Block, ToolResult};

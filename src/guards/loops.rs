@@ -1,7 +1,7 @@
 //! Guards that need to know the tools: the circuit breaker and the limit of tool turns.
 //!
-//! `breaker` and `person` find what the history shows. By the configuration, this file decides what becomes of the
-//! request: words in a result, tools withheld, an answer without the upstream, or an
+//! `breaker` and `person` find what the history shows. By the configuration, this file decides what
+//! becomes of the request: words in a result, tools withheld, an answer without the upstream, or an
 //! error that no client tries again. A request in which nothing is wrong is not changed.
 
 use crate::carry::tool_id::Outgoing;
@@ -180,8 +180,8 @@ impl Guarded {
                 Some(outgoing) => vec![outgoing],
                 // For the other reason as well.
                 None if self.withholds(&stuck.name) => continue,
-                // There is no such tool, and the model calls it all the same, by the name that it made up or
-                // by the one that it finds in the history.
+                // There is no such tool, and the model calls it all the same, by the name that it
+                // made up or by the one that it finds in the history.
                 None => {
                     self.unoffered = true;
                     let outgoing = tools.outgoing_name(&stuck.name, toolset).into_owned();
@@ -195,8 +195,9 @@ impl Guarded {
                          (guards.breaker)"
                     )));
                 }
-                // What is not offered cannot be taken away: opencode writes each call that it cannot read as
-                // one of a tool `invalid`, and the model goes on with the one that it meant.
+                // What is not offered cannot be taken away: opencode writes each call that it
+                // cannot read as one of a tool `invalid`, and the model goes on with the one that
+                // it meant.
                 BreakerAction::Withhold
                     if !was_offered && stuck.reaches(breaker.withhold_after.saturating_mul(2)) =>
                 {
@@ -223,7 +224,8 @@ pub(crate) fn annotate<'n>(turns: &mut [Turn<'n>], notes: &'n [Note]) {
         let Some(Turn::User(user)) = turns.get_mut(note.turn) else { continue };
         let Some(result) = user.results.get_mut(note.result) else { continue };
         let Ok(text) = Reader::new(&note.text, 1).string() else { continue };
-        // Behind another Creole, or with a client that keeps what was sent, the words are there already.
+        // Behind another Creole, or with a client that keeps what was sent, the words are there
+        // already.
         let says = |block: &Block<'_>| matches!(block, Block::Text(known) if known.text == text);
         if result.content.iter().any(says) {
             continue;

@@ -17,8 +17,8 @@
 //! | images and documents without tool results | yes |
 //! | images and documents beside tool results, which some clients move out of the results | no |
 //!
-//! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not hold any more
-//! ([`after_news`]).
+//! A `<task-notification>` is nobody's word, but it is news: what a call gave before it need not
+//! hold any more ([`after_news`]).
 
 use std::cell::Cell;
 

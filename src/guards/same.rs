@@ -1,9 +1,9 @@
 //! Compares tool calls, and results, with each other.
 //!
 //! A call is known by a hash of its name and its input: white space, the order of keys and escapes
-//! make no difference. Numbers count as they are written. The id that n8n adds to each input that it
-//! sends back is passed over, or no two calls would be the same. So is what a model says of its call and words anew
-//! each time, for its user to read: [`OF_CALLS`] and [`OF_COMMANDS`].
+//! make no difference. Numbers count as they are written. The id that n8n adds to each input that
+//! it sends back is passed over, or no two calls would be the same. So is what a model says of its
+//! call and words anew each time, for its user to read: [`OF_CALLS`] and [`OF_COMMANDS`].
 
 use super::claude_code::without_reminders;
 use crate::json::{Error, Reader, Str, ValueKind};

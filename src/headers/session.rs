@@ -52,8 +52,8 @@ pub(crate) fn of_user_id(user_id: &str) -> Option<String> {
     None
 }
 
-/// Sets the headers of an upstream that carry the session. An id that a header could not hold, or that is longer than
-/// routers take, goes as its hash, which is as stable.
+/// Sets the headers of an upstream that carry the session. An id that a header could not hold, or
+/// that is longer than routers take, goes as its hash, which is as stable.
 pub(crate) fn set(session: &str, of: &SessionHeaders, headers: &mut Vec<Header>) {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     let as_it_is =

@@ -1,4 +1,5 @@
-//! Times and durations, as upstreams write them in headers and errors, and as the Messages API does.
+//! Times and durations, as upstreams write them in headers and errors, and as the Messages API
+//! does.
 
 use crate::Millis;
 use crate::text::words;

@@ -73,7 +73,8 @@ fn within<'b, 'a>(block: &'b Block<'a>) -> &'b [Block<'a>] {
     }
 }
 
-/// The hosts from which the upstream has to fetch images: an error about one of them may name nothing else.
+/// The hosts from which the upstream has to fetch images: an error about one of them may name
+/// nothing else.
 fn image_hosts(request: &Request<'_>) -> Vec<String> {
     let mut hosts = Vec::new();
     for message in &request.messages {

@@ -3,8 +3,8 @@
 use crate::model::Block;
 use crate::model::turn::{Turn, User, UserPart};
 
-/// Drops texts that are empty, and blank ones beside others. A blank one between two texts of the assistant stays:
-/// these are joined without a gap, and it is their line end.
+/// Drops texts that are empty, and blank ones beside others. A blank one between two texts of the
+/// assistant stays: these are joined without a gap, and it is their line end.
 pub(super) fn drop_blanks(turn: &mut Turn<'_>) {
     match turn {
         Turn::User(User { results, items }) => {

@@ -10,7 +10,8 @@ use crate::json::{self, Str, Writer};
 use crate::model::limits::Many;
 use crate::model::{Block, Image, ImageSource, image_type};
 
-/// A part of a request's text that is images, or may be: a text is read only by who reads or writes its images.
+/// A part of a request's text that is images, or may be: a text is read only by who reads or writes
+/// its images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) range: Range<usize>,
@@ -38,7 +39,8 @@ enum Parent {
     Document,
 }
 
-/// The places where users' messages have images, in their order: no more than a request may have blocks.
+/// The places where users' messages have images, in their order: no more than a request may have
+/// blocks.
 pub(crate) fn places(body: &str, with_blocks: bool, with_texts: bool) -> Vec<Place> {
     let mut looking =
         Looking { body, with_blocks, with_texts, is_in_error: false, places: Vec::new() };
@@ -106,7 +108,8 @@ impl Looking<'_> {
     }
 }
 
-/// Writes what stands for an image, and the client's mark that the prompt is to be cached up to here.
+/// Writes what stands for an image, and the client's mark that the prompt is to be cached up to
+/// here.
 pub(crate) type WriteImage<'f> = dyn FnMut(&mut Writer<'_>, &Image<'_>, Option<&str>) + 'f;
 
 impl Place {

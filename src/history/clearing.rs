@@ -1,12 +1,15 @@
-//! Results of old tool uses, and old thinking, that the client asks to have cleared (`context_management.edits`).
+//! Results of old tool uses, and old thinking, that the client asks to have cleared
+//! (`context_management.edits`).
 //!
-//! What is cleared depends on the request alone, and grows only at its end: the edits are made as if each request of
-//! the conversation were seen in turn. Before each answer of the assistant stood a request, which had all that is
-//! before the answer. If that exceeds the trigger, without what was cleared before, all tool uses but the last ones are
-//! cleared at once. Then nothing changes until the trigger is exceeded again. So two requests of a conversation agree
-//! in what both have, unless the later one clears, and an upstream finds its cached prompt.
+//! What is cleared depends on the request alone, and grows only at its end: the edits are made as
+//! if each request of the conversation were seen in turn. Before each answer of the assistant stood
+//! a request, which had all that is before the answer. If that exceeds the trigger, without what
+//! was cleared before, all tool uses but the last ones are cleared at once. Then nothing changes
+//! until the trigger is exceeded again. So two requests of a conversation agree in what both have,
+//! unless the later one clears, and an upstream finds its cached prompt.
 //!
-//! Results are marked first and cleared when guards have seen them: failures are counted over the whole history.
+//! Results are marked first and cleared when guards have seen them: failures are counted over the
+//! whole history.
 
 use crate::json::{Raw, Str};
 use crate::model::context_management::{
@@ -122,8 +125,8 @@ fn clear_input(call: &mut ToolUse<'_>) {
     }
 }
 
-/// Takes the thinking out of all turns of the assistant but the last `kept` that have some. A turn is all that the
-/// assistant does between two messages of a person.
+/// Takes the thinking out of all turns of the assistant but the last `kept` that have some. A turn
+/// is all that the assistant does between two messages of a person.
 fn clear_thinking(
     messages: &mut [Message<'_>],
     kept: u64,

@@ -1,13 +1,18 @@
-//! Images in the texts of results. Many clients and bridges write what an MCP server gave as JSON, or an image as a
-//! `data:` URL. A model sees nothing in that, and each of them costs as much as a book.
+//! Images in the texts of results. Many clients and bridges write what an MCP server gave as JSON,
+//! or an image as a `data:` URL. A model sees nothing in that, and each of them costs as much as a
+//! book.
 //!
-//! Only a text that is one of these shapes as a whole is taken for images, so that no words are lost:
+//! Only a text that is one of these shapes as a whole is taken for images, so that no words are
+//! lost:
 //!
-//! - an item of MCP's content, `{"type": "image", "data": "…", "mimeType": "…"}`, or an array of items;
-//! - an object with such an array as its `content`, and beside it no more than MCP's own words about it;
+//! - an item of MCP's content, `{"type": "image", "data": "…", "mimeType": "…"}`, or an array of
+//!   items;
+//! - an object with such an array as its `content`, and beside it no more than MCP's own words
+//!   about it;
 //! - a `data:` URL of an image, also in quotes, that is longer than [`URL_MIN`].
 //!
-//! What becomes of a text depends on the text alone, so a later request has the earlier one as its beginning.
+//! What becomes of a text depends on the text alone, so a later request has the earlier one as its
+//! beginning.
 
 use std::borrow::Cow;
 
@@ -51,7 +56,8 @@ struct InResult<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    /// Looks for them in the results of a request, unless the configuration leaves them as they are.
+    /// Looks for them in the results of a request, unless the configuration leaves them as they
+    /// are.
     pub(crate) fn find(request: &Request<'a>, settings: &Settings) -> Self {
         let mut found = Vec::new();
         if !settings.shows_hidden_images() {
@@ -115,8 +121,8 @@ fn texts<'a>(result: &ToolResult<'a>) -> Vec<(usize, Cow<'a, str>)> {
     texts.filter(|(_, text)| read(text).is_some()).collect()
 }
 
-/// Whether a text may be one of the shapes. Nearly all are dismissed by their first byte, and nearly all other JSON
-/// by its first name.
+/// Whether a text may be one of the shapes. Nearly all are dismissed by their first byte, and
+/// nearly all other JSON by its first name.
 pub(super) fn may_hide(text: Str<'_>) -> bool {
     let raw = text.raw();
     if !may_begin(raw.as_bytes()) {
@@ -158,7 +164,8 @@ fn may_begin(mut raw: &[u8]) -> bool {
     begins("data:") || NAMES.iter().any(|name| begins(name))
 }
 
-/// The blocks that a text is. `None` if it is no image, or more than images and the words beside them.
+/// The blocks that a text is. `None` if it is no image, or more than images and the words beside
+/// them.
 pub(super) fn read(text: &str) -> Option<Vec<Block<'_>>> {
     let text = text.trim();
     let mut reader = Reader::of(text);
@@ -231,8 +238,8 @@ struct Object<'t> {
 }
 
 impl<'t> Object<'t> {
-    /// Reads an object; its `content` goes to `blocks`, where it may have one. `None` if it has a member more or one of
-    /// another type.
+    /// Reads an object; its `content` goes to `blocks`, where it may have one. `None` if it has a
+    /// member more or one of another type.
     fn read(
         reader: &mut Reader<'t>,
         mut blocks: Option<&mut Vec<Block<'t>>>,

@@ -1,11 +1,12 @@
-//! Images of another type than their client says. Servers refuse them, as the real API does, and a tool's image
-//! comes again with each request.
+//! Images of another type than their client says. Servers refuse them, as the real API does, and a
+//! tool's image comes again with each request.
 
 use crate::json::Str;
 use crate::model::{Block, DocumentSource, ImageSource, image_type};
 use crate::observe::warning::Warnings;
 
-/// Gives each image of base64 in a block the type that its first bytes say. Bytes that are not known say nothing.
+/// Gives each image of base64 in a block the type that its first bytes say. Bytes that are not
+/// known say nothing.
 pub(super) fn correct(block: &mut Block<'_>, warnings: &mut Warnings) {
     match block {
         Block::Image(image) => {

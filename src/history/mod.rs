@@ -1,22 +1,23 @@
 //! The history as turns, repaired: what every protocol means by it, before any one's form.
 //!
-//! Messages become turns by passes in this order, each in a file named for it. Before the first, `spoilt_inputs` brings
-//! back inputs of calls that clients lost, `hidden_images` takes images out of the texts of results, and `clearing`
-//! marks what the client asks to have cleared.
+//! Messages become turns by passes in this order, each in a file named for it. Before the first,
+//! `spoilt_inputs` brings back inputs of calls that clients lost, `hidden_images` takes images out
+//! of the texts of results, and `clearing` marks what the client asks to have cleared.
 //!
-//! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Images get their true types
-//!    (`image_types`). Words stand in place of images and files that the model does not take (`omitted`). Thinking
-//!    goes back to the model that thought (`thinking`), and calls of tools that ran at the server become texts
-//!    (`server_tools`). System messages in the middle go where the upstream takes them (`system`).
+//! 1. `read` looks at each block. Blocks that cannot be taken are refused (`refused`). Images get
+//!    their true types (`image_types`). Words stand in place of images and files that the model
+//!    does not take (`omitted`). Thinking goes back to the model that thought (`thinking`), and
+//!    calls of tools that ran at the server become texts (`server_tools`). System messages in the
+//!    middle go where the upstream takes them (`system`).
 //! 2. `blanks`: texts that say nothing leave.
 //! 3. `neighbours`: neighbours of one side become one turn.
 //! 4. `pairs`: every call gets its one result, and results stand in the order of their calls.
 //!
 //! When guards have seen all of it, `clearing` clears what it has marked.
 //!
-//! For an upstream of Messages only the last three run, over what the relay has read, and `body_images` does the work
-//! of `hidden_images` on the text of the request. Who writes the turns adds what depends on the rest of the request:
-//! notes of guards, calls in words (`rebuild`), and
+//! For an upstream of Messages only the last three run, over what the relay has read, and
+//! `body_images` does the work of `hidden_images` on the text of the request. Who writes the turns
+//! adds what depends on the rest of the request: notes of guards, calls in words (`rebuild`), and
 //! the words before a conversation without a beginning (`beginning`).
 
 pub(crate) mod attached;
@@ -51,7 +52,8 @@ use crate::text::names::NameSet;
 pub(crate) use recipient::Recipient;
 pub(crate) use turns::Turns;
 
-/// A conversation as an upstream may get it: its turns, and beside them the things that act on the whole request.
+/// A conversation as an upstream may get it: its turns, and beside them the things that act on the
+/// whole request.
 #[derive(Debug, Default)]
 pub(crate) struct History<'a> {
     pub(crate) turns: Vec<Turn<'a>>,
@@ -86,7 +88,8 @@ impl<'a> History<'a> {
         Ok(history)
     }
 
-    /// Gives every call its one result, where that is wanted, and puts results into the order of the calls.
+    /// Gives every call its one result, where that is wanted, and puts results into the order of
+    /// the calls.
     pub(crate) fn repair(&mut self, pairing: Pairing, warnings: &mut Warnings) {
         if pairing == Pairing::Repair {
             let before = warnings.count();
@@ -99,7 +102,8 @@ impl<'a> History<'a> {
     }
 }
 
-/// The turns without texts that say nothing, in which neighbours are joined: all, where roles are `alternating`.
+/// The turns without texts that say nothing, in which neighbours are joined: all, where roles are
+/// `alternating`.
 pub(crate) fn joined(turns: Turns<'_>, alternating: bool) -> Vec<Turn<'_>> {
     let mut turns = turns.finish();
     turns.iter_mut().for_each(blanks::drop_blanks);

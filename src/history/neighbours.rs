@@ -4,9 +4,9 @@ use super::blanks::is_blank;
 use crate::model::Block;
 use crate::model::turn::{Turn, User, calls};
 
-/// Joins neighbours, and leaves out turns without anything in them. What follows calls stays a turn all the same if
-/// the assistant goes on after it: that is where the results of these calls are missing. Where the roles are
-/// `alternating`, all neighbours are one turn.
+/// Joins neighbours, and leaves out turns without anything in them. What follows calls stays a turn
+/// all the same if the assistant goes on after it: that is where the results of these calls are
+/// missing. Where the roles are `alternating`, all neighbours are one turn.
 #[must_use]
 pub(super) fn join(given: Vec<Turn<'_>>, alternating: bool) -> Vec<Turn<'_>> {
     let mut turns: Vec<Turn<'_>> = Vec::with_capacity(given.len());
@@ -21,7 +21,8 @@ pub(super) fn join(given: Vec<Turn<'_>>, alternating: bool) -> Vec<Turn<'_>> {
         }
         let has_words = matches!(&turn, Turn::Assistant(blocks) if says_something(blocks));
         let has_calls = matches!(&turn, Turn::Assistant(blocks) if calls(blocks).next().is_some());
-        // Many templates leave out the text beside calls, but the results of calls stand directly after them.
+        // Many templates leave out the text beside calls, but the results of calls stand directly
+        // after them.
         let joins = alternating || called || !(had_words && has_calls);
         match &turn {
             Turn::User(_) => called = false,
@@ -64,7 +65,8 @@ fn says_something(blocks: &[Block<'_>]) -> bool {
     !blocks.iter().all(|block| is_blank(block) || matches!(block, Block::Thinking { .. }))
 }
 
-/// Makes two messages one, of which the first has words if `had_words`, and the second if `has_words`.
+/// Makes two messages one, of which the first has words if `had_words`, and the second if
+/// `has_words`.
 fn append<'a>(
     known: &mut Vec<Block<'a>>,
     had_words: bool,

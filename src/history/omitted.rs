@@ -1,4 +1,5 @@
-//! Words that stand where something is left out that the model does not take and the client sends again each time.
+//! Words that stand where something is left out that the model does not take and the client sends
+//! again each time.
 
 use crate::json::Str;
 use crate::model::{Block, Document, DocumentSource, Text};
@@ -14,11 +15,12 @@ pub(super) const SHOWN_PDF_OMITTED: &str =
     "[document omitted: an assistant message cannot have a PDF document]";
 /// The words in place of an image of which there is only the address.
 pub(super) const URL_OMITTED: &str = "[image omitted: this model does not take image URLs]";
-/// The words in place of an image that no model takes, such as SVG: models refuse the whole request.
+/// The words in place of an image that no model takes, such as SVG: models refuse the whole
+/// request.
 pub(super) const TYPE_OMITTED: &str = "[image omitted: it is no JPEG, PNG, GIF or WebP]";
 
-/// Puts words in place of what the model does not take and the client sends again with each request. What the user
-/// has just given is refused, where that is seen at once.
+/// Puts words in place of what the model does not take and the client sends again with each
+/// request. What the user has just given is refused, where that is seen at once.
 pub(super) fn replace(
     block: &mut Block<'_>,
     in_result: bool,

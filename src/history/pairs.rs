@@ -241,8 +241,9 @@ fn assemble<'a>(turns: Vec<Turn<'a>>, answers: Vec<Vec<ToolResult<'a>>>) -> Vec<
                     items.push(UserPart::Orphan(orphan));
                 }
                 items.append(&mut user.items);
-                // All that stood here was moved. Servers want the user to begin, the model would go on with
-                // its own words at the end, and in the middle two of its answers would be neighbours.
+                // All that stood here was moved. Servers want the user to begin, the model would go
+                // on with its own words at the end, and in the middle two of its answers would be
+                // neighbours.
                 if results.is_empty() && items.is_empty() && !answered {
                     items.push(UserPart::Moved);
                 }
@@ -321,7 +322,8 @@ fn order_results<'a>(context: &[Block<'a>], results: &mut Vec<ToolResult<'a>>) {
     }
 }
 
-/// Refuses a history whose calls and results do not fit, in the guard's name: no client should send it again.
+/// Refuses a history whose calls and results do not fit, in the guard's name: no client should send
+/// it again.
 ///
 /// # Errors
 /// In the real API's words.

@@ -1,4 +1,5 @@
-//! Reads messages block by block: what is only for Anthropic leaves, and what stays becomes a part of a turn.
+//! Reads messages block by block: what is only for Anthropic leaves, and what stays becomes a part
+//! of a turn.
 
 use super::History;
 use super::attached::has_image;
@@ -68,8 +69,8 @@ pub(super) fn messages<'a>(
     Ok((history, turns))
 }
 
-/// Whether nothing of a server tool's result can be read. It is dropped, because a turn of it alone would be an
-/// empty message.
+/// Whether nothing of a server tool's result can be read. It is dropped, because a turn of it alone
+/// would be an empty message.
 fn is_unreadable(block: &Block<'_>) -> bool {
     let Block::ServerToolResult { content, is_error: false, .. } = block else { return false };
     let mut words = Vec::new();

@@ -1,4 +1,5 @@
-//! Blocks that cannot be taken: on the wrong side, of a type that is not known, or of one that only Anthropic has.
+//! Blocks that cannot be taken: on the wrong side, of a type that is not known, or of one that only
+//! Anthropic has.
 
 use crate::error::Error;
 use crate::json::Str;

@@ -1,8 +1,10 @@
-//! Inputs of calls in the history that are not as the model wrote them, which it would see itself call and imitate.
+//! Inputs of calls in the history that are not as the model wrote them, which it would see itself
+//! call and imitate.
 //!
-//! - n8n 2.41 writes a turn with a thinking block anew, each of its calls with `{}` for an input. The signature of
-//!   a thinking block that the client did not ask for has the inputs.
-//! - n8n writes the id of a call into the input that it sends back: `{"query": "x", "id": "toolu_…"}`.
+//! - n8n 2.41 writes a turn with a thinking block anew, each of its calls with `{}` for an input.
+//!   The signature of a thinking block that the client did not ask for has the inputs.
+//! - n8n writes the id of a call into the input that it sends back:
+//!   `{"query": "x", "id": "toolu_…"}`.
 //! - Some clients keep inputs as texts.
 
 use crate::carry::signature::Signature;
@@ -73,8 +75,9 @@ pub(crate) fn unwrapped(input: &str) -> Option<String> {
     Reader::of(&inside).is_object().then(|| inside.trim().to_owned())
 }
 
-/// The input without a member `id` that is the id of the call; nothing where there is nothing to leave out.
-/// Of a tool that is not offered nobody knows whether it has such a property: its input stays.
+/// The input without a member `id` that is the id of the call; nothing where there is nothing to
+/// leave out. Of a tool that is not offered nobody knows whether it has such a property: its input
+/// stays.
 pub(crate) fn without_echoed_id(input: &str, id: Str<'_>, schema: Option<&str>) -> Option<String> {
     if !words::has(input, "\"id\"") {
         return None;

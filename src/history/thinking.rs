@@ -11,8 +11,8 @@ use crate::text::names::NameSet;
 /// The client changed a thinking block, and strict mode leaves nothing out.
 pub(crate) struct Modified;
 
-/// The thinking block in the form that goes back to the upstream with these marks. Another model's, where it
-/// is forwarded, has no signature.
+/// The thinking block in the form that goes back to the upstream with these marks. Another model's,
+/// where it is forwarded, has no signature.
 ///
 /// # Errors
 /// The client changed it, in strict mode.
@@ -58,7 +58,8 @@ pub(crate) fn is_required(profile: &Profile) -> bool {
     matches!(profile.reasoning_history, RequiredOnToolCalls | Required)
 }
 
-/// The thinking of the answer that is read. Clients write an answer as several messages, and its thinking in each.
+/// The thinking of the answer that is read. Clients write an answer as several messages, and its
+/// thinking in each.
 #[derive(Default)]
 pub(super) struct Thought<'a> {
     /// The thinking and its signatures in the message that is read.
@@ -79,8 +80,8 @@ impl<'a> Thought<'a> {
         self.signed.clear();
     }
 
-    /// Whether a message is the next call of the answer that the message before it began, as n8n writes each: all
-    /// have the same thinking block. One that names calls is of one answer only.
+    /// Whether a message is the next call of the answer that the message before it began, as n8n
+    /// writes each: all have the same thinking block. One that names calls is of one answer only.
     pub(super) fn goes_on(&self, blocks: &[Block<'a>]) -> bool {
         let [Block::Thinking { thinking, signature }, calls @ ..] = blocks else { return false };
         self.signed.first() == Some(&(*thinking, *signature))
@@ -94,8 +95,8 @@ impl<'a> Thought<'a> {
         self.signed.iter().any(|(_, signature)| names(signature, blocks))
     }
 
-    /// Adds a thinking block of the message. Says whether it only repeats the thought of the message before, to stand
-    /// with another call. Signatures of calls would be lost with it.
+    /// Adds a thinking block of the message. Says whether it only repeats the thought of the
+    /// message before, to stand with another call. Signatures of calls would be lost with it.
     pub(super) fn is_repeated(&mut self, thinking: Str<'a>, signature: Str<'a>) -> bool {
         let before = self.signed_before.get(self.signed.len());
         let is_known = !signature.is_empty() && before == Some(&(thinking, signature));
@@ -104,7 +105,8 @@ impl<'a> Thought<'a> {
     }
 }
 
-/// Whether a signature of ours names these calls: those with an input in it, or the first, which Gemini signs alone.
+/// Whether a signature of ours names these calls: those with an input in it, or the first, which
+/// Gemini signs alone.
 fn names(signature: &Str<'_>, blocks: &[Block<'_>]) -> bool {
     let Some(own) = Signature::decode(&signature.decode()) else { return false };
     let named = match own.call_inputs.is_empty() {

@@ -59,7 +59,8 @@ impl<'a> Turns<'a> {
         self.expect(blocks);
     }
 
-    /// Goes on with the message of the assistant before the results that came last, if nothing else came.
+    /// Goes on with the message of the assistant before the results that came last, if nothing else
+    /// came.
     pub(crate) fn go_on(&mut self) {
         if let [.., Turn::Assistant(_), Turn::User(user)] = self.turns.as_mut_slice()
             && user.items.is_empty()

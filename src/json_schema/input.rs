@@ -1,5 +1,5 @@
-//! Checks the input of a tool call against the tool's JSON Schema; `repair` rewrites one that does not fit, and `mend`
-//! says what of one can be left out.
+//! Checks the input of a tool call against the tool's JSON Schema; `repair` rewrites one that does
+//! not fit, and `mend` says what of one can be left out.
 //!
 //! Models forget required fields and invent types; a client that runs such a call answers with an
 //! error of its own, or, worse, runs it. The check is an exact subset of JSON Schema: what it
@@ -9,10 +9,12 @@
 //! `oneOf`, `allOf` and `$ref` to `#`, `#/$defs/…` and `#/definitions/…`. Every other keyword, and
 //! every `$ref` elsewhere, accepts. Beside a `$ref` nothing is checked, since older drafts ignore
 //! what stands there. More than one match of `oneOf` is accepted: keywords that are not known here
-//! could tell the alternatives apart. `"nullable": true`, of OpenAPI, accepts `null` whatever else is said.
+//! could tell the alternatives apart. `"nullable": true`, of OpenAPI, accepts `null` whatever else
+//! is said.
 //!
-//! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once that is
-//! spent, everything is accepted, so that schemas and inputs that are made to explode cost little.
+//! Both texts are walked as they are, without a tree. The work is bounded by a [`Budget`]: once
+//! that is spent, everything is accepted, so that schemas and inputs that are made to explode cost
+//! little.
 
 pub(crate) mod mend;
 mod repair;
@@ -32,8 +34,9 @@ const STEP_BYTES: usize = 256;
 /// Deepest nesting of schemas that are applied, references included.
 const DEPTH_MAX: u32 = 128;
 
-/// The bytes that may still be looked at, those of each schema and of each part of an input counted whenever
-/// one is applied to the other. One for all checks of a request, and one for all of an answer.
+/// The bytes that may still be looked at, those of each schema and of each part of an input counted
+/// whenever one is applied to the other. One for all checks of a request, and one for all of an
+/// answer.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: usize,
@@ -194,8 +197,8 @@ impl<'s> Keywords<'s> {
         Some(keywords)
     }
 
-    /// The schema of all elements. An array of schemas, or `prefixItems` beside, counts from an index that is
-    /// not kept here.
+    /// The schema of all elements. An array of schemas, or `prefixItems` beside, counts from an
+    /// index that is not kept here.
     fn of_elements(&self) -> Option<&'s str> {
         self.items.filter(|items| !self.prefixed && kind_of(items) != ValueKind::Array)
     }

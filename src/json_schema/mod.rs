@@ -81,7 +81,8 @@ pub(crate) fn keyword_value(keyword: &str) -> KeywordValue {
 }
 
 impl KeywordValue {
-    /// Whether a value is what it must be, but for the names and types in a list, and the schemas in it.
+    /// Whether a value is what it must be, but for the names and types in a list, and the schemas
+    /// in it.
     pub(crate) fn takes(self, value: &str) -> bool {
         let kind = kind_of(value);
         match self {
@@ -332,10 +333,10 @@ pub(crate) fn allows_all(schema: &str) -> bool {
         || schema.starts_with('{') && json::members(schema).all(|(key, _)| is_note(key))
 }
 
-/// Whether an engine refuses a pattern that clients' engines take, and an upstream with it the whole request; the
-/// client looks at inputs itself. OpenAI's knows no `\p{…}` and does not look around, as those of zod do;
-/// DeepSeek's takes an open bracket inside of another for a second one, and knows no `\0`, which Claude Code's
-/// have. `(?<name>…)` is written in another way in Python.
+/// Whether an engine refuses a pattern that clients' engines take, and an upstream with it the
+/// whole request; the client looks at inputs itself. OpenAI's knows no `\p{…}` and does not look
+/// around, as those of zod do; DeepSeek's takes an open bracket inside of another for a second one,
+/// and knows no `\0`, which Claude Code's have. `(?<name>…)` is written in another way in Python.
 pub(crate) fn is_unportable(pattern: Str<'_>) -> bool {
     let pattern = pattern.decode();
     let mut letters = pattern.as_bytes().iter();

@@ -193,7 +193,8 @@ impl<'a> Source<'a, '_> {
         Ok(edit)
     }
 
-    /// `{"type": …, "value": …}`: which of `kinds` it is, and the value, which is not below `least`.
+    /// `{"type": …, "value": …}`: which of `kinds` it is, and the value, which is not below
+    /// `least`.
     fn amount(&mut self, kinds: &[&str], least: u64) -> Read<(usize, u64)> {
         let tag = self.tag()?;
         let Some(kind) = kinds.iter().position(|kind| tag == **kind) else {

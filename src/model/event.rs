@@ -1,9 +1,9 @@
 //! Events of an answer: everything that an upstream can say, in the order in which a client gets
 //! it.
 //!
-//! A reader of an upstream's protocol makes events of what comes; a writer of the client's protocol makes bytes of
-//! events. Blocks come one after another, each between its begin and its end. Texts are borrowed and stay as they came:
-//! inside of a JSON string, with all escapes.
+//! A reader of an upstream's protocol makes events of what comes; a writer of the client's protocol
+//! makes bytes of events. Blocks come one after another, each between its begin and its end. Texts
+//! are borrowed and stay as they came: inside of a JSON string, with all escapes.
 
 use super::context_management::Cleared;
 use super::counts::Counts;

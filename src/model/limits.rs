@@ -1,9 +1,9 @@
 //! Limits on the number of each thing in a request, and of blocks in an answer of an upstream.
 //!
-//! A byte of JSON can be hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a text. So the size of a body
-//! says little about what it takes to read it. These limits do, and they hold while a body is read, before anything is
-//! kept of it. Nobody who means well meets them. `docs/security.md` has the table, and a test compares it with this
-//! one.
+//! A byte of JSON can be hundreds of bytes in memory: `{}` is a tool, and `0,` a part of a text. So
+//! the size of a body says little about what it takes to read it. These limits do, and they hold
+//! while a body is read, before anything is kept of it. Nobody who means well meets them.
+//! `docs/security.md` has the table, and a test compares it with this one.
 
 use crate::error::Error;
 
@@ -13,7 +13,8 @@ use crate::error::Error;
 pub enum Many {
     /// `messages`; as many as the Messages API allows.
     Messages,
-    /// Blocks in messages, `system`, tool results, documents and search results, and changes of tools.
+    /// Blocks in messages, `system`, tool results, documents and search results, and changes of
+    /// tools.
     Blocks,
     /// `tool_use` blocks. For each, memory holds which result answers it, and its ids on both
     /// sides.
@@ -30,7 +31,8 @@ pub enum Many {
     Configs,
     /// Members that Creole does not know.
     UnknownFields,
-    /// Members of objects, and elements of arrays, that are looked at one by one. Inputs and schemas are not.
+    /// Members of objects, and elements of arrays, that are looked at one by one. Inputs and
+    /// schemas are not.
     Fields,
 }
 

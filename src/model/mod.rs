@@ -1,9 +1,10 @@
-//! The wire types of a Messages request, how they are read, and the events of an answer; one decision: which
-//! `stop_reason` an answer gets (`stop_reason`).
+//! The wire types of a Messages request, how they are read, and the events of an answer; one
+//! decision: which `stop_reason` an answer gets (`stop_reason`).
 //!
 //! The body is read once, from left to right, into borrowed structs: texts stay as the client
-//! escaped them, schemas and tool inputs stay as they were written. An absent member and `null` mean
-//! the same. A member that is not known is counted, because clients add members with each release.
+//! escaped them, schemas and tool inputs stay as they were written. An absent member and `null`
+//! mean the same. A member that is not known is counted, because clients add members with each
+//! release.
 
 pub mod context_management;
 pub mod counts;

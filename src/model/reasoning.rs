@@ -2,11 +2,12 @@
 
 use crate::json::Str;
 
-/// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks of the
-/// Messages API.
+/// An item of `reasoning_details` (OpenRouter), or of `thinking_blocks` (LiteLLM), which are blocks
+/// of the Messages API.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Detail<'a> {
-    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`, `redacted_thinking`.
+    /// `type`: `reasoning.text`, `reasoning.summary`, `reasoning.encrypted`; `thinking`,
+    /// `redacted_thinking`.
     pub(crate) kind: Option<Str<'a>>,
     /// Number of the item: fragments with the same index are one item.
     pub(crate) index: Option<u64>,

@@ -162,7 +162,8 @@ impl<'a> Source<'a, '_> {
         Ok(())
     }
 
-    /// Reads a string into its place. Like all that read into a place, it says that the member is known.
+    /// Reads a string into its place. Like all that read into a place, it says that the member is
+    /// known.
     pub(crate) fn string(&mut self, place: &mut Option<Str<'a>>) -> Read<bool> {
         *place = Some(self.reader.string()?);
         Ok(true)

@@ -1,7 +1,7 @@
 //! Look-up of the tool that a model means by a name that it wrote.
 //!
-//! Models garble names: they keep the markup of their templates around them, and spell them as they like. n8n
-//! silently drops a call whose name is not exactly a tool's, and asks again for ever.
+//! Models garble names: they keep the markup of their templates around them, and spell them as they
+//! like. n8n silently drops a call whose name is not exactly a tool's, and asks again for ever.
 
 use super::request_context::{Tool, Tools, Withheld};
 use crate::text::words;

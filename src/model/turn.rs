@@ -1,8 +1,8 @@
 //! Turns: what both sides of a conversation say, in no protocol's form.
 //!
-//! A turn is everything that one side says until the other one speaks, but a message of the assistant's with
-//! calls is a turn of its own. Tool results stand apart from the rest of a user's turn, because Chat Completions
-//! wants them first and as messages of their own.
+//! A turn is everything that one side says until the other one speaks, but a message of the
+//! assistant's with calls is a turn of its own. Tool results stand apart from the rest of a user's
+//! turn, because Chat Completions wants them first and as messages of their own.
 
 use super::{Block, ToolResult, ToolUse};
 use crate::json::Str;

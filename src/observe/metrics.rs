@@ -1,13 +1,15 @@
 //! The metrics: one table for all hosts, and the samples of one exchange.
 //!
-//! A host keeps one [`Counters`] and gives the [`Sample`]s of each finished exchange to its platform:
-//! Prometheus, Envoy's statistics, Analytics Engine. Names and labels are the same everywhere.
+//! A host keeps one [`Counters`] and gives the [`Sample`]s of each finished exchange to its
+//! platform: Prometheus, Envoy's statistics, Analytics Engine. Names and labels are the same
+//! everywhere.
 //!
-//! Labels are bounded, because each set of values costs memory for ever: upstreams, and models of the
-//! model map, are the operator's; a model's name that only the client knows counts once an upstream
-//! has answered for it, and only [`MODELS_MAX`] of them. All others are `other`. A name that is used
-//! less than a new one gives its label up, and the host removes what was counted under it
-//! ([`Counters::take_given_up`]). A host that cannot gives only [`GIVEN_MAX`] labels until its restart.
+//! Labels are bounded, because each set of values costs memory for ever: upstreams, and models of
+//! the model map, are the operator's; a model's name that only the client knows counts once an
+//! upstream has answered for it, and only [`MODELS_MAX`] of them. All others are `other`. A name
+//! that is used less than a new one gives its label up, and the host removes what was counted under
+//! it ([`Counters::take_given_up`]). A host that cannot gives only [`GIVEN_MAX`] labels until its
+//! restart.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -169,8 +171,8 @@ struct Labels {
 type Add<'f> = dyn FnMut(&'static Metric, &[&str], u64) + 'f;
 
 impl Counters {
-    /// Calls `give` with everything that a finished exchange adds. A request that was passed through
-    /// untouched, whose report is open, adds nothing.
+    /// Calls `give` with everything that a finished exchange adds. A request that was passed
+    /// through untouched, whose report is open, adds nothing.
     pub fn count(
         &mut self,
         report: &Report,
@@ -242,7 +244,8 @@ impl Labels {
         if self.known.contains_key(&*name) { name } else { "other".into() }
     }
 
-    /// Counts an answer for a name, which gets a label if one is free or belongs to a name with fewer answers.
+    /// Counts an answer for a name, which gets a label if one is free or belongs to a name with
+    /// fewer answers.
     fn count(&mut self, name: &str) {
         self.answers = self.answers.saturating_add(1);
         if self.answers >= ANSWERS_MAX {

@@ -40,7 +40,8 @@ pub struct Report {
     pub images: Option<Box<ImagesReport>>,
     /// Report on the documents of the request, if any were to be read.
     pub documents: Option<Box<DocumentsReport>>,
-    /// The cause of a failure, where more is known than the kind of the error. See [`Report::cause`].
+    /// The cause of a failure, where more is known than the kind of the error. See
+    /// [`Report::cause`].
     pub failed_by: Option<Cause>,
     /// The name of the key that the client has, where clients have keys of Creole's.
     pub client_key: Option<String>,

@@ -40,7 +40,8 @@ const OWN_MEMBERS: [&str; 25] = [
     "web_search_options",
 ];
 
-/// The members of a Responses request that Creole writes, and those by which an upstream would store conversations.
+/// The members of a Responses request that Creole writes, and those by which an upstream would
+/// store conversations.
 const MEMBERS_OF_RESPONSES: [&str; 11] = [
     "background",
     "context_management",
@@ -55,7 +56,8 @@ const MEMBERS_OF_RESPONSES: [&str; 11] = [
     "truncation",
 ];
 
-/// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to them.
+/// The objects in which Creole writes no more than the switch of thinking: `extra_body` may add to
+/// them.
 pub(crate) const SHARED_MEMBERS: [&str; 2] = ["chat_template_kwargs", "thinking"];
 
 /// Hashes cannot tell shorter ids apart.
@@ -68,47 +70,53 @@ keys! {
     /// How one upstream wants its requests, and what its answers need. The defaults are for an
     /// unknown server: what most of them accept.
     pub Profile {
-        /// Which field carries the output limit. OpenAI's reasoning models refuse `max_tokens`; many
-        /// other servers know no other name.
+        /// Which field carries the output limit. OpenAI's reasoning models refuse `max_tokens`;
+        /// many other servers know no other name.
         max_tokens_field: MaxTokensField = MaxTokensField::MaxTokens;
-        /// Larger values of the client are lowered to this; 0 sends what the client asked for. Claude
-        /// Code asks for up to 128,000 tokens, which some servers refuse.
+        /// Larger values of the client are lowered to this; 0 sends what the client asked for.
+        /// Claude Code asks for up to 128,000 tokens, which some servers refuse.
         max_tokens_max: u64 = 0;
         /// Send `stream_options.include_usage`. Mistral always sends usage and refuses the option.
         stream_usage: bool = true;
         /// Send `top_k`. Not part of Chat Completions; vLLM, SGLang, llama.cpp and Ollama take it.
         top_k: bool = false;
-        /// Send `temperature` and `top_p`. OpenAI's reasoning models refuse them. Beside a temperature of 0, `top_p`
-        /// says nothing and is never sent: Mistral refuses it there.
+        /// Send `temperature` and `top_p`. OpenAI's reasoning models refuse them. Beside a
+        /// temperature of 0, `top_p` says nothing and is never sent: Mistral refuses it there.
         sampling: bool = true;
-        /// The values of `reasoning_effort` that the upstream takes, lowest first; empty: never sent.
+        /// The values of `reasoning_effort` that the upstream takes, lowest first; empty: never
+        /// sent.
         reasoning_effort_values: Vec<Effort> = Vec::new();
         /// How thinking is switched off and on, beside the effort.
         thinking_switch: ThinkingSwitch = ThinkingSwitch::None;
-        /// Which field carries the client's `budget_tokens`. Where `max_tokens_max` lowers the limit of the answer, at
-        /// most half of that limit is sent, so that the rest is left for words.
+        /// Which field carries the client's `budget_tokens`. Where `max_tokens_max` lowers the
+        /// limit of the answer, at most half of that limit is sent, so that the rest is left for
+        /// words.
         thinking_budget: ThinkingBudget = ThinkingBudget::None;
-        /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a history that
-        /// lacks it; OpenAI has no field for it.
+        /// Whether reasoning in the history goes back to the upstream. DeepSeek and Kimi refuse a
+        /// history that lacks it; OpenAI has no field for it.
         reasoning_history: ReasoningHistory = ReasoningHistory::Auto;
-        /// What happens to thinking blocks of another endpoint, or of an upstream with another `url` or `base_path`.
+        /// What happens to thinking blocks of another endpoint, or of an upstream with another
+        /// `url` or `base_path`.
         foreign_thinking: ForeignThinking = ForeignThinking::Drop;
-        /// The field for reasoning that did not come from this upstream. Its own goes back in the field in which it
-        /// came. vLLM reads `reasoning`; most other servers read `reasoning_content`.
+        /// The field for reasoning that did not come from this upstream. Its own goes back in the
+        /// field in which it came. vLLM reads `reasoning`; most other servers read
+        /// `reasoning_content`.
         reasoning_field: ReasoningField = ReasoningField::ReasoningContent;
-        /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's template
-        /// reads the function's name out of `functions.NAME:N`.
+        /// The form of tool call ids. Mistral takes exactly nine letters and digits; Kimi's
+        /// template reads the function's name out of `functions.NAME:N`.
         id_style: IdStyle = IdStyle::Any;
         /// Longest tool call id, at least 9; 0 is no limit. OpenAI: 40.
         max_id_length: usize = 0, ID_LENGTH;
-        /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these sequences all the
-        /// same.
+        /// Send `stop`. OpenAI's reasoning models refuse it; Creole cuts the text at these
+        /// sequences all the same.
         stop: bool = true;
         /// Most `stop` sequences; the rest is cut by Creole. 0 is no limit. OpenAI and vLLM: 4.
         max_stop: usize = 0;
-        /// Most tools in a request; more are refused here with a clear text. 0 is no limit. OpenAI: 128.
+        /// Most tools in a request; more are refused here with a clear text. 0 is no limit.
+        /// OpenAI: 128.
         max_tools: usize = 0;
-        /// Longest tool name, at least 16; longer ones are shortened with a hash. 0 is no limit. OpenAI: 64.
+        /// Longest tool name, at least 16; longer ones are shortened with a hash. 0 is no limit.
+        /// OpenAI: 64.
         max_tool_name: usize = 64, NAME_LENGTH;
         /// Longest description of a tool, in characters; longer ones are cut. 0 is no limit.
         max_tool_description: usize = 0;
@@ -120,37 +128,41 @@ keys! {
         image_parts: ImageParts = ImageParts::All;
         /// What becomes of a `system` message in the middle. Most chat templates refuse one.
         mid_system: MidSystem = MidSystem::AsUser;
-        /// The role of the system prompt. `user`: some templates (Gemma, old Mistral) have no system
-        /// role, so its text goes before that of the first user message.
+        /// The role of the system prompt. `user`: some templates (Gemma, old Mistral) have no
+        /// system role, so its text goes before that of the first user message.
         system_role: SystemRole = SystemRole::System;
         /// Where the user's own text goes when it came with tool results. Mistral refuses a `user`
         /// message directly after `tool` messages.
         text_after_tool_results: TextAfterToolResults = TextAfterToolResults::UserMessage;
-        /// Merge neighbouring messages of one role, and let the user begin (templates that insist on alternation).
+        /// Merge neighbouring messages of one role, and let the user begin (templates that insist
+        /// on alternation).
         alternating_roles: bool = false;
-        /// Split a turn with several calls into one assistant message for each call, followed by its
-        /// result (Databricks; the Llama 3.3 template).
+        /// Split a turn with several calls into one assistant message for each call, followed by
+        /// its result (Databricks; the Llama 3.3 template).
         single_tool_call: bool = false;
         /// Send `parallel_tool_calls` when the client disables them.
         parallel_tool_calls: bool = true;
-        /// What is sent for the client's `cache_control`. On results only where `tool_content_parts` is not `no`. That
-        /// of the whole request goes to the last place for one.
+        /// What is sent for the client's `cache_control`. On results only where
+        /// `tool_content_parts` is not `no`. That of the whole request goes to the last place for
+        /// one.
         cache_breakpoints: CacheBreakpoints = CacheBreakpoints::None;
-        /// Send `prompt_cache_key`, made from the session that `session_headers` would tell (OpenAI).
+        /// Send `prompt_cache_key`, made from the session that `session_headers` would tell
+        /// (OpenAI).
         prompt_cache_key: bool = false;
         /// Whether `service_tier` is understood (OpenAI).
         service_tier: bool = false;
-        /// What becomes of `metadata.user_id`; it can hold account ids, so it is never sent as it is.
+        /// What becomes of `metadata.user_id`; it can hold account ids, so it is never sent as it
+        /// is.
         user_id: UserId = UserId::User;
-        /// Join neighbouring texts of a user message into one, with an empty line between them. Many chat templates
-        /// write parts without a gap.
+        /// Join neighbouring texts of a user message into one, with an empty line between them.
+        /// Many chat templates write parts without a gap.
         joined_texts: bool = false;
         /// The content of an assistant message that has only tool calls.
         empty_assistant_content: EmptyAssistantContent = EmptyAssistantContent::Null;
         /// The content of a tool result that is empty.
         empty_tool_content: String = String::new();
-        /// Send the tool's `name` with each result. Gemini and the templates of some small models refuse a
-        /// result without it.
+        /// Send the tool's `name` with each result. Gemini and the templates of some small models
+        /// refuse a result without it.
         tool_result_name: bool = false;
         /// Whether a final assistant message (prefill) is sent on.
         prefill: Prefill = Prefill::Send;
@@ -165,8 +177,8 @@ keys! {
         tool_choice_none: ToolChoiceNone = ToolChoiceNone::None;
         /// Which JSON Schema keywords tool parameters may use.
         tool_schema: ToolSchema = ToolSchema::Full;
-        /// Write an empty `description` for a tool that has none: the templates of gpt-oss and others raise an error
-        /// where vLLM and SGLang give them a null.
+        /// Write an empty `description` for a tool that has none: the templates of gpt-oss and
+        /// others raise an error where vLLM and SGLang give them a null.
         empty_description: bool = false;
         /// Whether `function.strict` and `json_schema.strict` are understood.
         strict_tools: bool = false;
@@ -176,8 +188,8 @@ keys! {
         tokenizer: Tokenizer = Tokenizer::None;
         /// What becomes of Anthropic's web search tool.
         web_search: WebSearch = WebSearch::Drop;
-        /// What becomes of the client's MCP servers. `mcp` hands their addresses, and the client's tokens for them, to
-        /// this upstream, which then acts there: that is for you to decide.
+        /// What becomes of the client's MCP servers. `mcp` hands their addresses, and the client's
+        /// tokens for them, to this upstream, which then acts there: that is for you to decide.
         mcp: Mcp = Mcp::Reject;
         /// Which structured outputs are understood.
         response_format: ResponseFormat = ResponseFormat::JsonSchema;
@@ -185,43 +197,46 @@ keys! {
         inference_geo: InferenceGeo = InferenceGeo::Reject;
         /// Responses: ask for reasoning in a form that goes back with the next turn.
         include_encrypted: bool = true;
-        /// Responses: which summary of the reasoning is asked for, where the client may see thinking.
+        /// Responses: which summary of the reasoning is asked for, where the client may see
+        /// thinking.
         reasoning_summary: ReasoningSummary = ReasoningSummary::Auto;
         /// Responses: how the upstream is told to store nothing.
         store_field: StoreField = StoreField::False;
         /// Responses: send `max_output_tokens`. Backends of subscriptions refuse it.
         output_limit: bool = true;
-        /// Responses: what the result of a tool may hold beside text. The rest follows in a message of the user.
+        /// Responses: what the result of a tool may hold beside text. The rest follows in a message
+        /// of the user.
         tool_output_parts: ToolOutputParts = ToolOutputParts::All;
         /// Responses: where the system prompt stands.
         system_field: SystemField = SystemField::Instructions;
-        /// Responses: tell which messages of the assistant came before calls (`phase`), as newer models of OpenAI want
-        /// it.
+        /// Responses: tell which messages of the assistant came before calls (`phase`), as newer
+        /// models of OpenAI want it.
         message_phase: bool = false;
         /// Responses: let the upstream pad its deltas with random text. `false` switches that off.
         obfuscation: bool = true;
         /// Responses: whether the upstream says that an answer reached the limit.
         length_status: LengthStatus = LengthStatus::Reported;
-        /// Members that are added to each request, none that Creole writes itself: `{"min_p": 0.05}`, or
-        /// vLLM's `repetition_detection`. What is in `chat_template_kwargs` and `thinking` is added to the switch of
-        /// thinking there: `{"chat_template_kwargs": {"preserve_thinking": true}}`.
+        /// Members that are added to each request, none that Creole writes itself:
+        /// `{"min_p": 0.05}`, or vLLM's `repetition_detection`. What is in `chat_template_kwargs`
+        /// and `thinking` is added to the switch of thinking there:
+        /// `{"chat_template_kwargs": {"preserve_thinking": true}}`.
         extra_body: Members = Members::default();
-        /// Leave out Claude Code's first system block, which changes with each request and would defeat
-        /// prefix caches.
+        /// Leave out Claude Code's first system block, which changes with each request and would
+        /// defeat prefix caches.
         strip_billing_header: bool = true;
-        /// Turn `<think>…</think>` (or `[THINK]`, `<reasoning>`, …) at the very start of the text into a
-        /// thinking block. What stood in `<think>` goes back there.
+        /// Turn `<think>…</think>` (or `[THINK]`, `<reasoning>`, …) at the very start of the text
+        /// into a thinking block. What stood in `<think>` goes back there.
         inline_think: bool = false;
-        /// Turn tool calls that the model wrote as text into calls, in this one syntax. Those at the end of the
-        /// reasoning too, if the answer has nothing else.
+        /// Turn tool calls that the model wrote as text into calls, in this one syntax. Those at
+        /// the end of the reasoning too, if the answer has nothing else.
         text_tool_calls: TextToolCalls = TextToolCalls::Off;
-        /// Each chunk of a stream has all of the text and of the reasoning so far, and not what is new in them
-        /// (MiniMax, some plans of DashScope). Calls may have either.
+        /// Each chunk of a stream has all of the text and of the reasoning so far, and not what is
+        /// new in them (MiniMax, some plans of DashScope). Calls may have either.
         cumulative_text: bool = false;
         /// Remove the final assistant text of the request when the answer starts with it.
         strip_prefill_echo: bool = false;
-        /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a stream that happens
-        /// to begin with the same words keeps them.
+        /// Whether streams begin with that text, too. llama.cpp repeats it in whole answers only; a
+        /// stream that happens to begin with the same words keeps them.
         stream_prefill_echo: bool = true;
         /// What an answer becomes that has reasoning, and neither text nor a call.
         reasoning_only: ReasoningOnly = ReasoningOnly::Keep;

@@ -1,5 +1,5 @@
-//! The profiles of known kinds of servers, a row for each, with where these servers usually are; and what wins where
-//! several say something of a flag.
+//! The profiles of known kinds of servers, a row for each, with where these servers usually are;
+//! and what wins where several say something of a flag.
 //!
 //! For an upstream, from the weakest to the strongest:
 //!
@@ -10,12 +10,12 @@
 //! | `profile_overrides` | [`Profile::effective`] |
 //! | what the upstream refused, now or of late | `exchange/memory.rs` keeps it; `Refused::narrow` changes the profile |
 //!
-//! With `strict` nothing is remembered, and a request is not sent again without something of the client's. The rows
-//! here are for Chat Completions; `responses` has what is different where an upstream speaks Responses, and which
-//! presets do.
+//! With `strict` nothing is remembered, and a request is not sent again without something of the
+//! client's. The rows here are for Chat Completions; `responses` has what is different where an
+//! upstream speaks Responses, and which presets do.
 //!
-//! A variable or an option of the host that names a preset stands in place of the preset and of the overrides
-//! (`src/config/variables.rs`).
+//! A variable or an option of the host that names a preset stands in place of the preset and of the
+//! overrides (`src/config/variables.rs`).
 
 mod responses;
 
@@ -139,7 +139,8 @@ presets! {
         max_stop: 4,
         ..Profile::default()
     },
-    // Its models refuse `stop`. Which efforts they take differs from model to model, so none is sent.
+    // Its models refuse `stop`. Which efforts they take differs from model to model, so none is
+    // sent.
     "xai" => Profile { stop: false, ..Profile::default() },
     "kimi" => Profile {
         id_style: IdStyle::Kimi,
@@ -160,8 +161,8 @@ presets! {
 pub struct Server {
     /// Name of the server's preset in [`PRESETS`].
     pub preset: &'static str,
-    /// Scheme, host and port. Empty where everyone has an address of their own. For a server of this machine it is no
-    /// name: `localhost` may also be `::1`, where another user may listen.
+    /// Scheme, host and port. Empty where everyone has an address of their own. For a server of
+    /// this machine it is no name: `localhost` may also be `::1`, where another user may listen.
     pub url: &'static str,
     /// Path that stands before `/chat/completions` or `/responses`.
     pub base_path: &'static str,
@@ -169,7 +170,8 @@ pub struct Server {
     pub key: &'static str,
 }
 
-/// The known servers: those of this machine first, each part in the order in which `creole launch` looks for them.
+/// The known servers: those of this machine first, each part in the order in which `creole launch`
+/// looks for them.
 pub const SERVERS: &[Server] = &[
     local("ollama", "http://127.0.0.1:11434"),
     local("llama.cpp", "http://127.0.0.1:8080"),
@@ -273,7 +275,8 @@ fn python_server() -> Profile {
 }
 
 impl Profile {
-    /// The flags of an upstream: those of its preset, but for what the configuration says otherwise.
+    /// The flags of an upstream: those of its preset, but for what the configuration says
+    /// otherwise.
     pub(crate) fn effective(
         preset: Self,
         overrides: Option<Overrides<Self>>,

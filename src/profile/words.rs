@@ -16,8 +16,8 @@ word_enum! {
         None = "none",
         /// llama.cpp's
         ThinkingBudgetTokens = "thinking_budget_tokens",
-        /// vLLM's, which refuses it unless it was started with `--reasoning-config`, or with a parser of reasoning
-        /// that knows where thinking ends
+        /// vLLM's, which refuses it unless it was started with `--reasoning-config`, or with a
+        /// parser of reasoning that knows where thinking ends
         ThinkingTokenBudget = "thinking_token_budget",
     }
     /// Effort of reasoning, lowest first.
@@ -47,10 +47,12 @@ word_enum! {
         ThinkingType = "thinking_type",
         /// `chat_template_kwargs: {"enable_thinking": bool}` (vLLM, SGLang, llama.cpp)
         ChatTemplateKwargs = "chat_template_kwargs",
-        /// `chat_template_kwargs: {"thinking": bool}`, the word of the templates of DeepSeek, Kimi and Granite
+        /// `chat_template_kwargs: {"thinking": bool}`, the word of the templates of DeepSeek, Kimi
+        /// and Granite
         ChatTemplateThinking = "chat_template_thinking",
-        /// `enable_thinking: bool` (Qwen's own service). Off too where it refuses to think: with a forced tool or
-        /// a schema for the answer, and without a stream unless the client asks for it.
+        /// `enable_thinking: bool` (Qwen's own service). Off too where it refuses to think: with a
+        /// forced tool or a schema for the answer, and without a stream unless the client asks for
+        /// it.
         EnableThinking = "enable_thinking",
     }
     /// See [`super::Profile::reasoning_history`].
@@ -59,11 +61,11 @@ word_enum! {
         Auto = "auto",
         /// Never sent back.
         Never = "never",
-        /// As `auto`, and every assistant message with tool calls has the field, if need be empty; once the
-        /// request has tools, every assistant message.
+        /// As `auto`, and every assistant message with tool calls has the field, if need be empty;
+        /// once the request has tools, every assistant message.
         RequiredOnToolCalls = "required_on_tool_calls",
-        /// On every assistant message, with a space where there is no reasoning: Kimi and DeepSeek V4 Pro refuse an
-        /// empty text.
+        /// On every assistant message, with a space where there is no reasoning: Kimi and DeepSeek
+        /// V4 Pro refuse an empty text.
         Required = "required",
     }
     /// See [`super::Profile::foreign_thinking`].
@@ -113,14 +115,15 @@ word_enum! {
         None = "none",
         /// `prompt_cache_breakpoint` (newer OpenAI models)
         PromptCacheBreakpoint = "prompt_cache_breakpoint",
-        /// `cache_control` itself, on texts and on the last tool that has one, in Chat Completions (OpenRouter,
-        /// LiteLLM, and gateways for Claude and Gemini)
+        /// `cache_control` itself, on texts and on the last tool that has one, in Chat Completions
+        /// (OpenRouter, LiteLLM, and gateways for Claude and Gemini)
         CacheControl = "cache_control",
     }
     /// See [`super::Profile::mid_system`].
     MidSystem {
-        /// At the end of the last tool result before it where nobody else speaks in that turn, since many templates
-        /// forget what the model thought before a `user` message; else a text part of the user turn before it.
+        /// At the end of the last tool result before it where nobody else speaks in that turn,
+        /// since many templates forget what the model thought before a `user` message; else a text
+        /// part of the user turn before it.
         AsUser = "as_user",
         /// A `system` message where it stands.
         InPlace = "in_place",
@@ -167,8 +170,9 @@ word_enum! {
         Send = "send",
         /// Sent as the last message with `prefix: true` (Mistral, DeepSeek's beta).
         Prefix = "prefix",
-        /// Sent as the last message with `continue_final_message: true` and `add_generation_prompt: false`, without
-        /// which vLLM ends that message and SGLang gives it to the user.
+        /// Sent as the last message with `continue_final_message: true` and
+        /// `add_generation_prompt: false`, without which vLLM ends that message and SGLang gives it
+        /// to the user.
         Continue = "continue",
         /// Refused with the real API's message.
         Reject = "reject",
@@ -205,37 +209,43 @@ word_enum! {
     }
     /// See [`super::Profile::tool_schema`].
     ToolSchema {
-        /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false` (sent as `{}`: Ollama
-        /// and Fireworks refuse those), a pattern has what some engines refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`,
-        /// `(?<…)`, or a `[` inside of brackets), or it is of an old draft (`items` that is a list, a `required` or
-        /// `exclusiveMinimum` that is a boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`,
-        /// `oneOf`, `allOf` or `not` in the root: the properties of all branches are offered. In all dialects a `$ref`
-        /// that leads nowhere is left out, and one to a definition further down leads to the root, where that is put.
-        /// In all dialects, what no draft allows is mended at any depth: PHP's `"properties": []`, a property that is a
-        /// word or a number (`{}`), types such as `STRING` (`string`) and `any` (left out), a `description` that is no
-        /// text. A branch or a property that allows nothing (`{"not": {}}`) is left out.
+        /// Copied byte for byte, unless an array has no `items`, a schema is `true` or `false`
+        /// (sent as `{}`: Ollama and Fireworks refuse those), a pattern has what some engines
+        /// refuse (`\p{…}`, `\0`, `(?=…)`, `(?!…)`, `(?<…)`, or a `[` inside of brackets), or it is
+        /// of an old draft (`items` that is a list, a `required` or `exclusiveMinimum` that is a
+        /// boolean). OpenAI or DeepSeek refuse each of them. Nor does OpenAI take `anyOf`, `oneOf`,
+        /// `allOf` or `not` in the root: the properties of all branches are offered. In all
+        /// dialects a `$ref` that leads nowhere is left out, and one to a definition further down
+        /// leads to the root, where that is put. In all dialects, what no draft allows is mended at
+        /// any depth: PHP's `"properties": []`, a property that is a word or a number (`{}`), types
+        /// such as `STRING` (`string`) and `any` (left out), a `description` that is no text. A
+        /// branch or a property that allows nothing (`{"not": {}}`) is left out.
         Full = "full",
         /// Without `$id`, `$schema`, `strict` and `additionalProperties: false`.
         Mistral = "mistral",
         /// The subset of Gemini's endpoint. Calls in the history that it did not sign say so
-        /// (`skip_thought_signature_validator`). A tool's name that begins with a digit or `-` is prefixed.
+        /// (`skip_thought_signature_validator`). A tool's name that begins with a digit or `-` is
+        /// prefixed.
         Gemini = "gemini",
-        /// The flavour that Kimi insists on ("moonshot flavored json schema"). A tool's name that does not begin with
-        /// a letter is prefixed. The schema of an output (`output_config.format`) is written in this flavour, too. A
-        /// property that is called `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` is told in the
-        /// description, under its own name. Several types beside other keywords become `anyOf`; values that are not of
-        /// the type, and more than 1,000 values, are left out. Properties are at most 30 deep, 3,000 in all, and have
-        /// 120,000 bytes: a schema with more is cut at 10 levels or less, and its definitions refer to none but
-        /// themselves. What requires itself without end requires less.
+        /// The flavour that Kimi insists on ("moonshot flavored json schema"). A tool's name that
+        /// does not begin with a letter is prefixed. The schema of an output
+        /// (`output_config.format`) is written in this flavour, too. A property that is called
+        /// `required`, `anyOf`, `$ref`, `$defs` or `additionalProperties` is told in the
+        /// description, under its own name. Several types beside other keywords become `anyOf`;
+        /// values that are not of the type, and more than 1,000 values, are left out. Properties
+        /// are at most 30 deep, 3,000 in all, and have 120,000 bytes: a schema with more is cut at
+        /// 10 levels or less, and its definitions refer to none but themselves. What requires
+        /// itself without end requires less.
         Kimi = "kimi",
-        /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path, for which it builds
-        /// no grammar; with the properties of all branches where a choice stands beside `properties`, of which it
-        /// would see the choice alone. What may be any value names all types, because `{}` is any object to it. The
-        /// schema of an output (`output_config.format`) is written in the same way.
+        /// Without `pattern`, lengths and counts of 2000 and more, and references that are no path,
+        /// for which it builds no grammar; with the properties of all branches where a choice
+        /// stands beside `properties`, of which it would see the choice alone. What may be any
+        /// value names all types, because `{}` is any object to it. The schema of an output
+        /// (`output_config.format`) is written in the same way.
         LlamaCpp = "llama.cpp",
-        /// As `full`, with definitions in place of `$ref`, `anyOf` in place of `oneOf` and `enum` in place of `const`,
-        /// which it leaves out of what the model sees. Definitions take four times the bytes of a schema or 16 KiB, and
-        /// are followed six deep.
+        /// As `full`, with definitions in place of `$ref`, `anyOf` in place of `oneOf` and `enum`
+        /// in place of `const`, which it leaves out of what the model sees. Definitions take four
+        /// times the bytes of a schema or 16 KiB, and are followed six deep.
         Ollama = "ollama",
     }
     /// See [`super::Profile::strict_schemas`].
@@ -251,18 +261,18 @@ word_enum! {
         None = "none",
         /// `POST /tokenize` with the messages and tools (vLLM). Exact, images too.
         Messages = "messages",
-        /// `POST /tokenize` with all that a chat's prompt is made of: messages, tools, `tool_choice` and effort
-        /// (SGLang). Exact, as far as the text goes.
+        /// `POST /tokenize` with all that a chat's prompt is made of: messages, tools,
+        /// `tool_choice` and effort (SGLang). Exact, as far as the text goes.
         Chat = "chat",
-        /// `POST /tokenize` with all text as `prompt` (an SGLang that takes no messages there). The chat template is
-        /// estimated.
+        /// `POST /tokenize` with all text as `prompt` (an SGLang that takes no messages there). The
+        /// chat template is estimated.
         Prompt = "prompt",
         /// `POST /tokenize` with all text as `content` (llama.cpp before its `input_tokens`). The
         /// chat template is estimated.
         Content = "content",
         /// `POST BASE_PATH/chat/completions/input_tokens` with the messages and tools (llama.cpp).
-        /// Exact, as far as the text goes. Where the upstream speaks Responses, `POST BASE_PATH/responses/input_tokens`
-        /// (OpenAI, llama.cpp).
+        /// Exact, as far as the text goes. Where the upstream speaks Responses,
+        /// `POST BASE_PATH/responses/input_tokens` (OpenAI, llama.cpp).
         InputTokens = "input_tokens",
     }
     /// See [`super::Profile::web_search`].
@@ -312,7 +322,8 @@ word_enum! {
     SystemField {
         /// `instructions`
         Instructions = "instructions",
-        /// The first item of `input`, a message of the role `developer`, which can carry cache breakpoints.
+        /// The first item of `input`, a message of the role `developer`, which can carry cache
+        /// breakpoints.
         Developer = "developer",
     }
     /// See [`super::Profile::length_status`].
@@ -354,24 +365,26 @@ word_enum! {
         Glm = "glm",
         /// `{"type": "function", "name": …, "parameters": …}`, or a list of such objects
         Llama = "llama",
-        /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`, or in Claude's `<function_calls>`; since
-        /// M3 `]<]minimax[>[<tool_call>…`
+        /// `<minimax:tool_call><invoke name="NAME"><parameter name="KEY">…`, or in Claude's
+        /// `<function_calls>`; since M3 `]<]minimax[>[<tool_call>…`
         Minimax = "minimax",
-        /// `<|channel|>commentary to=functions.NAME …<|message|>…<|call|>`, and what other channels say
+        /// `<|channel|>commentary to=functions.NAME …<|message|>…<|call|>`, and what other channels
+        /// say
         Harmony = "harmony",
         /// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, `<｜tool▁calls▁begin｜>…`
         Deepseek = "deepseek",
         /// `<|tool_call>call:NAME{KEY:<|"|>…<|"|>}<tool_call|>`
         Gemma = "gemma",
-        /// `[NAME(KEY="…", KEY=5)]`, or in LFM2's `<|tool_call_start|>`, Llama's `<|python_start|>`, OLMo's
-        /// `<function_calls>`
+        /// `[NAME(KEY="…", KEY=5)]`, or in LFM2's `<|tool_call_start|>`, Llama's
+        /// `<|python_start|>`, OLMo's `<function_calls>`
         Pythonic = "pythonic",
     }
     /// See [`super::Profile::reasoning_only`].
     ReasoningOnly {
         /// It stays as it is.
         Keep = "keep",
-        /// The reasoning is said once more, as text. For servers whose parser takes the answer for reasoning.
+        /// The reasoning is said once more, as text. For servers whose parser takes the answer for
+        /// reasoning.
         Text = "text",
     }
     /// See [`super::Profile::response_model`].

@@ -7,7 +7,8 @@ use crate::model::context_management::Cleared;
 use crate::profile::{Profile, ReasoningHistory};
 use crate::tokens::parts::Parts;
 
-/// Marks what is cleared, as [`clearing::mark`] does. Gives nothing where the client asks for nothing of the kind.
+/// Marks what is cleared, as [`clearing::mark`] does. Gives nothing where the client asks for
+/// nothing of the kind.
 pub(super) fn mark(request: &mut Request<'_>, profile: &Profile) -> Option<Cleared> {
     let Request { messages, system, tools, context_management: edits, .. } = request;
     if !edits.clears() {

@@ -83,7 +83,8 @@ impl<'c> ClientRequest<'c> {
         }
         let name = request.model.decode();
         if request.safeguards.is_some() && !self.is_judged(request.safeguards) {
-            // Clients that ask for verdicts do without where an answer has none, so strict mode need not refuse.
+            // Clients that ask for verdicts do without where an answer has none, so strict mode
+            // need not refuse.
             warnings.add_named("dropped", "safeguards");
         }
         let route = self.route_of(&name);

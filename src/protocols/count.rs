@@ -15,7 +15,8 @@ use crate::protocols::decide::schema_in_words;
 use crate::tokens::counted::TokenCount;
 use crate::tokens::{self, Count};
 
-/// Estimates the input tokens of a request. `add_reasoning` adds those of the reasoning that goes back to the upstream.
+/// Estimates the input tokens of a request. `add_reasoning` adds those of the reasoning that goes
+/// back to the upstream.
 pub(super) fn estimate(
     client: &ClientRequest<'_>,
     add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut Count<'static>),
@@ -50,8 +51,8 @@ pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Optio
     Some(())
 }
 
-/// Gives the turns of the assistant as the recipient gets them, if a message has reasoning. The messages are taken out
-/// of the request.
+/// Gives the turns of the assistant as the recipient gets them, if a message has reasoning. The
+/// messages are taken out of the request.
 pub(super) fn sent_reasoning(
     request: &mut Request<'_>,
     recipient: Recipient<'_>,

@@ -306,8 +306,8 @@ impl Target<'_> {
         };
         let mut history = History::read(messages, recipient, warnings)?;
         history.repair(pairing, warnings);
-        // An empty last message must not be left out if the assistant spoke before it: the answer would
-        // continue those words.
+        // An empty last message must not be left out if the assistant spoke before it: the answer
+        // would continue those words.
         let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
         if only_system {
             return Err(Error::invalid("messages: first message must use the \"user\" role"));
@@ -322,7 +322,8 @@ impl Target<'_> {
 
 /// Returns the profile by which the answer is read: text is no call where the client allows none.
 fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
-    // What looks like a call is none where the client allows none. Harmony has text in its markup, too.
+    // What looks like a call is none where the client allows none. Harmony has text in its markup,
+    // too.
     let text_tool_calls = match profile.text_tool_calls {
         TextToolCalls::Harmony => TextToolCalls::Harmony,
         _ if tools.forbids_calls() => TextToolCalls::Off,

@@ -42,7 +42,8 @@ impl Effective {
         let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
         let must_be_off = match profile.thinking_switch {
             ThinkingSwitch::ThinkingType => turn.forced,
-            // Models of Qwen that also think by default refuse an answer that is JSON, and one without a stream.
+            // Models of Qwen that also think by default refuse an answer that is JSON, and one
+            // without a stream.
             ThinkingSwitch::EnableThinking => {
                 turn.forced || request.output_schema.is_some() || !request.stream && mode.is_none()
             }

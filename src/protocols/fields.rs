@@ -22,7 +22,8 @@ pub(crate) fn write_sampling(
     warnings: &mut Warnings,
     json: &mut Writer<'_>,
 ) -> Result<(), Error> {
-    // Where the most likely token is always taken, it says nothing, and Mistral and candle-vllm refuse it.
+    // Where the most likely token is always taken, it says nothing, and Mistral and candle-vllm
+    // refuse it.
     let is_greedy = profile.sampling && request.temperature.is_some_and(is_zero);
     let top_p = request.top_p.filter(|_| !is_greedy);
     for (value, key) in [(request.temperature, "temperature"), (top_p, "top_p")] {

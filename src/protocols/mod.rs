@@ -1,9 +1,9 @@
-//! Protocols: each is a folder that knows nothing of the others. This file alone knows all of them, and `client`
-//! knows Messages, which clients speak.
+//! Protocols: each is a folder that knows nothing of the others. This file alone knows all of them,
+//! and `client` knows Messages, which clients speak.
 //!
-//! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat` and `responses` out of
-//! what `decide` has made of it (repaired turns, tools, thinking), `messages` as an edit list over the client's own
-//! bytes.
+//! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat`
+//! and `responses` out of what `decide` has made of it (repaired turns, tools, thinking),
+//! `messages` as an edit list over the client's own bytes.
 
 mod breakpoints;
 pub(crate) mod chat;
@@ -155,7 +155,8 @@ pub fn answer(
     Answer::new(context, rules, ids, reader, Box::new(writer))
 }
 
-/// Reads an answer in JSON, whose objects go to `objects`. They may turn out to be of another protocol.
+/// Reads an answer in JSON, whose objects go to `objects`. They may turn out to be of another
+/// protocol.
 fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn AnswerReader> {
     Box::new(JsonAnswer::new(objects, object_reader, settings.event_bytes_max))
 }

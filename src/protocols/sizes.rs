@@ -17,8 +17,8 @@ const ROOM_LEAST: u64 = 1024;
 /// The window that a client believes in when it asks for the long one.
 const LONG_WINDOW: u64 = 1_000_000;
 
-/// Lowers the limit of the answer to what the model gives, and gives the size of its window; 0 where it is not known.
-/// `prompt`: its tokens, estimated.
+/// Lowers the limit of the answer to what the model gives, and gives the size of its window; 0
+/// where it is not known. `prompt`: its tokens, estimated.
 pub(crate) fn fit(
     client: &ClientRequest<'_>,
     request: &Request<'_>,

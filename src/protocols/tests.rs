@@ -1,7 +1,8 @@
 //! A protocol of upstreams that speaks lines of text: what adding one takes.
 //!
-//! Its code is `lines`. Its row is in `protocols::of`, and its word in the configuration's `Protocol`. Unlike Chat and
-//! Responses it uses neither `decide` nor `content`: its requests and answers are too plain to need them.
+//! Its code is `lines`. Its row is in `protocols::of`, and its word in the configuration's
+//! `Protocol`. Unlike Chat and Responses it uses neither `decide` nor `content`: its requests and
+//! answers are too plain to need them.
 
 #[path = "../../tests/support/blocks.rs"]
 #[allow(unreachable_pub)]

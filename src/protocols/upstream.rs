@@ -54,8 +54,8 @@ pub(crate) trait UpstreamProtocol: Sync {
     /// them.
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
 
-    /// Whether a request with this context can have what is refused. Where it has not, an error that names it means
-    /// something else.
+    /// Whether a request with this context can have what is refused. Where it has not, an error
+    /// that names it means something else.
     fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool;
 
     /// Returns true if calls and results can be written as words, where the upstream refuses how

@@ -4,10 +4,10 @@
 //! line end or of a character: only whole lines are looked at. Each byte is searched once and
 //! copied at most twice, however small the pieces are; once, in an event of one line.
 //!
-//! More is accepted than the standard allows: field names in capitals and behind padding, a last event
-//! without its blank line, events with no blank line between them, a line that is a bare JSON object
-//! (which some proxies put into the middle of a stream), several that are one, or the bare end mark, and a field
-//! called `error`.
+//! More is accepted than the standard allows: field names in capitals and behind padding, a last
+//! event without its blank line, events with no blank line between them, a line that is a bare JSON
+//! object (which some proxies put into the middle of a stream), several that are one, or the bare
+//! end mark, and a field called `error`.
 
 pub(crate) mod framing;
 
@@ -359,8 +359,8 @@ impl Decoder {
         false
     }
 
-    /// Takes away the white space at the end of the data: there can be a megabyte of it, which would be looked through
-    /// for each line that follows.
+    /// Takes away the white space at the end of the data: there can be a megabyte of it, which
+    /// would be looked through for each line that follows.
     fn trim_data(&mut self) {
         let kept = self.data().trim_ascii_end().len();
         self.data.truncate(self.data_from.saturating_add(kept));
@@ -376,8 +376,8 @@ impl Decoder {
         {
             self.called = called;
         }
-        // The same white space as in `take_blank_line`: an event that is complete there is given out here,
-        // or what follows it in the piece would be lost.
+        // The same white space as in `take_blank_line`: an event that is complete there is given
+        // out here, or what follows it in the piece would be lost.
         if is_blank(self.data()) {
             return None;
         }

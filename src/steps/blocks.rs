@@ -15,8 +15,8 @@ pub(crate) fn may_have(body: &str, string: &str) -> bool {
     words::has(body, string) || words::has(body, "\\u00")
 }
 
-/// Shows `visit` the blocks of the user's messages, those inside of results and documents too, in their order.
-/// `is_new`: the user has just given it. A body that cannot be read has none.
+/// Shows `visit` the blocks of the user's messages, those inside of results and documents too, in
+/// their order. `is_new`: the user has just given it. A body that cannot be read has none.
 pub(crate) fn visit(body: &str, visit: &mut dyn FnMut(&Block<'_>, bool)) {
     // Whoever translates the body warns of what is in it.
     let Ok(request) = Request::read(body, &mut Warnings::new(false)) else { return };

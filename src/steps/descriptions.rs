@@ -1,8 +1,9 @@
-//! Images for a model that sees none: another model describes them, and its words stand in their places.
+//! Images for a model that sees none: another model describes them, and its words stand in their
+//! places.
 //!
-//! Equal images are described once, and the newest first, because a request may have only so many. The model that
-//! describes is shown one image and nothing else of the request, so that neither words of the conversation reach it nor
-//! words in an image can ask it for any.
+//! Equal images are described once, and the newest first, because a request may have only so many.
+//! The model that describes is shown one image and nothing else of the request, so that neither
+//! words of the conversation reach it nor words in an image can ask it for any.
 
 use crate::StopReason;
 use std::borrow::Cow;
@@ -98,15 +99,17 @@ pub(crate) fn begin(see: &See<'_>, report: &mut Report) -> Option<Box<dyn Step>>
     Some(Box::new(descriptions))
 }
 
-/// Returns true if this model of an upstream sees no images, and the vision model, another one, describes them.
+/// Returns true if this model of an upstream sees no images, and the vision model, another one,
+/// describes them.
 pub(super) fn is_described(config: &Config, upstream: &Upstream, model: &str) -> bool {
     let is_other =
         |(vision, sees): (&Upstream, &str)| upstream.name != vision.name || model != sees;
     upstream.profile.image_parts == ImageParts::None && config.vision().is_some_and(is_other)
 }
 
-/// Returns true if an upstream gets this request: nobody pays for descriptions of one that is refused or answered here.
-/// Strict mode refuses the very images, so the check is made as if they were described.
+/// Returns true if an upstream gets this request: nobody pays for descriptions of one that is
+/// refused or answered here. Strict mode refuses the very images, so the check is made as if they
+/// were described.
 fn is_sent(see: &See<'_>, body: &str, descriptions: &Descriptions) -> bool {
     let strict = see.config.settings.strict;
     let described = strict.then(|| descriptions.trial(body));
@@ -116,8 +119,8 @@ fn is_sent(see: &See<'_>, body: &str, descriptions: &Descriptions) -> bool {
     matches!(translated, Ok(Translated::Send { .. }))
 }
 
-/// Returns the model that describes images, and its upstream. One server may have it beside models that see nothing,
-/// and then the profile says of all that they see nothing.
+/// Returns the model that describes images, and its upstream. One server may have it beside models
+/// that see nothing, and then the profile says of all that they see nothing.
 fn seeing(config: &Config) -> Option<(Cow<'_, Upstream>, &str)> {
     let (upstream, model) = config.vision()?;
     let mut upstream = Cow::Borrowed(upstream);
@@ -298,7 +301,8 @@ impl Descriptions {
         warnings: &mut Warnings,
     ) -> Vec<u8> {
         let (mut edits, mut room) = (Vec::new(), self.room);
-        // The newest first, while there is room. What is said once, a request could have a thousand times.
+        // The newest first, while there is room. What is said once, a request could have a thousand
+        // times.
         for (place, first) in self.places.iter().rev() {
             let (mut at, mut images, mut described) = (*first, 0_u32, 0_u32);
             let text = place.rewritten(body, &mut |json, image, mark| {

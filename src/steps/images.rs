@@ -104,7 +104,8 @@ impl Missing {
     }
 }
 
-/// Collects the images on the web that the upstream takes as data alone, or that another model describes.
+/// Collects the images on the web that the upstream takes as data alone, or that another model
+/// describes.
 pub(crate) fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     let settings = &see.config.settings;
     if settings.fetch_images.hosts.is_empty() || !see.can.fetch {
@@ -286,13 +287,15 @@ impl Images {
     }
 
     fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
-        // What the configuration does not allow refuses the request, though others were not fetched for that.
+        // What the configuration does not allow refuses the request, though others were not fetched
+        // for that.
         let refused = |found: &&Found| found.must_come && found.wanted.is_err();
         if let Some(found) = self.found.iter().rev().find(refused) {
             return Err(refusal(body, found, found.wanted.err().unwrap_or(Missing::NotAllowed)));
         }
         let mut edits = Vec::with_capacity(self.found.len());
-        // The newest first, while there is room. What there is once, a request could have a thousand times.
+        // The newest first, while there is room. What there is once, a request could have a
+        // thousand times.
         for found in std::mem::take(&mut self.found).into_iter().rev() {
             let block = body.get(found.block.clone()).unwrap_or_default();
             let text = match self.source_for(&found) {

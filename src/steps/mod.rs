@@ -1,5 +1,5 @@
-//! Steps of an exchange. A step asks others something, and then changes the request before its upstream is called, or
-//! the end of the answer.
+//! Steps of an exchange. A step asks others something, and then changes the request before its
+//! upstream is called, or the end of the answer.
 //!
 //! | step | when | asks | changes |
 //! |---|---|---|---|
@@ -8,15 +8,17 @@
 //! | `descriptions` | before the call | a model that sees, for descriptions of images | the body |
 //! | `verdicts` | behind the answer | a judge, for verdicts on the tool calls | the end of the answer |
 //!
-//! All of it is pure: `exchange::steps` has the table of the steps and drives them, `exchange::ask` makes calls of
-//! their questions. Steps follow one another, each over the body that the one before has written: an image that was
-//! fetched can be described by the next. Another step is a file here and a row there.
+//! All of it is pure: `exchange::steps` has the table of the steps and drives them, `exchange::ask`
+//! makes calls of their questions. Steps follow one another, each over the body that the one before
+//! has written: an image that was fetched can be described by the next. Another step is a file here
+//! and a row there.
 //!
-//! Nothing is sent to the client until the steps before the call are done. No call that fails ends the exchange by
-//! itself: what does not come is missing, and the step decides what that means. What cannot be fetched is refused
-//! with the path of its block, if the user has just given it: as the real API does. Words stand in its place where the
-//! client sends it again with each request, which would be refused for ever. An image that cannot be described stays:
-//! what comes then is decided as if nobody could describe it.
+//! Nothing is sent to the client until the steps before the call are done. No call that fails ends
+//! the exchange by itself: what does not come is missing, and the step decides what that means.
+//! What cannot be fetched is refused with the path of its block, if the user has just given it: as
+//! the real API does. Words stand in its place where the client sends it again with each request,
+//! which would be refused for ever. An image that cannot be described stays: what comes then is
+//! decided as if nobody could describe it.
 //!
 //! | file | what it has |
 //! |---|---|
@@ -79,16 +81,16 @@ pub(crate) trait Step: Send + Sync {
 
 /// Step behind an answer, which holds the end of the answer back.
 pub(crate) trait Hold: Step {
-    /// Reads what was written for the client behind `from`, and takes the end of the answer out of it. Writes the end
-    /// at once if nobody needs to be asked for it.
+    /// Reads what was written for the client behind `from`, and takes the end of the answer out of
+    /// it. Writes the end at once if nobody needs to be asked for it.
     fn hold(&mut self, out: &mut Vec<u8>, from: usize, report: &mut Report);
 
     /// Returns true if the end of the answer is held.
     fn is_holding(&self) -> bool;
 }
 
-/// Maximum number of bytes that are read of a model's answer to a question of Creole's own. The answer has few words,
-/// but a stream has much around each.
+/// Maximum number of bytes that are read of a model's answer to a question of Creole's own. The
+/// answer has few words, but a stream has much around each.
 const MODEL_BYTES_MAX: usize = 4 << 20;
 
 /// View of an exchange for its steps.
@@ -98,7 +100,8 @@ pub(crate) struct See<'s> {
     pub(crate) ids: Ids,
     /// Headers of the client that upstreams may get.
     pub(crate) headers: &'s [Header],
-    /// Body of the request, as the steps so far have written it. A step behind the answer has it only at its beginning.
+    /// Body of the request, as the steps so far have written it. A step behind the answer has it
+    /// only at its beginning.
     pub(crate) body: &'s [u8],
     /// Time at which the step began to ask, unless nothing was asked.
     pub(crate) began: Option<Millis>,
@@ -111,7 +114,8 @@ impl<'s> See<'s> {
         words::utf8(self.body)
     }
 
-    /// Returns the upstream that gets a body, and its name for the model. This reads all of the body.
+    /// Returns the upstream that gets a body, and its name for the model. This reads all of the
+    /// body.
     pub(crate) fn route(&self, body: &str) -> Option<(&'s Upstream, String)> {
         let model = json::member(body, "model").and_then(json::string)?.decode();
         let (upstream, model) = self.config.route(&model)?;
@@ -143,7 +147,8 @@ pub(crate) enum Question<'s> {
     Document(Range<usize>),
 }
 
-/// Request to a model that the operator names. `body` is one of the Messages API; the upstream's protocol writes it.
+/// Request to a model that the operator names. `body` is one of the Messages API; the upstream's
+/// protocol writes it.
 pub(crate) struct ModelQuestion<'s> {
     pub(crate) upstream: Cow<'s, Upstream>,
     pub(crate) model: &'s str,

@@ -1,11 +1,12 @@
 //! Texts of clients and upstreams as a terminal or a log may have them.
 //!
-//! A terminal obeys controls (ESC, U+009B), and controls of direction let a name read as another one. Each of them, and
-//! each invisible letter, becomes U+FFFD.
+//! A terminal obeys controls (ESC, U+009B), and controls of direction let a name read as another
+//! one. Each of them, and each invisible letter, becomes U+FFFD.
 
 use std::borrow::Cow;
 
-/// Returns a letter, or U+FFFD where it moves a cursor, turns the direction of writing or is invisible.
+/// Returns a letter, or U+FFFD where it moves a cursor, turns the direction of writing or is
+/// invisible.
 #[must_use]
 pub fn letter(letter: char) -> char {
     match letter {

@@ -1,5 +1,6 @@
-//! Hashes of values: white space, the order of members and the way in which letters are escaped make no
-//! difference. Numbers count as they are written. They are no secret, and can be made to collide.
+//! Hashes of values: white space, the order of members and the way in which letters are escaped
+//! make no difference. Numbers count as they are written. They are no secret, and can be made to
+//! collide.
 
 use crate::json::{self, Error, Reader, Str, ValueKind};
 

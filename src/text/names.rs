@@ -1,8 +1,9 @@
 //! A map by names that keeps the order in which they were added.
 //!
-//! Clients choose many of these names, so lookups must stay fast for hostile names too: this is a tree and no hash
-//! table, whose seed the core could not draw. Ids of tools and names of statistics begin alike, so names are compared
-//! by their hashes first; only names with equal hashes are compared by their bytes.
+//! Clients choose many of these names, so lookups must stay fast for hostile names too: this is a
+//! tree and no hash table, whose seed the core could not draw. Ids of tools and names of statistics
+//! begin alike, so names are compared by their hashes first; only names with equal hashes are
+//! compared by their bytes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

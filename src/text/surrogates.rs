@@ -1,5 +1,5 @@
-//! Half surrogate pairs: `"\ud83d"` without its second half. Clients write them when they cut a text
-//! in the middle of an emoji; some upstreams refuse the whole body for it.
+//! Half surrogate pairs: `"\ud83d"` without its second half. Clients write them when they cut a
+//! text in the middle of an emoji; some upstreams refuse the whole body for it.
 
 use std::borrow::Cow;
 

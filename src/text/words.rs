@@ -70,12 +70,13 @@ pub fn begins(text: &str, word: &str) -> bool {
 
 /// Returns the place of the first `word` in `text`.
 ///
-/// `memchr::memmem` would build a searcher first. That takes 280 instructions for each call, and a request of 10 kB
-/// 4 % more.
+/// `memchr::memmem` would build a searcher first. That takes 280 instructions for each call, and a
+/// request of 10 kB 4 % more.
 #[must_use]
 pub fn find(text: &str, word: &str) -> Option<usize> {
     let (bytes, wanted) = (text.as_bytes(), word.as_bytes());
-    // Words often begin with what is frequent: quotes, spaces, backslashes. Two letters are rarer than one.
+    // Words often begin with what is frequent: quotes, spaces, backslashes. Two letters are rarer
+    // than one.
     let middle = wanted.len() / 2;
     let pair = match (wanted.get(middle.wrapping_sub(1)), wanted.get(middle)) {
         (Some(left), Some(right)) => [*left, *right],

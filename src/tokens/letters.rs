@@ -1,9 +1,9 @@
 //! Estimate of a text's tokens without a tokenizer, from the kinds of its characters.
 //!
-//! Tokenizers of today cut a text at the edges of words, numbers and signs, and know the common words
-//! whole. So a word is one token and a little more where it is long; signs in a row share one; a
-//! Chinese character is nearly one. The weights are fitted to o200k, Llama 3 and Qwen 3, which are
-//! within a few percent of each other but for emoji; `docs/tokens.md` has the figures.
+//! Tokenizers of today cut a text at the edges of words, numbers and signs, and know the common
+//! words whole. So a word is one token and a little more where it is long; signs in a row share
+//! one; a Chinese character is nearly one. The weights are fitted to o200k, Llama 3 and Qwen 3,
+//! which are within a few percent of each other but for emoji; `docs/tokens.md` has the figures.
 
 /// Letters of a word that cost nothing beyond the word itself.
 const SHORT_WORD: u64 = 6;

@@ -48,8 +48,8 @@ pub(crate) fn estimate(request: &Request<'_>) -> u64 {
     Count::of(request, Texts::Bytes(0)).sum()
 }
 
-/// Estimates the input tokens of a request for a client that asks for nothing else. Reasoning of earlier turns is
-/// [added](Count::add) by whoever knows what of it is sent.
+/// Estimates the input tokens of a request for a client that asks for nothing else. Reasoning of
+/// earlier turns is [added](Count::add) by whoever knows what of it is sent.
 #[must_use]
 pub(crate) fn estimate_carefully(request: &Request<'_>) -> Count<'static> {
     Count::of(request, Texts::Letters(0))

@@ -194,7 +194,8 @@ impl<'a> Function<'a> {
         json.end_object();
     }
 
-    /// Writes the element of `tools` as Responses has it. There a schema is strict unless it is said that it is not.
+    /// Writes the element of `tools` as Responses has it. There a schema is strict unless it is
+    /// said that it is not.
     pub(super) fn write_flat(&self, json: &mut Writer<'_>, form: Form) {
         json.begin_object().kind("function");
         let mut says_strict = false;
@@ -244,8 +245,8 @@ fn has_no_properties(schema: Option<&[u8]>) -> bool {
     schema.and_then(|schema| json::member(schema, "properties")) == Some("{}")
 }
 
-/// Writes the members of an object as they came, without those that are null: some servers refuse them. Says whether
-/// `strict` is among them.
+/// Writes the members of an object as they came, without those that are null: some servers refuse
+/// them. Says whether `strict` is among them.
 fn write_given(json: &mut Writer<'_>, object: &str) -> Result<bool, json::Error> {
     let reader = &mut Reader::of(object);
     let mut says_strict = false;

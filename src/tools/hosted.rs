@@ -73,7 +73,8 @@ impl Hosted {
         Ok(hosted)
     }
 
-    /// Adds servers whose tools the upstream calls. A limit of searches would limit those calls, too.
+    /// Adds servers whose tools the upstream calls. A limit of searches would limit those calls,
+    /// too.
     pub(super) fn add_mcp(
         &mut self,
         mcp: Vec<McpTool>,

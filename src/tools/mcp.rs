@@ -12,7 +12,8 @@ use crate::model::tool::ToolDefinition;
 use crate::observe::warning::Warnings;
 use crate::text::names::Names;
 
-/// The element of `tools` for a server. It has the client's token for that server, so it has no readable `Debug`.
+/// The element of `tools` for a server. It has the client's token for that server, so it has no
+/// readable `Debug`.
 pub(super) struct McpTool(String);
 
 impl McpTool {

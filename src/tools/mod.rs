@@ -98,8 +98,8 @@ impl<'a> ToolSet<'a> {
     /// Decides which tools are sent, and how.
     ///
     /// # Errors
-    /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique, a
-    /// reference or the choice names no tool, or there are more tools than the upstream takes.
+    /// A tool cannot be served (MCP, a server tool that is forced or alone), names are not unique,
+    /// a reference or the choice names no tool, or there are more tools than the upstream takes.
     pub(crate) fn new(
         requested: ToolRequest<'a>,
         profile: &Profile,
@@ -205,8 +205,8 @@ impl<'a> ToolSet<'a> {
         Some(outgoing)
     }
 
-    /// Leaves out of this request all tools but those by which an agent gives its answer, one of which must
-    /// then be called. Says whether there are any.
+    /// Leaves out of this request all tools but those by which an agent gives its answer, one of
+    /// which must then be called. Says whether there are any.
     pub(crate) fn leave_answer_tools(&mut self) -> bool {
         let forbidden = self.forbids_calls();
         for function in &mut self.functions {
@@ -288,8 +288,8 @@ impl<'a> ToolSet<'a> {
         self.sent().enumerate().filter_map(mark).last()
     }
 
-    /// Writes the members of the request that are about tools, if any. `mark`: [`ToolSet::mark`], if the upstream takes
-    /// it.
+    /// Writes the members of the request that are about tools, if any. `mark`: [`ToolSet::mark`],
+    /// if the upstream takes it.
     pub(crate) fn write(&self, json: &mut Writer<'_>, mark: Option<ToolMark>) {
         // Servers refuse an empty list, and the other fields without tools.
         if !self.is_empty() {

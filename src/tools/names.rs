@@ -1,8 +1,8 @@
 //! Tool names that an upstream accepts.
 //!
-//! A client's name goes out as it is when it can. Otherwise it is cut and marked with a hash, always
-//! the same one, so that calls in the history get the name that the tool has in this request, and
-//! nothing needs to be stored: the inverse table is the request's own list of tools.
+//! A client's name goes out as it is when it can. Otherwise it is cut and marked with a hash,
+//! always the same one, so that calls in the history get the name that the tool has in this
+//! request, and nothing needs to be stored: the inverse table is the request's own list of tools.
 
 use std::borrow::Cow;
 

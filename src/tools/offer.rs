@@ -10,9 +10,9 @@
 //! Deferral: the real API searches deferred tools by itself, or lets a tool of the client name them
 //! in its results. Where neither can happen here, hiding them would lose them for good, so then all
 //! of them are offered. Those that are loaded stand behind all others, in the order in which the
-//! conversation loaded them (additions first, then what was found), so that an upstream finds what stands
-//! before them in its cache. Claude Code sorts them among the others by name: in the real API they are no
-//! part of what is cached.
+//! conversation loaded them (additions first, then what was found), so that an upstream finds what
+//! stands before them in its cache. Claude Code sorts them among the others by name: in the real
+//! API they are no part of what is cached.
 
 use std::borrow::Cow;
 
@@ -193,7 +193,8 @@ impl<'a> Offers<'a> {
         };
         let known = self.by_name.get(&name).copied();
         let same = known.and_then(|index| self.candidates.get(index));
-        // A client that repeats its additions, once in the messages and once in a compaction, means the same tool.
+        // A client that repeats its additions, once in the messages and once in a compaction, means
+        // the same tool.
         if let Some(same) = same
             && same.state != Availability::Removed
             && (!(candidate.added && same.added) || warnings.strict())

@@ -1,5 +1,6 @@
-//! The tools that the client runs and the model is trained on: a request names them by `type` alone,
-//! so another model needs their descriptions and schemas. Each is a file of JSON in `typed/`.
+//! The tools that the client runs and the model is trained on: a request names them by `type`
+//! alone, so another model needs their descriptions and schemas. Each is a file of JSON in
+//! `typed/`.
 
 use crate::json::{self, Str};
 use crate::text::words;
@@ -47,8 +48,8 @@ impl Builtin {
     }
 }
 
-/// A toolset that the client runs. Each of its members is a function of its own for the upstream: `computer__zoom`,
-/// `browser__navigate`.
+/// A toolset that the client runs. Each of its members is a function of its own for the upstream:
+/// `computer__zoom`, `browser__navigate`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Toolset {
     /// `toolset_name` in calls and results.

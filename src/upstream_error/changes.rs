@@ -27,7 +27,8 @@ pub(super) enum Loss {
 /// error that names the subject means something else.
 type Has = fn(&Refused, &RequestContext) -> bool;
 
-/// Change of a request, and the evidence that asks for it. Members of text are lists with ` | ` between the entries.
+/// Change of a request, and the evidence that asks for it. Members of text are lists with ` | `
+/// between the entries.
 pub(super) struct Row {
     pub(super) change: Refused,
     pub(super) loss: Loss,
@@ -39,16 +40,19 @@ pub(super) struct Row {
     responses: Has,
     /// True if requests of Messages can have this change.
     messages: bool,
-    /// Member of the client's request that is lost, which strict mode does not allow; empty where none is.
+    /// Member of the client's request that is lost, which strict mode does not allow; empty where
+    /// none is.
     drops: &'static str,
-    /// Change of the profile to that of an upstream that does not take the subject. The last argument estimates the
-    /// tokens of the prompt.
+    /// Change of the profile to that of an upstream that does not take the subject. The last
+    /// argument estimates the tokens of the prompt.
     narrow: fn(&Refused, &mut Profile, &dyn Fn() -> u64),
     /// Paths of the subject in requests of any protocol; `*` is any position.
     pub(super) places: &'static str,
-    /// Words of which one, or all that ` & ` joins, name the subject: in lower case, with spaces for signs but `_`.
+    /// Words of which one, or all that ` & ` joins, name the subject: in lower case, with spaces
+    /// for signs but `_`.
     pub(super) names: &'static str,
-    /// Words for what is wrong with the subject, one of which a name needs beside it; empty where the name is enough.
+    /// Words for what is wrong with the subject, one of which a name needs beside it; empty where
+    /// the name is enough.
     pub(super) lacks: &'static str,
     /// True if the change makes a text of a list, for servers that want a text.
     pub(super) makes_text: bool,

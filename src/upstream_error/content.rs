@@ -1,5 +1,5 @@
-//! Errors that say that a server does not take a message of the assistant without words as it was sent: with `null`
-//! for its content, or with an empty text.
+//! Errors that say that a server does not take a message of the assistant without words as it was
+//! sent: with `null` for its content, or with an empty text.
 
 use super::wordings::{EMPTY_CONTENT, NO_CONTENT_OF_CALLS, NULL_CONTENT};
 use crate::error::Reason;

@@ -105,8 +105,8 @@ pub(super) struct ErrorBody {
     reason: String,
     /// Name of the refused parameter, from a member called `param`.
     pub(super) parameter: Option<String>,
-    /// Sentences under names that nobody knows, among which routers hide the words of servers behind them. They
-    /// are only searched.
+    /// Sentences under names that nobody knows, among which routers hide the words of servers
+    /// behind them. They are only searched.
     pub(super) rest: String,
 }
 

@@ -1,8 +1,9 @@
 //! Evidence of what a refusal is about, if no wording of it is known: in the upstream's words and
 //! in the request that was sent.
 //!
-//! The strongest is a path that leads to something in the request; then a complaint that a text was wanted; then a
-//! name of the subject in the server's own words. Words that the server only repeats out of the request are none.
+//! The strongest is a path that leads to something in the request; then a complaint that a text was
+//! wanted; then a name of the subject in the server's own words. Words that the server only repeats
+//! out of the request are none.
 
 mod echoes;
 
@@ -44,9 +45,10 @@ pub(crate) enum Evidence {
     Name,
 }
 
-/// Finds the changes that a refusal may ask for, those first that lose least; in strict mode those that lose nothing.
-/// `sent` is the request that was refused, as JSON: it is read a bounded number of times. Where it is gone, a path is
-/// believed that could be one of a request, and so is a name outside of quotations: a later request must decide.
+/// Finds the changes that a refusal may ask for, those first that lose least; in strict mode those
+/// that lose nothing. `sent` is the request that was refused, as JSON: it is read a bounded number
+/// of times. Where it is gone, a path is believed that could be one of a request, and so is a name
+/// outside of quotations: a later request must decide.
 pub(crate) fn changes(
     rejection: &Rejection,
     sent: Option<&str>,
@@ -62,7 +64,8 @@ pub(crate) fn changes(
     let is_text_code = rejection.codes.iter().any(|code| WANTS_TEXT.lists(code));
     let wants_text = !is_too_long && (is_text_code || WANTS_TEXT.any(&own));
     let wants_form = wants_text && (is_text_code || echoes.says_one_of(&WANTS_TEXT));
-    // A message that was cut may end in a veto. Other statuses are of rates, of policy or of a router.
+    // A message that was cut may end in a veto. Other statuses are of rates, of policy or of a
+    // router.
     let may_name = !rejection.message.ends_with('…')
         && matches!(rejection.status, 400 | 405 | 422 | 500 | 501);
     // A server's own fault says less of the request.

@@ -8,8 +8,9 @@ use crate::text::words;
 /// Number of a credential's letters in a row that count as a quotation of it; fewer are a word.
 const RUN: usize = 12;
 
-/// Replaces each quotation of these credentials by `***`: whole or in part, reversed, in hexadecimal or base64
-/// digits (behind anything, such as `Bearer ` or `user:`), with percent signs, in small or capital letters.
+/// Replaces each quotation of these credentials by `***`: whole or in part, reversed, in
+/// hexadecimal or base64 digits (behind anything, such as `Bearer ` or `user:`), with percent
+/// signs, in small or capital letters.
 pub(crate) fn hide<'c>(message: &mut String, credentials: impl Iterator<Item = &'c str>) {
     let mut views = Vec::new();
     let mut marked = vec![false; message.len()];
@@ -124,7 +125,8 @@ fn patterns(credential: &[u8]) -> Vec<Vec<u8>> {
     let hex = credential.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     let hex = hex.filter_map(|digit| b"0123456789abcdef".get(usize::from(digit)).copied());
     let mut all = vec![plain, reversed, hex.collect()];
-    // The bytes before it shift it by one or two; its own first bytes are then in a digit with theirs.
+    // The bytes before it shift it by one or two; its own first bytes are then in a digit with
+    // theirs.
     for skipped in 0..3 {
         all.push(base64_of_groups(credential.get(skipped..).unwrap_or_default()));
     }

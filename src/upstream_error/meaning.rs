@@ -38,9 +38,9 @@ const OWN_WORDS_BYTES_MAX: usize = 512;
 const MODEL_BYTES_MAX: usize = 200;
 
 impl ErrorBody {
-    /// Returns true if a server that reports a fault of its own says that the conversation is too long: llama.cpp finds
-    /// it out while it answers, and routers have a status of their own for the words of another server. A server that
-    /// loads, or has no memory, may name a window too.
+    /// Returns true if a server that reports a fault of its own says that the conversation is too
+    /// long: llama.cpp finds it out while it answers, and routers have a status of their own for
+    /// the words of another server. A server that loads, or has no memory, may name a window too.
     pub(super) fn is_too_long(&self) -> bool {
         let text = window::lowered(&self.message);
         self.has_code(&WINDOW_CODES)

@@ -1,8 +1,8 @@
 //! Errors of upstreams, read once into a [`Rejection`].
 //!
 //! Clients act on status and `error.type` (retry or not), and on a few wordings: Claude Code
-//! compacts a conversation when it reads `prompt is too long`, and mends some requests. The upstream's
-//! own `type` and `code` are read only where the status alone says too little.
+//! compacts a conversation when it reads `prompt is too long`, and mends some requests. The
+//! upstream's own `type` and `code` are read only where the status alone says too little.
 //!
 //! ```text
 //! body ─▶ error_body: message, codes, numbers ─▶ status that it should have had ─▶ reasons ─▶ Rejection

@@ -1,5 +1,5 @@
-//! Errors that say that a model or server does not take a parameter of the request, or this value of it. Clients
-//! send their settings with each request, so it would refuse them all.
+//! Errors that say that a model or server does not take a parameter of the request, or this value
+//! of it. Clients send their settings with each request, so it would refuse them all.
 
 use super::wordings::{
     ALWAYS_THINKS, BEFORE_PARAMETER, EFFORT, NEVER_THINKS, NO_ENCRYPTION, PARAMETER, Part, TAKEN,

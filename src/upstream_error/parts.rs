@@ -22,9 +22,11 @@ pub(super) fn reasons(
 ) -> Vec<Reason> {
     // Templates raise errors of their own, which some servers call theirs: 500.
     let is_of_template = matches!(status, 400 | 500 | NO_STATUS);
-    // What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is a 500.
+    // What a server lacks is some other server's 404 or 500. By now a 422 is a 400, and a 501 is
+    // a 500.
     let is_of_lack = is_of_template || status == 404;
-    // A member that a server does not know is always the request's fault, though Python's servers may call it theirs.
+    // A member that a server does not know is always the request's fault, though Python's servers
+    // may call it theirs.
     let is_of_member = matches!(status, 400 | NO_STATUS)
         || status == 500 && words::has(message, "unexpected keyword argument");
     let text = &without_quotes(message);
@@ -37,7 +39,8 @@ pub(super) fn reasons(
         reasons.push(Reason::Pairing);
     }
     let content = has_calls.then(|| content::refused_content(message, text)).flatten();
-    // Words that a server says of images, too. So nothing is lost, and images follow if that does not help.
+    // Words that a server says of images, too. So nothing is lost, and images follow if that does
+    // not help.
     let is_silent = context.refusable.silent_calls;
     reasons.extend(content.clone().filter(|_| is_silent));
     if is_of_lack && context.refusable.images {

@@ -145,8 +145,8 @@ impl Refused {
         Some(match reason {
             Reason::Pairing => Self::Calls(message.to_owned()),
             Reason::Images => Self::Images,
-            // An image that a tool gave, or that is older than the last question, comes again with each request. A new
-            // image of the user is the user's to mend.
+            // An image that a tool gave, or that is older than the last question, comes again with
+            // each request. A new image of the user is the user's to mend.
             Reason::OneImage if !context.refusable.new_image => Self::Images,
             Reason::Documents => Self::Documents,
             Reason::ResponseFormat => Self::ResponseFormat,

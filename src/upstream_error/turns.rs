@@ -6,7 +6,8 @@ use crate::text::words;
 /// Returns true if messages of the user and of the assistant must take turns, or the user must
 /// begin. `text`: the message without quotes.
 pub(super) fn is_turns(text: &str) -> bool {
-    // A template names the role before the word, a server quotes the role: `message with role user`.
+    // A template names the role before the word, a server quotes the role:
+    // `message with role user`.
     let of_user = words::places(text, "user").any(|at| is_of_role(text, at));
     let begins = BEGINNINGS.has(Part::Refusal, text) && !BEGINNINGS.has(Part::Other, text);
     TURNS.says(text) || of_user && begins

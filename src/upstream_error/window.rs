@@ -1,9 +1,9 @@
 //! Errors that say that a conversation is too long, in the words by which clients know them.
 //!
-//! Claude Code compacts a conversation when it reads `prompt is too long`, and asks for fewer tokens
-//! when it reads ``input length and `max_tokens` exceed context limit``. Each server has its own
-//! wording, and changes it; so the numbers are looked for beside the words that name them, not by
-//! whole sentences.
+//! Claude Code compacts a conversation when it reads `prompt is too long`, and asks for fewer
+//! tokens when it reads ``input length and `max_tokens` exceed context limit``. Each server has its
+//! own wording, and changes it; so the numbers are looked for beside the words that name them, not
+//! by whole sentences.
 
 use super::error_body::ErrorBody;
 use super::number_beside::{leading_number, number_after};
@@ -48,8 +48,8 @@ pub(super) fn lowered(message: &str) -> String {
     numbers_without_commas(&own.to_ascii_lowercase())
 }
 
-/// Returns true if a text says that a conversation is too long, and not only that a window is too small: a server's own
-/// memory has a size, too.
+/// Returns true if a text says that a conversation is too long, and not only that a window is too
+/// small: a server's own memory has a size, too.
 pub(super) fn names_a_long_conversation(text: &str) -> bool {
     let is_long = TOO_LONG.any(text) && !words::has(text, COHERE)
         || WINDOW.has(Part::Refusal, text) && CONVERSATION.says(text);

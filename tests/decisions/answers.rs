@@ -22,7 +22,8 @@ const CHUNK: &str = "chat_completion_chunk.ChatCompletionChunk";
 
 /// Used fields whose effect no client can see, and why.
 const UNSEEN: [(&str, &str, &str); 10] = [
-    // A key that ties fragments together: the fixture tool-calls-mixed-up/calls-interleaved shows it.
+    // A key that ties fragments together: the fixture tool-calls-mixed-up/calls-interleaved shows
+    // it.
     ("chat_completion_chunk.ChoiceDeltaToolCall", "index", "a key between fragments"),
     (
         "chat_completion_message_custom_tool_call.ChatCompletionMessageCustomToolCall",
@@ -31,7 +32,8 @@ const UNSEEN: [(&str, &str, &str); 10] = [
     ),
     ("chat_completion.Choice", "index", "tells answers apart, of which one counts"),
     ("chat_completion_chunk.Choice", "index", "tells answers apart, of which one counts"),
-    // Citations are made of these where the upstream may search the web, which this request does not ask for.
+    // Citations are made of these where the upstream may search the web, which this request does
+    // not ask for.
     (
         "chat_completion_message.ChatCompletionMessage",
         "annotations",

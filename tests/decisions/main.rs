@@ -1,11 +1,11 @@
 //! Every field of the wire formats, sent, with its fate asserted.
 //!
-//! For each field of each type of a Messages request, a valid request is generated that contains it,
-//! with a value that stands nowhere else, and goes through the core. What the decision says must
-//! happen: the value arrives at its place upstream, or the outgoing body is the one without the
-//! field, or a warning names it and `strict` rejects it, or the request is refused with its path.
-//! Answers likewise: what an upstream can say is visible at the client or changes nothing, and what
-//! the core says is what the decisions list, nothing else.
+//! For each field of each type of a Messages request, a valid request is generated that contains
+//! it, with a value that stands nowhere else, and goes through the core. What the decision says
+//! must happen: the value arrives at its place upstream, or the outgoing body is the one without
+//! the field, or a warning names it and `strict` rejects it, or the request is refused with its
+//! path. Answers likewise: what an upstream can say is visible at the client or changes nothing,
+//! and what the core says is what the decisions list, nothing else.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,
@@ -87,8 +87,8 @@ impl Way {
     }
 }
 
-/// Sends a request. Whatever is sent on must be a valid request in what the upstream speaks, and whatever is refused a
-/// valid error.
+/// Sends a request. Whatever is sent on must be a valid request in what the upstream speaks, and
+/// whatever is refused a valid error.
 pub fn run(request: &Value, way: &Way) -> Run {
     let config = fixture::config(way.settings.as_object(), way.profile, Some(&way.overrides));
     let config = drive::config(&config.to_string());

@@ -69,7 +69,8 @@ fn a_session_names_a_conversation_whatever_its_first_words_are() {
 
 #[test]
 fn one_client_takes_neither_an_ability_nor_a_retry_from_another() {
-    // One client has an upstream refuse its conversation, on purpose, with the same first words as another's.
+    // One client has an upstream refuse its conversation, on purpose, with the same first words as
+    // another's.
     let image = json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
     let call = json!({"type": "tool_use", "id": "toolu_1", "name": "t", "input": {}});
     let result = json!({"type": "tool_result", "tool_use_id": "toolu_1", "content": [image]});

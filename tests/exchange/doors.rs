@@ -55,8 +55,8 @@ fn without_a_model_map_the_upstream_is_asked_for_its_models() {
     // A client without a key, where the upstream has none either.
     let (mut exchange, _) = begin("{}", &[version]);
     assert_eq!(exchange.request(b"", NOW).unwrap_err().head.status, 200);
-    // A client of Chat Completions gets what the upstream says, and so does one of Messages from an upstream of its
-    // kind.
+    // A client of Chat Completions gets what the upstream says, and so does one of Messages from an
+    // upstream of its kind.
     assert_eq!(begin(own, &[]).1, Decision::PassThrough);
     let native = r#"{"upstreams":{"default":{"url":"http://u","protocol":"anthropic"}}}"#;
     assert_eq!(begin(native, &[version]).1, Decision::PassThrough);

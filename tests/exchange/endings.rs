@@ -43,7 +43,8 @@ fn a_finish_reason_that_comes_twice_is_believed_where_the_connection_ends_as_it_
     let call = json!({"tool_calls": [{"index": 0, "id": "call_a",
         "function": {"name": "w", "arguments": "{}"}}]});
     let text = || String::from_utf8(stopped("I look.")).unwrap();
-    // In a chunk of its own it is believed even after a break, in each chunk only after a clean end.
+    // In a chunk of its own it is believed even after a break, in each chunk only after a clean
+    // end.
     let own = [text(), delta(call.clone(), Value::Null), delta(json!({}), json!("tool_calls"))];
     let each = [text(), delta(call, json!("tool_calls"))];
     for (upstream, end, last) in [

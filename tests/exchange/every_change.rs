@@ -1,4 +1,5 @@
-//! Every change of a request that an upstream refuses, in each protocol, for a whole answer and for a stream.
+//! Every change of a request that an upstream refuses, in each protocol, for a whole answer and for
+//! a stream.
 //!
 //! The table has a row for each change in `src/upstream_error/changes/rows`, as a test there holds.
 
@@ -23,8 +24,8 @@ pub(super) struct Change {
     pub(super) refusal: &'static str,
     /// Status of the refusal.
     pub(super) status: u16,
-    /// Returns true if the value at the subject's pointer is what the upstream refuses. The last argument says whether
-    /// the client wants a stream.
+    /// Returns true if the value at the subject's pointer is what the upstream refuses. The last
+    /// argument says whether the client wants a stream.
     pub(super) is: fn(&Value, bool) -> bool,
     /// Whether only the request of a stream has the subject.
     pub(super) only_streams: bool,
@@ -111,7 +112,8 @@ const CHANGES: &[Change] = &[
     Change {
         name: "JoinedTexts",
         refusal: WANTS_TEXT_AT,
-        // On Responses the one text stays in a list, as OpenAI's type of the user's messages wants it.
+        // On Responses the one text stays in a list, as OpenAI's type of the user's messages wants
+        // it.
         is: |value, _| value.as_array().is_some_and(|parts| parts.len() > 1),
         on: [
             made("/messages/0/content", "parameter_refused:joined_texts"),

@@ -32,7 +32,8 @@ fn rich(more: Value) -> Value {
     body
 }
 
-/// Asks an upstream that refuses with this body for as long as `is_in` finds in the request what it refuses.
+/// Asks an upstream that refuses with this body for as long as `is_in` finds in the request what it
+/// refuses.
 fn refused(config: &Arc<Config>, body: &Value, refusal: &str, is_in: fn(&Value) -> bool) -> Got {
     let refuses = |sent: &Value| is_in(sent).then_some(refusal);
     Host { config: Arc::clone(config), ..Host::new(true, &refuses) }.ask(body, NOW)

@@ -95,8 +95,8 @@ fn events() -> String {
     lines.collect()
 }
 
-/// Asks an upstream that refuses with this body for as long as `is_in` finds in the request what it refuses. Gives the
-/// exchange after that, and the requests.
+/// Asks an upstream that refuses with this body for as long as `is_in` finds in the request what it
+/// refuses. Gives the exchange after that, and the requests.
 fn asked(
     config: &Arc<Config>,
     body: &Value,
@@ -250,7 +250,8 @@ fn extensions_are_left_out_wherever_they_stand_and_nothing_else_is() {
         let (_, asked) = asked(&config(""), &body, told, &is_in);
         assert_eq!((asked.len(), asked.last().unwrap()), (2, &expected), "{told}");
     }
-    // What strict mode does not allow, what is no extension, what only repeats the request, and what no server refuses.
+    // What strict mode does not allow, what is no extension, what only repeats the request, and
+    // what no server refuses.
     body["messages"][0]["content"] = json!("Set \"context_management\" in the file");
     for (more, told) in [
         (r#", "strict": true"#, "json: unknown field \"context_management\""),

@@ -342,7 +342,8 @@ fn a_request_that_was_forgotten_for_lack_of_memory_is_not_asked_again() {
 
 #[test]
 fn where_no_retry_can_follow_a_ping_begins_the_message_as_before() {
-    // The request has nothing that a good status leaves to refuse; or the host asks nobody again, or pings not alone.
+    // The request has nothing that a good status leaves to refuse; or the host asks nobody again,
+    // or pings not alone.
     let plain = request("m", json!({"stream": true}));
     let hosts = [
         (HOST, &plain),

@@ -75,7 +75,8 @@ fn the_model_that_served_is_told_in_a_header_the_log_and_the_report() {
             }
         }
     }
-    // Where the upstream refuses, it is known which model it was asked for; where it was not asked, there is none.
+    // Where the upstream refuses, it is known which model it was asked for; where it was not asked,
+    // there is none.
     let (exchange, _) = started(&drive::config(openai), Pings::Sent, &ask(true));
     let answer = drive::respond(exchange, 400, &[], [&b"{}"[..]], End::Complete);
     assert_eq!(header(&answer.head, "x-creole-model"), Some("asked"));

@@ -1,4 +1,5 @@
-//! Refusals of public reports, each of an upstream that refuses as long as it finds in a request what it refuses.
+//! Refusals of public reports, each of an upstream that refuses as long as it finds in a request
+//! what it refuses.
 //!
 //! `tests/refusals/README.md` says where the reports come from.
 
@@ -169,7 +170,8 @@ const WORDS: &[(&str, &str, &str)] = &[
     ("anthropic", "parameter context_management out", "json: unknown field \"context_management\""),
 ];
 
-/// Asks an upstream that refuses with these words. Nothing where it answers in the end, else what was tried.
+/// Asks an upstream that refuses with these words. Nothing where it answers in the end, else what
+/// was tried.
 fn tried(protocol: &str, change: &str, refusal: &str, status: u16) -> Option<String> {
     let Some(asked) = ASKED.iter().find(|asked| asked.0 == change) else {
         return Some(format!("unknown: {change}"));
@@ -221,7 +223,8 @@ fn with_places(refusal: &str) -> String {
 const LOST: [&str; 3] =
     ["openrouter-tool-role-normalize", "nim-auto-tool-choice", "deepseek-unknown-variant-system"];
 
-/// Models without tools, one that wants the user to speak last, and a member of a call that nobody sends.
+/// Models without tools, one that wants the user to speak last, and a member of a call that nobody
+/// sends.
 const LOST_OF_SEALED: [&str; 4] =
     ["ollama-gemma-no-tools", "claude-no-prefill", "claude-tool-use-text", "ollama-qwen-no-tools"];
 

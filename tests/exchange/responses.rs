@@ -287,8 +287,8 @@ fn answer_of(items: &[Value], at_end: &[Value], stream: bool) -> String {
     body
 }
 
-/// The items that go back with the turn after such an answer, by their kinds, ids and texts, for each way in which the
-/// answer can be cut. `thinks`: the client asks for thinking.
+/// The items that go back with the turn after such an answer, by their kinds, ids and texts, for
+/// each way in which the answer can be cut. `thinks`: the client asks for thinking.
 fn next_items(answer: &str, stream: bool, thinks: bool) -> Vec<String> {
     let config = responses();
     let mut body = request(
@@ -391,7 +391,8 @@ fn encrypted_reasoning_goes_back_wherever_it_comes_and_nothing_else_by_its_id() 
             next_items(&answer_of(items, at_end, stream), stream, thinks).join(" ")
         };
         let with_call = |item: &Value| [item.clone(), call_item(1)];
-        // With the beginning, with the item's own end, and with the end of an answer that has nothing else.
+        // With the beginning, with the item's own end, and with the end of an answer that has
+        // nothing else.
         let begun = with_call(&only_begun);
         assert_eq!(next(&begun, &with_call(&bare), true), "rs_1=gAAA {n:1}");
         let whole = with_call(&full);

@@ -251,7 +251,8 @@ fn signs_of_life_before_the_first_word_keep_the_client_alive_too() {
         let pinged = exchange.poll_timeout() == Some(due + 30_000);
         assert_eq!(pinged, pings == Pings::AfterHead);
     }
-    // One that wants one message gets no event, and a whole answer is not promised before it is known.
+    // One that wants one message gets no event, and a whole answer is not promised before it is
+    // known.
     for (stream, piece) in [(false, &b": in the queue\n\n"[..]), (true, b"{\"choices\":")] {
         let (mut exchange, _) = started(&drive::config("{}"), Pings::Sent, &ask(stream));
         exchange.handle_call_head(200, &[], NOW);
@@ -410,7 +411,8 @@ fn a_whole_answer_may_take_as_long_as_clients_wait_for_it() {
     }
 }
 
-/// An exchange whose upstream sends its head after so many seconds, and then this each ten, until the given one.
+/// An exchange whose upstream sends its head after so many seconds, and then this each ten, until
+/// the given one.
 fn kept_waiting(
     stream: bool,
     config: &str,

@@ -169,7 +169,8 @@ fn a_window_that_is_remembered_fits_a_conversation_with_reasoning_too() {
     assert_eq!((got.status(), limits(&got)), ((200, None), first[1..].to_vec()));
 }
 
-/// Two clients of one model, of which the first has the upstream say `words`: what the second is asked for.
+/// Two clients of one model, of which the first has the upstream say `words`: what the second is
+/// asked for.
 fn limits_of_the_next(words: &str) -> Vec<u64> {
     let refuses = |sent: &Value| {
         let text = sent["messages"][0]["content"].as_str().unwrap();

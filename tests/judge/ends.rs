@@ -1,4 +1,5 @@
-//! The end of the answer, which waits: only that, whatever the upstream speaks and however its bytes are cut.
+//! The end of the answer, which waits: only that, whatever the upstream speaks and however its
+//! bytes are cut.
 
 use super::results::{two_calls, verdicts};
 use super::support::grammar;

@@ -1,4 +1,5 @@
-//! Verdicts on tool calls: what the judge is asked, what the client is told, and that nothing passes by failure.
+//! Verdicts on tool calls: what the judge is asked, what the client is told, and that nothing
+//! passes by failure.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

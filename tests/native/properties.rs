@@ -121,7 +121,8 @@ fn mutated(mut events: Vec<Value>, changes: &[(Index, u8)]) -> String {
     sse(&events)
 }
 
-/// The message as a stream would show it: an input that is JSON and no object has no other form there.
+/// The message as a stream would show it: an input that is JSON and no object has no other form
+/// there.
 fn as_in_a_stream(mut message: Value) -> Value {
     for block in message["content"].as_array_mut().unwrap() {
         let text = block["input"]["INVALID_JSON"].as_str().map(str::to_owned);

@@ -1,5 +1,5 @@
-//! Requests that are prepared before their upstream is called: images on the web that it takes as data
-//! alone, and documents of which it takes the text.
+//! Requests that are prepared before their upstream is called: images on the web that it takes as
+//! data alone, and documents of which it takes the text.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

@@ -162,7 +162,8 @@ fn documents_become_texts_or_files() {
     // What the assistant is to go on with is no answer.
     let going_on = json!({"messages": [request["messages"][0], assistant("{")]});
     assert!(refused(going_on).contains("does not support PDF input"));
-    // Later, and in a tool's result, the model is told that it does not see it: the client sends it again each time.
+    // Later, and in a tool's result, the model is told that it does not see it: the client sends it
+    // again each time.
     let pdf =
         || document(json!({"type": "base64", "media_type": "application/pdf", "data": "JVBE"}));
     let omitted = "[document omitted: this model does not take PDF documents]";

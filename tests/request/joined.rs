@@ -158,8 +158,8 @@ fn joined_reasoning_of_another_model_does_not_go_back() {
     }
 }
 
-/// RubyLLM keeps the first of several signatures, any-llm the last. What is in it goes back; a text that is longer
-/// than the one it signs is not known to be the model's.
+/// RubyLLM keeps the first of several signatures, any-llm the last. What is in it goes back; a text
+/// that is longer than the one it signs is not known to be the model's.
 #[test]
 fn one_of_several_signatures_gives_what_it_has() {
     let item = json!({"type": "reasoning.encrypted", "data": "E"});

@@ -251,7 +251,8 @@ fn nobody_is_put_before_a_conversation_in_which_the_user_speaks() {
         {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}});
     let asked = assistant(json!([call("toolu_1")]));
     for (overrides, history) in [
-        // In words, with an image of a result, as the system prompt, and with a result that nobody asked for.
+        // In words, with an image of a result, as the system prompt, and with a result that nobody
+        // asked for.
         (json!({}), json!([asked, user(json!([result("toolu_1", "r"), text("and?")]))])),
         (
             json!({}),
@@ -270,7 +271,8 @@ fn nobody_is_put_before_a_conversation_in_which_the_user_speaks() {
         assert!(!sent.to_string().contains("The beginning"), "{sent}");
         assert!(sent.as_array().unwrap().iter().any(|it| it["role"] == "user"), "{sent}");
     }
-    // What is merged into the result is no message of the user's, and neither is an image within it.
+    // What is merged into the result is no message of the user's, and neither is an image within
+    // it.
     for (overrides, block) in [
         (json!({"text_after_tool_results": "merge_into_last_tool"}), text("and?")),
         (json!({"tool_content_parts": "images"}), json!(null)),

@@ -142,8 +142,8 @@ fn errors_do_not_repeat_what_the_client_said() {
     assert_eq!(error.message, "messages[0].content[1].text: expected a string, but found an array");
 }
 
-/// The configuration of a guard that pairs calls with results in a way. The breaker is off: it speaks up where a right
-/// history repeats itself.
+/// The configuration of a guard that pairs calls with results in a way. The breaker is off: it
+/// speaks up where a right history repeats itself.
 fn pairing(how: &str) -> Config {
     let guards = json!({"pairing": how, "breaker": {"failures_max": 0}});
     config("default", json!({}), json!({"guards": guards}))

@@ -31,7 +31,8 @@ fn names_are_those_of_the_client() {
         &done(&[call(0, "call_a", "Get Weather", "{}")]),
         "tool_use a get_weather {}; tool_use !tool_name_repaired",
     );
-    // Other signs behind the markup of the model's own functions, as in a call that it writes as text.
+    // Other signs behind the markup of the model's own functions, as in a call that it writes as
+    // text.
     for name in ["functions.getWeather", "functions.get-weather", "default_api:Get Weather"] {
         c.gives(
             &done(&[call(0, "call_a", name, "{}")]),
@@ -70,7 +71,8 @@ fn old_and_custom_calls_are_calls() {
         json!({"tool_calls": [{"index": 0, "id": "call_a", "type": "custom",
             "custom": {"name": "w", "input": input}}]})
     };
-    // A text that is no JSON is never half of it, so such a call is complete without an end mark, too.
+    // A text that is no JSON is never half of it, so such a call is complete without an end mark,
+    // too.
     let pieces = [custom("{ls "), custom("-l"), json!({"finish": "tool_calls"})];
     for answer in [done(&pieces), sse(&pieces, "")] {
         c.gives(&answer, "tool_use a w {\"input\":\"{ls -l\"}; tool_use");
@@ -169,7 +171,8 @@ fn an_input_may_come_as_several_objects() {
         let [first, second] = arguments;
         c.gives(&done(&[object("call_a", first), object("", second)]), paris);
     }
-    // With the name again it may be another call with the same id: a path that nobody wrote must not be run.
+    // With the name again it may be another call with the same id: a path that nobody wrote must
+    // not be run.
     let two = [
         object("call_a", json!({"path": "/a", "limit": 5})),
         object("call_a", json!({"path": "/b"})),

@@ -1,4 +1,5 @@
-//! Calls whose fragments change or repeat what names a call: what a server has done before tells what it means.
+//! Calls whose fragments change or repeat what names a call: what a server has done before tells
+//! what it means.
 
 use super::*;
 

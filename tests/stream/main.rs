@@ -1,7 +1,7 @@
 //! Answers: what upstreams send, and what a Messages client makes of it.
 //!
-//! Every case runs whole, cut in two at every byte, and byte by byte; as a stream and as one message.
-//! Both must say the same, and every stream must obey the grammar that clients rely on.
+//! Every case runs whole, cut in two at every byte, and byte by byte; as a stream and as one
+//! message. Both must say the same, and every stream must obey the grammar that clients rely on.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic, clippy::expect_used)]
 
 mod after_reasoning;

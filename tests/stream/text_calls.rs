@@ -1,4 +1,5 @@
-//! Calls that models write into their text, in the shapes in which servers and models were seen to leave them.
+//! Calls that models write into their text, in the shapes in which servers and models were seen to
+//! leave them.
 
 use super::*;
 

@@ -155,9 +155,11 @@ fn all_of_the_text_once_more_in_a_delta_counts_once() {
 
 #[test]
 fn a_long_text_comes_once_more_only_if_its_end_is_the_same() {
-    // (How it is cut into pieces of the connection is the same as for a short one, and would take seconds.)
+    // (How it is cut into pieces of the connection is the same as for a short one, and would take
+    // seconds.)
     let said = |deltas: &[Value]| show(&case().run(true, [done(deltas).as_bytes()]));
-    // The ends that are compared are longer than a piece, and shorter than one; the text is longer than what is kept.
+    // The ends that are compared are longer than a piece, and shorter than one; the text is longer
+    // than what is kept.
     for (size, pieces, other) in [(90, 6, 539), (30, 10, 260)] {
         let letter = |at: usize| char::from(b'a' + u8::try_from(at * at % 23).unwrap());
         let all: String = (0..size * pieces).map(letter).collect();

@@ -1,8 +1,8 @@
 //! An independent checker of Chat Completions requests: what the strictest server accepts.
 //!
-//! OpenAI's rules for the order of messages and the pairing of calls and results, with the shapes of
-//! all parts. Fields of compatible servers are known by name; any other field is an error, because
-//! several servers refuse what they do not know.
+//! OpenAI's rules for the order of messages and the pairing of calls and results, with the shapes
+//! of all parts. Fields of compatible servers are known by name; any other field is an error,
+//! because several servers refuse what they do not know.
 
 use std::collections::BTreeSet;
 

@@ -8,11 +8,12 @@
 //! the same keys for one of the two ways alone. A `tool_use` names the upstream's id in `id_from`;
 //! null there means an id that was made up.
 //!
-//! For a request, it has `variants`: each a `profile` (with `profile_overrides`, `protocol`, `settings`,
-//! `patch`: changes to the request, by name or JSON pointer), and `roles`, `equals` (JSON pointer to
-//! value), `contains` (pointer to a part of the JSON text there), `absent` (pointers), `lacks` (parts
-//! of the body's JSON text), `alphanumeric` (pointer to length), `same` and `differ` (pairs of
-//! pointers), or `error` (with `status`, too). `warnings` are codes that must be reported; `warned` asks for any.
+//! For a request, it has `variants`: each a `profile` (with `profile_overrides`, `protocol`,
+//! `settings`, `patch`: changes to the request, by name or JSON pointer), and `roles`, `equals`
+//! (JSON pointer to value), `contains` (pointer to a part of the JSON text there), `absent`
+//! (pointers), `lacks` (parts of the body's JSON text), `alphanumeric` (pointer to length), `same`
+//! and `differ` (pairs of pointers), or `error` (with `status`, too). `warnings` are codes that
+//! must be reported; `warned` asks for any.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -3,8 +3,9 @@
 //! It is written from the API's documentation and from what the strictest clients refuse, not from
 //! the core, and it is stricter than any one client: only documented events and deltas, `event:`
 //! equal to `data.type`, dense indices, one open block at a time, full `usage` twice, `input: {}`
-//! and `""` at the start of a block, one signature at the end of a thinking block, nothing after the
-//! end, and no `content_block_stop` for a tool call that an error cut off (Claude Code would run it).
+//! and `""` at the start of a block, one signature at the end of a thinking block, nothing after
+//! the end, and no `content_block_stop` for a tool call that an error cut off (Claude Code would
+//! run it).
 
 use std::collections::BTreeSet;
 
@@ -337,8 +338,8 @@ impl Checker {
 
     fn error(&mut self, data: &Value) -> Result<(), String> {
         error_body(data)?;
-        // Claude Code runs every call that was closed before an error. An upstream that speaks Messages closes
-        // its calls itself, and what it says after that can still be wrong.
+        // Claude Code runs every call that was closed before an error. An upstream that speaks
+        // Messages closes its calls itself, and what it says after that can still be wrong.
         let shown = self.rules.invalid_input_shown && self.rules.foreign_blocks;
         let broken = self.broken_inside.as_ref().or(self.broken_call.as_ref());
         if let Some(said) = broken.filter(|_| !shown) {
@@ -349,7 +350,8 @@ impl Checker {
     }
 }
 
-/// Whether a delta fits that only upstreams that speak Messages send; nobody knows those of blocks of other types.
+/// Whether a delta fits that only upstreams that speak Messages send; nobody knows those of blocks
+/// of other types.
 fn fits_there(block: &str, delta: &str) -> bool {
     match block {
         "text" => false,

@@ -2,8 +2,8 @@
 //! fixtures, and a driver for an [`creole::Exchange`].
 //!
 //! A test crate elsewhere in the workspace includes it by path:
-//! `#[path = "../../../tests/support/mod.rs"] mod support;`. Only [`drive`] needs the core; a suite for a
-//! host loads the same fixtures and brings its own way of sending them.
+//! `#[path = "../../../tests/support/mod.rs"] mod support;`. Only [`drive`] needs the core; a suite
+//! for a host loads the same fixtures and brings its own way of sending them.
 
 // Each test crate uses its own part of this, and checks with plain panics.
 #![allow(dead_code, unreachable_pub)]

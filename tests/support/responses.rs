@@ -1,7 +1,8 @@
-//! An independent checker of Responses requests: what OpenAI accepts of an upstream that stores nothing.
+//! An independent checker of Responses requests: what OpenAI accepts of an upstream that stores
+//! nothing.
 //!
-//! The rules of the conversation: a reasoning item leads to something, every call has one output, and nothing but
-//! reasoning has an id, because an id is looked up in what the server stored.
+//! The rules of the conversation: a reasoning item leads to something, every call has one output,
+//! and nothing but reasoning has an id, because an id is looked up in what the server stored.
 
 use std::collections::BTreeSet;
 

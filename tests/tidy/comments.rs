@@ -54,7 +54,8 @@ fn begins_badly(line: &str) -> bool {
     BEGINNINGS.split_whitespace().any(|beginning| beginning == word)
 }
 
-/// The first lines of the comments of a file: of the file itself, and of each block of `///` outside of its tests.
+/// The first lines of the comments of a file: of the file itself, and of each block of `///`
+/// outside of its tests.
 fn first_lines(text: &str) -> Vec<&str> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let is_tests = |at: usize| {

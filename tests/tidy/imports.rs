@@ -1,7 +1,8 @@
 //! Rules for modules: which may use which.
 //!
-//! The tables in docs/dev/architecture.md are the rule for the core and the gateway: a module uses what its row names,
-//! and only rows below its own. In every package, the modules of a folder do not use each other in a circle.
+//! The tables in docs/dev/architecture.md are the rule for the core and the gateway: a module uses
+//! what its row names, and only rows below its own. In every package, the modules of a folder do
+//! not use each other in a circle.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,7 +32,8 @@ struct Tree {
     column: &'static str,
 }
 
-/// Below `src`, `src/sse/mod.rs` is `sse`, `src/model/tool.rs` is `model::tool`, `src/lib.rs` is the empty path.
+/// Below `src`, `src/sse/mod.rs` is `sse`, `src/model/tool.rs` is `model::tool`, `src/lib.rs` is
+/// the empty path.
 fn module(path: &Path, sources: &str) -> String {
     let inside = path.strip_prefix(sources).unwrap_or(path).with_extension("");
     let parts: Vec<&str> = inside.iter().filter_map(|part| part.to_str()).collect();
@@ -42,7 +44,8 @@ fn module(path: &Path, sources: &str) -> String {
     }
 }
 
-/// The paths that `code`, of the module `here`, names: each from the root of the crate, with braces spread out.
+/// The paths that `code`, of the module `here`, names: each from the root of the crate, with braces
+/// spread out.
 fn paths(code: &str, here: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for root in ["crate::", "super::", "self::"] {
@@ -131,7 +134,8 @@ fn is_within(module: &str, folder: &str) -> bool {
     module.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
-/// A row of the table: folders or files, and what they may use. The first of them names the row for others.
+/// A row of the table: folders or files, and what they may use. The first of them names the row for
+/// others.
 struct Row {
     modules: Vec<String>,
     allowed: BTreeSet<String>,
@@ -307,8 +311,9 @@ fn circle<'a>(uses: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Option<Vec<&'a str
     }
 }
 
-/// Folders whose modules use each other in a circle: at the root of the core, a file of `dialect` has a row of its own
-/// in the table; in the other folder, a file of `words` uses a file that uses `words`.
+/// Folders whose modules use each other in a circle: at the root of the core, a file of `dialect`
+/// has a row of its own in the table; in the other folder, a file of `words` uses a file that uses
+/// `words`.
 const UNORDERED: [(&str, &str); 2] = [("src", ""), ("src", "protocols")];
 
 #[test]

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{none, read, with_ending};
 
-/// Maximum number of lines of a file. What is always read together stands together; a longer file does too much.
+/// Maximum number of lines of a file. What is always read together stands together; a longer file
+/// does too much.
 const LINES_MAX: usize = 600;
 
 /// A longer function needs a reason, in a comment above it that begins with [`REASON`].

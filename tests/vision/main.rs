@@ -1,4 +1,5 @@
-//! Images described by another model: what that is shown, what stands in their places, and what happens where it fails.
+//! Images described by another model: what that is shown, what stands in their places, and what
+//! happens where it fails.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::indexing_slicing,

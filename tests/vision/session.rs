@@ -1,4 +1,5 @@
-//! A host with an upstream whose model sees nothing, and a model that does what the test says with an image.
+//! A host with an upstream whose model sees nothing, and a model that does what the test says with
+//! an image.
 
 use std::sync::Arc;
 

@@ -22,13 +22,15 @@ pub(crate) struct Artefact {
     pub(crate) target: &'static str,
     /// The variable that names a finished one: see [`ready`].
     pub(crate) variable: &'static str,
-    /// Whether cargo makes a module that holds the type of a component, which is still to be made of it.
+    /// Whether cargo makes a module that holds the type of a component, which is still to be made
+    /// of it.
     pub(crate) encoded: bool,
     /// Maximum size in bytes. `cargo xtask test sizes` fails above it.
     pub(crate) bytes_max: usize,
 }
 
-/// The filter for Envoy. Not built for WASI, of which it needs three functions only (`envoy/src/wasi.rs`).
+/// The filter for Envoy. Not built for WASI, of which it needs three functions only
+/// (`envoy/src/wasi.rs`).
 pub(crate) const FILTER: Artefact = Artefact {
     name: "creole.wasm",
     package: "creole-envoy",
@@ -38,7 +40,8 @@ pub(crate) const FILTER: Artefact = Artefact {
     bytes_max: 2_000_000,
 };
 
-/// The component to embed. Not built for WASI: its standard library would ask for files and a clock.
+/// The component to embed. Not built for WASI: its standard library would ask for files and a
+/// clock.
 pub(crate) const COMPONENT: Artefact = Artefact {
     name: "creole.component.wasm",
     package: "creole-wit",

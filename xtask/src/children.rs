@@ -157,7 +157,8 @@ impl Drop for Children {
             if !matches!(running.child.try_wait(), Ok(None)) {
                 continue;
             }
-            // The standard library only knows how to kill. A child that has ended meanwhile is fine.
+            // The standard library only knows how to kill. A child that has ended meanwhile is
+            // fine.
             let pid = i32::try_from(running.child.id()).ok().and_then(Pid::from_raw);
             let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
             let start = Instant::now();

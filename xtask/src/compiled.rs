@@ -1,5 +1,5 @@
-//! WebAssembly that Wasmtime's own program has compiled to machine code. Tests that run it load the result:
-//! a library that can compile takes longer to build than everything else in this workspace.
+//! WebAssembly that Wasmtime's own program has compiled to machine code. Tests that run it load the
+//! result: a library that can compile takes longer to build than everything else in this workspace.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,8 @@ use anyhow::Result;
 
 use crate::{setup, workspace};
 
-/// Off, because the library in the tests is built without them, and loads nothing that may need them.
+/// Off, because the library in the tests is built without them, and loads nothing that may need
+/// them.
 const WITHOUT: &str =
     "gc=n,gc-support=n,function-references=n,concurrency-support=n,threads=n,exceptions=n";
 

@@ -112,7 +112,8 @@ impl Part {
     }
 }
 
-/// The Worker as one file, which a release can hold: its modules and their list for workerd, below wrangler's settings.
+/// The Worker as one file, which a release can hold: its modules and their list for workerd, below
+/// wrangler's settings.
 fn worker_archive(folder: &Path, settings: &str) -> Result<Vec<u8>> {
     // In a clone the modules are in another folder than the settings.
     let settings = settings.replace("../dist/worker", "worker");
@@ -156,7 +157,8 @@ pub(crate) fn dist(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Installs and runs what is in `dist/`: `harness/dist`. `each` runs a command and counts its tests.
+/// Installs and runs what is in `dist/`: `harness/dist`. `each` runs a command and counts its
+/// tests.
 pub(crate) fn test(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     let script = workspace::root().join("harness/dist/artefacts.py");
     let (zig, _) = setup::zig()?;

@@ -1,7 +1,8 @@
 //! `cargo xtask fixture`: a case of `tests/fixtures` out of a body that an upstream sent.
 //!
-//! `tests/fixtures/README.md` says what a case is. What the case expects is written by the test that reads all cases,
-//! `tests/fixtures.rs`: so the format is known in one place, and this program is built without the core.
+//! `tests/fixtures/README.md` says what a case is. What the case expects is written by the test
+//! that reads all cases, `tests/fixtures.rs`: so the format is known in one place, and this program
+//! is built without the core.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -63,7 +64,8 @@ pub(crate) struct Options {
     /// Flags beside the preset, as JSON.
     #[arg(long, value_name = "JSON")]
     profile_overrides: Option<String>,
-    /// What the upstream speaks, where the preset does not say it: openai (Chat Completions), responses or anthropic.
+    /// What the upstream speaks, where the preset does not say it: openai (Chat Completions),
+    /// responses or anthropic.
     #[arg(long)]
     protocol: Option<String>,
 }

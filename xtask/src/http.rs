@@ -38,8 +38,8 @@ pub(crate) fn free_port() -> Result<SocketAddr> {
     free(Ipv4Addr::LOCALHOST.into())
 }
 
-/// A port that nobody has. It is below those that systems give to clients, so that nobody's connection
-/// takes it before a server listens on it.
+/// A port that nobody has. It is below those that systems give to clients, so that nobody's
+/// connection takes it before a server listens on it.
 fn free(ip: IpAddr) -> Result<SocketAddr> {
     const FIRST: u64 = 10_000;
     const COUNT: u64 = 20_000;

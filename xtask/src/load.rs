@@ -1,5 +1,5 @@
-//! `cargo xtask load`: starts every proxy that is compared in front of one demo model, and the generator
-//! (`harness/load`), which measures them and writes the last part of docs/speed.md.
+//! `cargo xtask load`: starts every proxy that is compared in front of one demo model, and the
+//! generator (`harness/load`), which measures them and writes the last part of docs/speed.md.
 
 use std::fs;
 use std::net::SocketAddr;
@@ -37,7 +37,8 @@ pub(crate) struct Options {
 /// Starts one proxy and gives where it listens; its process is the newest child.
 type Start = fn(&Setting, &mut Children) -> Result<SocketAddr>;
 
-/// A proxy by its name, what it is sent, and how it starts. The names are known to `harness/load/src/page.rs`.
+/// A proxy by its name, what it is sent, and how it starts. The names are known to
+/// `harness/load/src/page.rs`.
 const PROXIES: &[(&str, &str, Start)] = &[
     ("Envoy", "chat", plain_envoy),
     ("Envoy, drain and emit", "chat", draining_envoy),
@@ -94,8 +95,8 @@ fn known(words: &[String]) -> Result<()> {
     }
 }
 
-/// Lets this process and its children hold as many connections as the system allows: each stream is one on
-/// both sides.
+/// Lets this process and its children hold as many connections as the system allows: each stream is
+/// one on both sides.
 fn many_connections() -> Result<()> {
     let limit = rustix::process::getrlimit(Resource::Nofile);
     let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };

@@ -53,7 +53,8 @@ enum Command {
         /// How long.
         #[arg(long, default_value_t = 1800)]
         seconds: u64,
-        /// Instead of load, large attacks of clients and upstreams, which take gigabytes; on envoy or gateway.
+        /// Instead of load, large attacks of clients and upstreams, which take gigabytes; on envoy
+        /// or gateway.
         #[arg(long, conflicts_with = "seconds")]
         hostile: bool,
     },
@@ -75,8 +76,8 @@ enum Command {
     Dist(dist::Options),
     /// Leave the pages of `docs/` as a site in `dist/site`, with all links checked.
     Site,
-    /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of clients
-    /// and chat templates install their packages themselves.
+    /// Install the programs that other commands run into `.creole/`, and the Rust targets; tests of
+    /// clients and chat templates install their packages themselves.
     Setup,
 }
 

@@ -13,8 +13,8 @@ use crate::hosts::gateway;
 use crate::setup::{self, DEBOOTSTRAP, NODE, NPM};
 use crate::{clients, workspace};
 
-/// Packages with the program that the tests run, for a user with an empty home. `each` runs a command and counts what
-/// it prints.
+/// Packages with the program that the tests run, for a user with an empty home. `each` runs a
+/// command and counts what it prints.
 pub(crate) fn installed(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     setup::need(&NODE)?;
     setup::need(&NPM)?;
@@ -24,8 +24,8 @@ pub(crate) fn installed(each: impl FnOnce(&mut Command) -> Result<()>) -> Result
     each(command.arg(folder.join("users")).args(packages))
 }
 
-/// Packages with the program that is released, in a Debian without a compiler and without a network, to an answer of
-/// Claude Code.
+/// Packages with the program that is released, in a Debian without a compiler and without a
+/// network, to an answer of Claude Code.
 pub(crate) fn from_nothing(each: impl FnOnce(&mut Command) -> Result<()>) -> Result<()> {
     setup::need(&DEBOOTSTRAP)?;
     let target = package::of_this_machine()?;
@@ -44,8 +44,8 @@ fn script(name: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// The folders of packages for npm and PyPI, and the archive, with one program as that of this machine. The packages
-/// for others hold a text.
+/// The folders of packages for npm and PyPI, and the archive, with one program as that of this
+/// machine. The packages for others hold a text.
 fn packages(program: &Path, folder: &Path) -> Result<[PathBuf; 3]> {
     workspace::emptied(folder)?;
     let (ours, other) = (package::of_this_machine()?, folder.join("other"));

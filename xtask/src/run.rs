@@ -68,7 +68,8 @@ pub(crate) struct Serving {
     key: &'static str,
 }
 
-/// Serves until it is stopped. `local_model` starts a real model on this machine, and gives its URL.
+/// Serves until it is stopped. `local_model` starts a real model on this machine, and gives its
+/// URL.
 pub(crate) fn run(
     options: &Options,
     local_model: impl FnOnce(&mut Children) -> Result<Url>,
@@ -117,8 +118,8 @@ pub(crate) fn start_anywhere(
     start(host, given, document, profile, http::free_port()?, children)
 }
 
-/// Starts a host with a configuration that says where each upstream is; gives where clients connect.
-/// In Envoy, all of them are at `upstream`.
+/// Starts a host with a configuration that says where each upstream is; gives where clients
+/// connect. In Envoy, all of them are at `upstream`.
 pub(crate) fn start_complete(
     host: Host,
     upstream: &Url,
@@ -210,7 +211,8 @@ fn launch(prepared: &dyn Prepared, plan: &Plan, children: &mut Children) -> Resu
 fn print(serving: &Serving) {
     let Serving { listen, upstream, logs, metrics, notes, demo, key } = serving;
     let model = if *demo { "demo" } else { "MODEL" };
-    // The demo model answers to every name; others refuse the small model that Claude Code asks for.
+    // The demo model answers to every name; others refuse the small model that Claude Code asks
+    // for.
     let small = if *demo {
         ""
     } else {
@@ -253,8 +255,8 @@ Claude Code:
     println!("Ctrl-C stops everything.");
 }
 
-/// The key that a client is told to send: a variable where it goes up to a server that may check it,
-/// else any word, because a shell without that variable would send none, which is refused.
+/// The key that a client is told to send: a variable where it goes up to a server that may check
+/// it, else any word, because a shell without that variable would send none, which is refused.
 fn client_key(demo: bool, upstream: &Url, secrets: &[String]) -> &'static str {
     match (demo, upstream.tls && secrets.is_empty()) {
         (true, _) => "demo",

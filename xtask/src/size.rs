@@ -18,7 +18,8 @@ pub(crate) fn print() -> Result<()> {
     over_budget().map(drop)
 }
 
-/// Prints the sizes in `dist/`. Gives how many were compared, and those that are larger than their budgets.
+/// Prints the sizes in `dist/`. Gives how many were compared, and those that are larger than their
+/// budgets.
 pub(crate) fn over_budget() -> Result<(u64, Vec<String>)> {
     let mut sizes = Vec::new();
     for artefact in build::ARTEFACTS {

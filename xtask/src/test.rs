@@ -1,9 +1,10 @@
 //! `cargo xtask test`: every check of the project, in order.
 //!
-//! A stage is a row in [`stages`](stages::stages). The closing line, `N passed, N failed`, adds up what the stages
-//! print as `test result:` lines; a stage that fails without one counts as one failure. Stages that mostly wait,
-//! or for which cargo builds more, are in [`stages_beside`] and run beside the others: see [`beside`].
-//! What is shown is in [`output`]; what a failed stage printed is shown once more at the end.
+//! A stage is a row in [`stages`](stages::stages). The closing line, `N passed, N failed`, adds up
+//! what the stages print as `test result:` lines; a stage that fails without one counts as one
+//! failure. Stages that mostly wait, or for which cargo builds more, are in [`stages_beside`] and
+//! run beside the others: see [`beside`]. What is shown is in [`output`]; what a failed stage
+//! printed is shown once more at the end.
 
 mod beside;
 mod built;
@@ -25,7 +26,8 @@ use self::output::Output;
 use self::stages::{ON_DEMAND, SECOND_TIER, Stage, Work, stages, stages_beside};
 use crate::{clients, size, workspace};
 
-/// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes new ones.
+/// The seed of tests with random cases: the same commit gives the same result. `cargo test` takes
+/// new ones.
 const SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
 /// Maximum time for a command of a stage: the slowest takes a few minutes, and one that hangs says
@@ -38,7 +40,8 @@ pub(crate) struct Options {
     /// Only the stages whose name contains one of these words; some run in no other way.
     #[arg(value_name = "WORD")]
     only: Vec<String>,
-    /// The second tier, too: what takes long, and what repeats on another host. Its date goes into docs/status.md.
+    /// The second tier, too: what takes long, and what repeats on another host. Its date goes into
+    /// docs/status.md.
     #[arg(long, conflicts_with = "only")]
     all: bool,
     /// One stage beside the others, by its whole name; the environment names what was built.
@@ -83,8 +86,8 @@ impl Outcome {
     }
 }
 
-/// Runs the stages, all of them even after a failure, and says whether every one passed. The counts are
-/// the last line that is printed.
+/// Runs the stages, all of them even after a failure, and says whether every one passed. The counts
+/// are the last line that is printed.
 pub(crate) fn test(options: &Options) -> Result<bool> {
     let (stages, beside) = (stages(), stages_beside());
     if let Some(name) = &options.beside {
@@ -147,11 +150,13 @@ pub(crate) fn test(options: &Options) -> Result<bool> {
     Ok(is_good)
 }
 
-/// Seconds of processor time of all commands that have ended; 0 where the system does not tell them.
+/// Seconds of processor time of all commands that have ended; 0 where the system does not tell
+/// them.
 fn processor_time() -> f64 {
     const TICKS_IN_A_SECOND: f64 = 100.0;
     let status = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program may have spaces. Behind it, the 14th and the 15th field are of children.
+    // The name of the program may have spaces. Behind it, the 14th and the 15th field are of
+    // children.
     let (_, fields) = status.rsplit_once(')').unwrap_or_default();
     let children = fields.split_whitespace().skip(13).take(2);
     let ticks: f64 = children.filter_map(|field| field.parse::<f64>().ok()).sum();
@@ -180,8 +185,8 @@ fn with_last_run(page: &str, last: &str) -> Option<String> {
     Some(format!("{before}{start}{last}{end}{behind}"))
 }
 
-/// Stages whose tests watch clocks can fail because the machine had other work. Such a failure is shown,
-/// and the stage is run once more when nothing else runs; whatever is wrong fails again.
+/// Stages whose tests watch clocks can fail because the machine had other work. Such a failure is
+/// shown, and the stage is run once more when nothing else runs; whatever is wrong fails again.
 fn run_again(outcomes: &mut [Outcome], stages: &[Stage], built: &mut Built) -> Result<()> {
     let beside = stages_beside();
     for outcome in outcomes.iter_mut().filter(|outcome| !outcome.good) {
@@ -298,8 +303,8 @@ fn count(command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     count_within(LIMIT, command, outcome)
 }
 
-/// Counts the tests of a command, for at most `limit`. A process that the command started can outlive it and keep the
-/// pipe.
+/// Counts the tests of a command, for at most `limit`. A process that the command started can
+/// outlive it and keep the pipe.
 fn count_within(limit: Duration, command: &mut Command, outcome: &mut Outcome) -> Result<()> {
     let (output, write) = std::io::pipe()?;
     let mut child = command

@@ -35,7 +35,8 @@ pub(crate) fn ready() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKER_DIR", shipped)
 }
 
-/// Returns the folder of the Worker with hooks: `CREOLE_WORKER_HOOKS_DIR` if that is set, else a new one.
+/// Returns the folder of the Worker with hooks: `CREOLE_WORKER_HOOKS_DIR` if that is set, else a
+/// new one.
 pub(crate) fn ready_with_hooks() -> Result<PathBuf> {
     workspace::ready("CREOLE_WORKER_HOOKS_DIR", || {
         package_with_hooks(&module_with_hooks()?, &packager()?)

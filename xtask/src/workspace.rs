@@ -9,7 +9,8 @@ use std::time::Instant;
 use anyhow::{Context as _, Result, ensure};
 use cargo_metadata::{Artifact, Message, Metadata, MetadataCommand, Package};
 
-/// The variable that names the workspace where it is a copy of the one that this program was built in.
+/// The variable that names the workspace where it is a copy of the one that this program was built
+/// in.
 pub(crate) const ROOT: &str = "CREOLE_ROOT";
 
 /// The folder of the workspace.
@@ -28,8 +29,8 @@ pub(crate) fn own() -> PathBuf {
     home().join(".creole")
 }
 
-/// The file that a variable names, else a new one. Tests that run side by side must not build the files that the others
-/// use.
+/// The file that a variable names, else a new one. Tests that run side by side must not build the
+/// files that the others use.
 pub(crate) fn ready(variable: &str, make: impl FnOnce() -> Result<PathBuf>) -> Result<PathBuf> {
     std::env::var_os(variable).map_or_else(make, |chosen| Ok(chosen.into()))
 }
@@ -166,7 +167,8 @@ pub(crate) fn step<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     Ok(done)
 }
 
-/// Arguments that keep the paths of this machine out of what is built: the texts of panics name source files.
+/// Arguments that keep the paths of this machine out of what is built: the texts of panics name
+/// source files.
 pub(crate) fn remapped(root: &Path, triple: &str) -> Result<[String; 2]> {
     rustflags(root, triple, None)
 }

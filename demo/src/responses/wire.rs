@@ -26,7 +26,8 @@ struct Item {
     is_call: bool,
 }
 
-/// The members of a request that its response repeats, and what stands there where the request has none.
+/// The members of a request that its response repeats, and what stands there where the request has
+/// none.
 fn echoed() -> [(&'static str, Value); 14] {
     [
         ("instructions", Value::Null),
@@ -100,7 +101,8 @@ const FAILURE: (&str, &str) =
     ("server_error", "The server had an error while processing your request.");
 
 impl Form<'_> {
-    /// An event as it is sent. Deltas carry letters that hide their length, unless the request says otherwise.
+    /// An event as it is sent. Deltas carry letters that hide their length, unless the request says
+    /// otherwise.
     fn written(&self, number: usize, mut event: Value) -> String {
         let kind = event.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
         let options = self.request.get("stream_options");

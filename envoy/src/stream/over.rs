@@ -34,7 +34,8 @@ impl Stream {
                         StreamState::Answering { sent: Delivered::Nothing, .. }
                     ) =>
                 {
-                    // Envoy gives up an answer of which nothing was sent, even one that is complete.
+                    // Envoy gives up an answer of which nothing was sent, even one that is
+                    // complete.
                     self.exchange.handle_failure(Failure::BrokeOff, now);
                 }
                 Break::Upstream => {

@@ -10,7 +10,8 @@ use crate::action::{Action, Decision, Side};
 use crate::collected::Collected;
 use crate::heads;
 
-/// Bytes of a client's head that Envoy drops, too, as soon as it waits for its body. Fewer are not worth the call.
+/// Bytes of a client's head that Envoy drops, too, as soon as it waits for its body. Fewer are not
+/// worth the call.
 const LARGE_HEAD_BYTES: usize = 8 << 10;
 
 impl Stream {
@@ -80,8 +81,8 @@ impl Stream {
         Decision::go_on(vec![Action::Mark, Action::ReplaceHeaders(Side::Request, early)])
     }
 
-    /// Returns why a client is not answered: it is a foreign web page, in a browser on the machine of this Envoy.
-    /// Elsewhere an Envoy may have any name, and pages of any site.
+    /// Returns why a client is not answered: it is a foreign web page, in a browser on the machine
+    /// of this Envoy. Elsewhere an Envoy may have any name, and pages of any site.
     fn refused_caller(&self, head: &[Header]) -> Option<Failure> {
         let authority = head.value(":authority").unwrap_or_default();
         if !self.config.client_keys.is_empty() || !callers::is_loopback(authority) {

@@ -6,11 +6,12 @@ use crate::configure::Chosen;
 
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Check {
-    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile, and without that a
-    /// server of this machine, as `creole launch` finds it
+    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile,
+    /// and without that a server of this machine, as `creole launch` finds it
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, that of its profile where it is set
+    /// Environment variable with the upstream's key; without it, that of its profile where it is
+    /// set
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     #[command(flatten)]
@@ -27,7 +28,8 @@ pub(crate) struct Check {
 }
 
 impl Check {
-    /// Whether nothing says where the model is, so that it may be looked for. A key is for a server that was named.
+    /// Whether nothing says where the model is, so that it may be looked for. A key is for a server
+    /// that was named.
     pub(crate) fn names_no_upstream(&self) -> bool {
         self.upstream.is_none() && self.key_env.is_none() && self.chosen.is_open()
     }

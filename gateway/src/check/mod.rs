@@ -1,7 +1,8 @@
-//! `creole check`: what works with an upstream, what Creole does about the rest, and the command to begin with.
+//! `creole check`: what works with an upstream, what Creole does about the rest, and the command to
+//! begin with.
 //!
-//! It asks as an agent does, through the gateway's own service in this process ([`inside`]). The first two steps,
-//! [`look`], need no model; `creole serve` makes them at its start.
+//! It asks as an agent does, through the gateway's own service in this process ([`inside`]). The
+//! first two steps, [`look`], need no model; `creole serve` makes them at its start.
 
 mod ask;
 mod flags;
@@ -257,8 +258,8 @@ fn models_row(listed: &List, answering: Option<&str>) -> Row {
     Row::new(STEP, Level::Works, format!("{count}: {}{more}", shown.join(", ")))
 }
 
-/// The names by which clients get a model of this upstream: those that the gateway lists, and those of the upstream
-/// that lead there.
+/// The names by which clients get a model of this upstream: those that the gateway lists, and those
+/// of the upstream that lead there.
 async fn names_for(inside: &Inside, upstream: &str, listed: &List) -> Vec<String> {
     let leads_there = |name: &String| {
         let route = inside.config().route(name);

@@ -128,8 +128,8 @@ fn write_row(row: &Row, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// The commands to begin with. `preset`: the profile that the list of models told. `creole launch` takes no model that
-/// the server does not list.
+/// The commands to begin with. `preset`: the profile that the list of models told. `creole launch`
+/// takes no model that the server does not list.
 pub(super) fn commands(
     options: &Check,
     preset: Option<&str>,

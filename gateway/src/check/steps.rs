@@ -12,8 +12,8 @@ use crate::probe::problem::Problem;
 const THINKING_TAGS: [&str; 6] =
     ["<think>", "[THINK]", "<seed:think>", "<thought>", "<thinking>", "<reasoning>"];
 
-/// Asks a model for everything that an agent does. Names of `known` models help against a wrong one. `sets_counts`: the
-/// configuration does not have the server count tokens; this check has.
+/// Asks a model for everything that an agent does. Names of `known` models help against a wrong
+/// one. `sets_counts`: the configuration does not have the server count tokens; this check has.
 pub(super) async fn run(
     inside: &Inside,
     model: &str,

@@ -28,10 +28,12 @@ pub(crate) struct Demo {
     /// Address and port of the gateway; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: String,
-    /// Address and port of the demo model itself, which speaks both protocols: for another host of Creole
+    /// Address and port of the demo model itself, which speaks both protocols: for another host of
+    /// Creole
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:0", value_parser = address)]
     pub(crate) model_listen: String,
-    /// What the gateway and the demo model speak with each other: Chat Completions (openai) or Responses
+    /// What the gateway and the demo model speak with each other: Chat Completions (openai) or
+    /// Responses
     #[arg(long, value_enum, value_name = "NAME", default_value = "openai")]
     pub(crate) protocol: Protocol,
     #[command(flatten)]
@@ -59,7 +61,8 @@ pub(crate) fn run(flags: &Demo) -> Result<(), Failed> {
     listen::run_with(&door, config, Stop::listen, |ready| announce(ready, &model.url()))
 }
 
-/// The gateway's configuration. In Responses the demo model checks what OpenAI checks, so the preset is OpenAI's.
+/// The gateway's configuration. In Responses the demo model checks what OpenAI checks, so the
+/// preset is OpenAI's.
 fn configured(protocol: Protocol) -> Result<Config, String> {
     match protocol {
         Protocol::Openai => Ok(Config::default()),

@@ -43,7 +43,8 @@ enum Command {
     Translate(Translate),
     /// Check a configuration file
     CheckConfig(CheckConfig),
-    /// Read one PDF from standard input, and print its text: what the gateway runs for each document
+    /// Read one PDF from standard input, and print its text: what the gateway runs for each
+    /// document
     #[command(hide = true)]
     ReadDocument(ReadDocument),
 }

@@ -22,12 +22,12 @@ use crate::upstream::client::Client;
 
 #[derive(Debug, Args)]
 pub(crate) struct Serve {
-    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile. Without --profile and
-    /// --config, the address or the list of models there tells the profile
+    /// Where the model is: http://localhost:11434/v1; without it, the usual address of --profile.
+    /// Without --profile and --config, the address or the list of models there tells the profile
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
-    /// Environment variable with the upstream's key; without it, that of its profile (such as GROQ_API_KEY) where it is
-    /// set, else the client's own key is sent on
+    /// Environment variable with the upstream's key; without it, that of its profile (such as
+    /// GROQ_API_KEY) where it is set, else the client's own key is sent on
     #[arg(long, value_name = "NAME")]
     pub(crate) key_env: Option<String>,
     #[command(flatten)]
@@ -35,14 +35,16 @@ pub(crate) struct Serve {
     /// The model that every name goes to, whatever clients ask for
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
-    /// The model that names of small models go to (claude-haiku-…), which clients ask for titles and summaries
+    /// The model that names of small models go to (claude-haiku-…), which clients ask for titles
+    /// and summaries
     #[arg(long, value_name = "NAME")]
     pub(crate) small_model: Option<String>,
-    /// Environment variable with a key that clients may have; may be repeated. Other requests get 401
+    /// Environment variable with a key that clients may have; may be repeated. Other requests get
+    /// 401
     #[arg(long, value_name = "NAME")]
     pub(crate) client_key_env: Vec<String>,
-    /// How long the upstream may take until its first word, in seconds; without it, 590 unless the configuration says
-    /// otherwise
+    /// How long the upstream may take until its first word, in seconds; without it, 590 unless the
+    /// configuration says otherwise
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub(crate) first_byte_timeout: Option<u64>,
     #[command(flatten)]
@@ -152,7 +154,8 @@ fn hints(options: &Serve, config: &Config) -> Hints {
     Hints { key: client_key, model, small, prompt: "Hi" }
 }
 
-/// The address goes to standard output, in a form that scripts can wait for. People also get commands.
+/// The address goes to standard output, in a form that scripts can wait for. People also get
+/// commands.
 fn announce(ready: Ready, hints: &Hints) {
     let mut text = listening(ready.address);
     if io::stdout().is_terminal() {

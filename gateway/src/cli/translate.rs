@@ -1,7 +1,8 @@
 //! `creole translate`: the same exchange as in `serve`, without a network.
 //!
-//! Standard output gets exactly the bytes that would be sent; the head and the warnings go to standard
-//! error. The seed and the clock stand still, so the same input gives the same bytes everywhere.
+//! Standard output gets exactly the bytes that would be sent; the head and the warnings go to
+//! standard error. The seed and the clock stand still, so the same input gives the same bytes
+//! everywhere.
 
 use std::fs;
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
@@ -141,7 +142,8 @@ fn finish(exchange: &mut Exchange) -> Result<bool, Failed> {
     Ok(report.outcome == Outcome::Answered)
 }
 
-/// The header `x-creole-warnings` names only what was known when the head was sent, and not how often.
+/// The header `x-creole-warnings` names only what was known when the head was sent, and not how
+/// often.
 fn show(head: &str, report: &Report) -> Result<(), Failed> {
     let mut shown = head.to_owned();
     for warning in report.warnings.iter() {

@@ -1,7 +1,7 @@
 //! `creole read-document`: one PDF from standard input, and its text on standard output.
 //!
-//! Only the gateway starts it. Text goes out page by page, so that what was read before a crash is not lost. Where
-//! there is no text at all, the exit code says why.
+//! Only the gateway starts it. Text goes out page by page, so that what was read before a crash is
+//! not lost. Where there is no text at all, the exit code says why.
 
 use std::io::{self, Read as _, Write as _};
 use std::mem;
@@ -67,7 +67,8 @@ pub(crate) fn run(options: &ReadDocument) -> ExitCode {
     code.map_or(ExitCode::FAILURE, |(code, _)| ExitCode::from(*code))
 }
 
-/// Has the system end this process when the gateway's thread that started it ends; false where the gateway is gone.
+/// Has the system end this process when the gateway's thread that started it ends; false where the
+/// gateway is gone.
 #[cfg(target_os = "linux")]
 fn ends_with_gateway() -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -77,7 +78,8 @@ fn ends_with_gateway() -> bool {
     getppid() == gateway
 }
 
-/// Takes from this process what it does not need. Where a system does not know such a limit, the others hold.
+/// Takes from this process what it does not need. Where a system does not know such a limit, the
+/// others hold.
 #[cfg(unix)]
 fn bound(seconds_max: u64) {
     // Where memory gets short, this process goes before the gateway does.

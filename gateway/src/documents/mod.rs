@@ -1,9 +1,9 @@
 //! Documents as text, for models that take no files.
 //!
-//! What reads PDFs is a large parser, and a PDF comes from anywhere. So this program runs itself once more for each
-//! document, as `creole read-document` (`child`): without its environment, where keys are, with little memory and time,
-//! and without files and sockets. A parser that crashes, hangs or fills its memory does so there. The document goes in,
-//! and its text comes out.
+//! What reads PDFs is a large parser, and a PDF comes from anywhere. So this program runs itself
+//! once more for each document, as `creole read-document` (`child`): without its environment, where
+//! keys are, with little memory and time, and without files and sockets. A parser that crashes,
+//! hangs or fills its memory does so there. The document goes in, and its text comes out.
 //!
 //! | file | what it does |
 //! |---|---|
@@ -33,7 +33,8 @@ use known::{Key, Known};
 use crate::fair_semaphore::{FairSemaphore, Permit};
 use crate::log::rate_limit::RateLimit;
 
-/// Time that the documents of one request may take on the first reader. A usual document takes a tenth of it.
+/// Time that the documents of one request may take on the first reader. A usual document takes a
+/// tenth of it.
 const FIRST_MAX: Duration = Duration::from_millis(400);
 
 /// Number of first bytes in which a PDF must say that it is one: readers take one with something
@@ -54,7 +55,8 @@ const TOO_SLOW: &str = "[the rest of the document is left out: reading it took t
 /// Readers of documents; all workers share them.
 #[derive(Debug)]
 pub(crate) struct Documents {
-    /// The reader of usual documents: waiting for what is being read takes no longer than [`FIRST_MAX`].
+    /// The reader of usual documents: waiting for what is being read takes no longer than
+    /// [`FIRST_MAX`].
     first: Arc<FairSemaphore>,
     /// The reader that goes on with documents that take longer.
     other: Arc<FairSemaphore>,
@@ -98,8 +100,8 @@ impl Documents {
         Self { first, other, known: Mutex::default(), failed: Mutex::default() }
     }
 
-    /// The text of a document. After `until` that is only one that is known. Whoever drops this ends the reading.
-    /// `spent` is the time that documents of the same request took so far.
+    /// The text of a document. After `until` that is only one that is known. Whoever drops this
+    /// ends the reading. `spent` is the time that documents of the same request took so far.
     ///
     /// # Errors
     /// It has none, or it cannot be read within the limits.
@@ -147,7 +149,8 @@ impl Documents {
         self.outcome(wanted.key, read, end <= until)
     }
 
-    /// Keeps what came of a document. Without its share of the time a late one says nothing of the document.
+    /// Keeps what came of a document. Without its share of the time a late one says nothing of the
+    /// document.
     fn outcome(
         &self,
         key: Key,
@@ -190,7 +193,8 @@ async fn read(
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(io::Error::other("it has no pipes"));
     };
-    // It reads all of its input before it writes; where it ends before that, its exit code says why.
+    // It reads all of its input before it writes; where it ends before that, its exit code says
+    // why.
     let write = async move {
         let _ = input.write_all(&document).await;
     };

@@ -1,8 +1,8 @@
 //! The text of one page, out of its glyphs and where they stand.
 //!
-//! A PDF has no words and no lines: it places glyphs. They are taken in the order of the file, which is that of reading
-//! in what word processors, browsers and TeX write, also where there are columns. Spaces, lines and paragraphs come of
-//! the distances.
+//! A PDF has no words and no lines: it places glyphs. They are taken in the order of the file,
+//! which is that of reading in what word processors, browsers and TeX write, also where there are
+//! columns. Spaces, lines and paragraphs come of the distances.
 #![expect(
     clippy::arithmetic_side_effects,
     reason = "of points and vectors, whose numbers saturate"
@@ -41,7 +41,8 @@ pub(super) struct Page {
     pub(super) text: String,
     /// True if the page shows an image, such as what a scanner made of it.
     pub(super) has_image: bool,
-    /// Letters that are known, and those that only have a shape: their font does not say what they are.
+    /// Letters that are known, and those that only have a shape: their font does not say what they
+    /// are.
     pub(super) known: usize,
     pub(super) unknown: usize,
     /// Maximum size of the text that is kept.

@@ -8,7 +8,8 @@ use tokio::sync::oneshot;
 
 use crate::Failed;
 
-/// Runs a client to its end, and gives its exit code: 128 and the signal that ended it, as shells do.
+/// Runs a client to its end, and gives its exit code: 128 and the signal that ended it, as shells
+/// do.
 pub(crate) async fn run(mut command: Command) -> Result<u8, Failed> {
     let failed = |error: io::Error| Failed::Run(format!("cannot run the client: {error}"));
     // Before the client is there: the keys that end it must not end this process first.
@@ -78,8 +79,8 @@ impl Signals {
         })
     }
 
-    /// Waits for one signal, and hands it on. Those of the keyboard go to all processes of the terminal, so the client
-    /// has them already.
+    /// Waits for one signal, and hands it on. Those of the keyboard go to all processes of the
+    /// terminal, so the client has them already.
     async fn forwarded_to(&mut self, id: u32) {
         use rustix::process::{Pid, Signal, kill_process};
         use std::io::IsTerminal as _;

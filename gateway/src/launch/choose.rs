@@ -8,7 +8,8 @@ const SHOWN_MAX: usize = 20;
 /// The names that the demo model lists: `creole demo` answers to both alike.
 const DEMO: [&str; 2] = ["demo", "demo-small"];
 
-/// The only model that is loaded, else the only one. Of the demo model's names, the first one is as good as the other.
+/// The only model that is loaded, else the only one. Of the demo model's names, the first one is as
+/// good as the other.
 ///
 /// # Errors
 /// Why none is clear, with the names to choose from.

@@ -23,7 +23,8 @@ pub(crate) struct Client {
     /// Command that installs the client.
     pub(crate) install: &'static str,
     pub(crate) variables: fn(&Session<'_>) -> Variables,
-    /// The flag for a file of settings, where the user's own settings have variables that win over the environment.
+    /// The flag for a file of settings, where the user's own settings have variables that win over
+    /// the environment.
     pub(crate) settings: Option<&'static str>,
 }
 
@@ -98,14 +99,16 @@ fn claude(session: &Session<'_>) -> Variables {
     if let Some(model) = session.model {
         let small = session.small.unwrap_or(model);
         set.push(("ANTHROPIC_MODEL", model.name.clone()));
-        // What its words `opus`, `sonnet` and `haiku` stand for; `sonnet` is also the judge of commands in auto mode.
+        // What its words `opus`, `sonnet` and `haiku` stand for; `sonnet` is also the judge of
+        // commands in auto mode.
         for name in ["ANTHROPIC_DEFAULT_OPUS_MODEL", "ANTHROPIC_DEFAULT_SONNET_MODEL"] {
             set.push((name, model.name.clone()));
         }
         set.push(("ANTHROPIC_DEFAULT_HAIKU_MODEL", small.name.clone()));
     }
     let mut usual = vec![
-        // Its own judge asks the model; the API's judge is not there, and its absence would be told as an error.
+        // Its own judge asks the model; the API's judge is not there, and its absence would be told
+        // as an error.
         ("CLAUDE_CODE_AUTO_MODE_SERVER", "0".to_owned()),
         ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1".to_owned()),
         ("CLAUDE_CODE_ENABLE_GATEWAY_MODEL_DISCOVERY", "1".to_owned()),

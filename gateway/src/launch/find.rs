@@ -48,7 +48,8 @@ pub(crate) enum Place {
 }
 
 impl Candidate {
-    /// The flags name it. A key goes along if the flags name one, or if the address is the vendor's own.
+    /// The flags name it. A key goes along if the flags name one, or if the address is the vendor's
+    /// own.
     fn given(flags: &Launch) -> Result<Option<Self>, Failed> {
         if flags.upstream.is_none() && flags.profile.is_none() {
             return match flags.key_env {
@@ -130,7 +131,8 @@ async fn given(client: &Client, flags: &Launch, mut upstream: Candidate) -> Resu
     }
 }
 
-/// An upstream that was named, and gave no list for this reason. Some servers list nothing, and answer all the same.
+/// An upstream that was named, and gave no list for this reason. Some servers list nothing, and
+/// answer all the same.
 async fn without_list(
     client: &Client,
     flags: &Launch,

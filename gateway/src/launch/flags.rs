@@ -9,8 +9,8 @@ use creole::profile::presets::PRESETS;
 pub(crate) struct Launch {
     /// The client: claude, opencode
     pub(crate) client: String,
-    /// Where the model is: http://localhost:11434/v1. Without it and --profile, the servers of this machine are looked
-    /// for, then the keys in the environment
+    /// Where the model is: http://localhost:11434/v1. Without it and --profile, the servers of this
+    /// machine are looked for, then the keys in the environment
     #[arg(long, value_name = "URL")]
     pub(crate) upstream: Option<String>,
     #[arg(long, value_name = "NAME", help = ["What kind of server the upstream is: ", &PRESETS.join(", ")].concat())]

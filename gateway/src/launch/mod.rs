@@ -102,7 +102,8 @@ pub(crate) fn run(flags: &Launch) -> Result<u8, Failed> {
     ended
 }
 
-/// The variables that have to win, as settings of a client that would take others from the user's own.
+/// The variables that have to win, as settings of a client that would take others from the user's
+/// own.
 fn settings(
     client: &Client,
     variables: &Variables,

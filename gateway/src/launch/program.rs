@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use which::WhichConfig;
 use which::sys::Sys;
 
-/// A program in the folders of `PATH`. On Windows npm leaves three files for it: a script for `sh`, which Windows
-/// cannot run, one for its own shell (`.cmd`), which is found by `PATHEXT`, and one for `PowerShell`.
+/// A program in the folders of `PATH`. On Windows npm leaves three files for it: a script for `sh`,
+/// which Windows cannot run, one for its own shell (`.cmd`), which is found by `PATHEXT`, and one
+/// for `PowerShell`.
 pub(crate) fn find(name: &str, system: impl Sys) -> Option<PathBuf> {
     WhichConfig::new_with_sys(system).binary_name(name.into()).first_result().ok()
 }

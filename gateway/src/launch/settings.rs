@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Settings(PathBuf);
 
 impl Settings {
-    /// Writes variables as Claude Code reads them. Only this user can read the file: it has the gateway's key.
+    /// Writes variables as Claude Code reads them. Only this user can read the file: it has the
+    /// gateway's key.
     pub(crate) fn write(variables: &[(&str, String)], unique: &str) -> io::Result<Self> {
         let variables: Map<String, Value> =
             variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();

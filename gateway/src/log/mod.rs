@@ -1,8 +1,9 @@
-//! The log: one line of standard error, or of a file, for each exchange, and for what the gateway tells about itself. A
-//! line is a JSON object, or a short text for a person at a terminal.
+//! The log: one line of standard error, or of a file, for each exchange, and for what the gateway
+//! tells about itself. A line is a JSON object, or a short text for a person at a terminal.
 //!
-//! A thread of its own writes them: standard error may be a pipe that nobody reads, or the disk is full, and
-//! no request may wait for that or die of it. Lines that find no room are lost, and counted.
+//! A thread of its own writes them: standard error may be a pipe that nobody reads, or the disk is
+//! full, and no request may wait for that or die of it. Lines that find no room are lost, and
+//! counted.
 
 pub(crate) mod figures;
 pub(crate) mod rate_limit;
@@ -32,7 +33,8 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Events with this target are about an exchange. Their message is a JSON object, or what follows the time in a text.
+/// Events with this target are about an exchange. Their message is a JSON object, or what follows
+/// the time in a text.
 pub(crate) const EXCHANGE: &str = "exchange";
 
 /// Beginning of the target of events of the gateway's own modules.
@@ -167,7 +169,8 @@ fn write_all(entries: &Receiver<Entry>, lost: &AtomicU64, format: Format, out: &
     }
 }
 
-/// Writes a line. `is_cut`: only the beginning of the line before was written, so a new line begins first.
+/// Writes a line. `is_cut`: only the beginning of the line before was written, so a new line begins
+/// first.
 fn write_line(mut line: &[u8], is_cut: &mut bool, out: &mut dyn Write) -> io::Result<()> {
     if *is_cut {
         out.write_all(b"\n")?;

@@ -1,7 +1,8 @@
 //! The page's live part: server-sent events, each with the sections of the page that changed.
 //!
-//! There is no queue: each page looks at the board some times a second, when its connection takes more, and gets what
-//! there is then. So a page that reads slowly costs nothing but its own updates.
+//! There is no queue: each page looks at the board some times a second, when its connection takes
+//! more, and gets what there is then. So a page that reads slowly costs nothing but its own
+//! updates.
 
 use std::fmt;
 use std::pin::Pin;

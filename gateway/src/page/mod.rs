@@ -1,8 +1,8 @@
 //! A page for browsers at `/`: what the gateway does now, and what it did of late.
 //!
-//! It has names and numbers, never a prompt, an answer, a tool's input or a key: all of it comes from reports, as the
-//! log's lines do. It is one answer with its style and its script in it, so that nothing else has to be served, and
-//! everything that is not in it is forbidden to it.
+//! It has names and numbers, never a prompt, an answer, a tool's input or a key: all of it comes
+//! from reports, as the log's lines do. It is one answer with its style and its script in it, so
+//! that nothing else has to be served, and everything that is not in it is forbidden to it.
 
 pub(crate) mod board;
 mod escape;
@@ -66,8 +66,8 @@ pub(crate) enum Content {
     Events(Box<Events>),
 }
 
-/// Returns the answer to a request that wants the page; `None` if its sender gets what clients get. `let_in` is called
-/// if the sender may read the page.
+/// Returns the answer to a request that wants the page; `None` if its sender gets what clients get.
+/// `let_in` is called if the sender may read the page.
 pub(crate) fn respond(
     wanted: Wanted,
     source: Source,

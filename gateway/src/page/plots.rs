@@ -1,4 +1,5 @@
-//! Small plots of the last exchanges: a bar for each, as SVG. What a bar says in full is in its title.
+//! Small plots of the last exchanges: a bar for each, as SVG. What a bar says in full is in its
+//! title.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Whether an upstream answers: it is asked for its models while somebody looks at the page, and at no other time.
+//! Whether an upstream answers: it is asked for its models while somebody looks at the page, and at
+//! no other time.
 
 use std::time::Duration;
 

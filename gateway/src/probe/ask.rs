@@ -74,7 +74,8 @@ pub(crate) async fn ask(
     tokio::time::timeout(patience, asked).await.unwrap_or(Err(NoAnswer::Late(patience)))
 }
 
-/// Asks a server with a key of the operator's, and returns the text of a good answer. With a body the method is `POST`.
+/// Asks a server with a key of the operator's, and returns the text of a good answer. With a body
+/// the method is `POST`.
 pub(crate) async fn text(
     client: &Client,
     url: &str,

@@ -20,8 +20,8 @@ pub(crate) fn by_address(url: &str) -> Option<Guess> {
     Server::of_vendor(url).map(|server| Guess { preset: server.preset, by: "its address" })
 }
 
-/// The preset of the server that wrote a list of models, by whom it names as the owner of one, or by the header
-/// `server` of the answer.
+/// The preset of the server that wrote a list of models, by whom it names as the owner of one, or
+/// by the header `server` of the answer.
 pub(crate) fn preset_of_list(owner: &str, server: &str) -> Option<&'static str> {
     match (owner, server) {
         ("vllm", _) => Some("vllm"),

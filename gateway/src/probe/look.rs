@@ -1,7 +1,8 @@
-//! The first two steps of a check: whether an upstream answers where it is said to be, and which models it lists.
+//! The first two steps of a check: whether an upstream answers where it is said to be, and which
+//! models it lists.
 //!
-//! A server without a list is no worse for that. So where the list is not found, other paths are asked for it, and then
-//! the path itself with an empty request: no model runs for that.
+//! A server without a list is no worse for that. So where the list is not found, other paths are
+//! asked for it, and then the path itself with an empty request: no model runs for that.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -150,8 +151,8 @@ impl Place<'_> {
         Problem::unreachable(url, reason)
     }
 
-    /// Whether a server is at the upstream's other scheme. The operator said nothing of that place: it gets neither
-    /// the key, nor a header or a path of the upstream.
+    /// Whether a server is at the upstream's other scheme. The operator said nothing of that place:
+    /// it gets neither the key, nor a header or a path of the upstream.
     async fn answers_at(&self, other: &str) -> bool {
         match self.ask(Method::GET, &[other, "/"].concat(), Vec::new(), Bytes::new()).await {
             Ok(got) => !is_plain(&got.body),

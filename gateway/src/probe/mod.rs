@@ -1,5 +1,5 @@
-//! Questions to an upstream outside of any exchange: whether it answers, which models it lists, what kind of server it
-//! is, and who runs it.
+//! Questions to an upstream outside of any exchange: whether it answers, which models it lists,
+//! what kind of server it is, and who runs it.
 //!
 //! | file | what is in it |
 //! |---|---|

@@ -1,4 +1,5 @@
-//! Names of models in a server's list: the one that was asked for, or those that a wrong one may stand for.
+//! Names of models in a server's list: the one that was asked for, or those that a wrong one may
+//! stand for.
 
 /// Minimum likeness of a name, from 0 to 1: names that are less alike are no help.
 const ALIKE: f64 = 0.7;
@@ -6,7 +7,8 @@ const ALIKE: f64 = 0.7;
 /// Maximum number of names that are given for a wrong one.
 const NAMES_MAX: usize = 3;
 
-/// Whether a model of the list is the one that was asked for. Ollama calls `qwen3` also `qwen3:latest`.
+/// Whether a model of the list is the one that was asked for. Ollama calls `qwen3` also
+/// `qwen3:latest`.
 pub(crate) fn is_same(listed: &str, wanted: &str) -> bool {
     listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
 }

@@ -1,6 +1,8 @@
-//! The owner of a server of this machine that was found rather than named: another user's would read every prompt.
+//! The owner of a server of this machine that was found rather than named: another user's would
+//! read every prompt.
 //!
-//! Linux lists its listening sockets with their users in `/proc/net`. Other systems have no such file.
+//! Linux lists its listening sockets with their users in `/proc/net`. Other systems have no such
+//! file.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -92,7 +94,8 @@ fn listeners(table: &str, address: SocketAddr) -> impl Iterator<Item = u32> {
     })
 }
 
-/// Reads an address of the kernel's tables: words of 32 bits in the machine's order of bytes, as hexadecimal numbers.
+/// Reads an address of the kernel's tables: words of 32 bits in the machine's order of bytes, as
+/// hexadecimal numbers.
 #[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 fn ip(text: &str) -> Option<IpAddr> {
     let word = |at: usize| {

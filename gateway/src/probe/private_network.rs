@@ -8,7 +8,8 @@ use creole::config::Address;
 const PRIVATE_ENDS: [&str; 6] =
     [".localhost", ".local", ".internal", ".lan", ".home.arpa", ".localdomain"];
 
-/// Whether a URL without TLS may be advised for it. To a public server, a key would go in clear text.
+/// Whether a URL without TLS may be advised for it. To a public server, a key would go in clear
+/// text.
 pub(crate) fn is_in_private_network(url: &str) -> bool {
     let Ok(Address { authority, .. }) = Address::parse(url) else { return false };
     let host = match authority.strip_prefix('[') {

@@ -49,7 +49,8 @@ impl Candidate {
     }
 }
 
-/// Finds the first server of this machine that lists models, or this one: its base URL, and what is said of it.
+/// Finds the first server of this machine that lists models, or this one: its base URL, and what is
+/// said of it.
 pub(crate) async fn find(
     client: &Client,
     model: Option<&str>,
@@ -66,8 +67,8 @@ pub(crate) async fn find(
     Ok((base, said))
 }
 
-/// Finds the first server of this machine that lists models, or this one, in the order of [`SERVERS`]; and what is said
-/// of the others.
+/// Finds the first server of this machine that lists models, or this one, in the order of
+/// [`SERVERS`]; and what is said of the others.
 pub(crate) async fn answering(
     client: &Client,
     model: Option<&str>,

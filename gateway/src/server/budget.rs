@@ -1,9 +1,11 @@
-//! The memory that all requests hold together, `buffered_bytes_max`: the core's [`creole::Budget`] behind one lock.
+//! The memory that all requests hold together, `buffered_bytes_max`: the core's [`creole::Budget`]
+//! behind one lock.
 //!
-//! Counted are each exchange and its head, the client's body while it is collected, the translated request until the
-//! upstream answers, the judge's as well, what is kept of an answer (a whole one, an event that is not complete, calls
-//! that wait), an answer that its client has not read, and heads that are not complete. A stream that flows holds no
-//! more than its sockets do, and its client's pace slows its upstream.
+//! Counted are each exchange and its head, the client's body while it is collected, the translated
+//! request until the upstream answers, the judge's as well, what is kept of an answer (a whole one,
+//! an event that is not complete, calls that wait), an answer that its client has not read, and
+//! heads that are not complete. A stream that flows holds no more than its sockets do, and its
+//! client's pace slows its upstream.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -76,12 +78,14 @@ impl Budget {
         })
     }
 
-    /// Begins a request that is let in and holds nothing yet. `given_up` is notified when others get its memory.
+    /// Begins a request that is let in and holds nothing yet. `given_up` is notified when others
+    /// get its memory.
     pub(crate) fn begin(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
         self.begin_by(creole::Budget::begin, owner, given_up)
     }
 
-    /// Begins a request that is not let in, or not yet: nobody is given up for it, and it is given up before others.
+    /// Begins a request that is not let in, or not yet: nobody is given up for it, and it is given
+    /// up before others.
     pub(crate) fn begin_stranger(self: &Arc<Self>, owner: Owner, given_up: Arc<Notify>) -> Held {
         self.begin_by(creole::Budget::begin_stranger, owner, given_up)
     }
@@ -124,7 +128,8 @@ impl Budget {
 }
 
 impl Request {
-    /// Changes the size of one part. Returns false if there is not so much memory, and then nothing changed.
+    /// Changes the size of one part. Returns false if there is not so much memory, and then nothing
+    /// changed.
     fn change(&self, before: usize, after: usize) -> bool {
         let mut amount = locked(&self.amount);
         let bytes = amount.bytes.saturating_sub(before).saturating_add(after);

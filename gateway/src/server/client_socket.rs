@@ -38,7 +38,8 @@ impl<S> ClientSocket<S> {
         Self { stream, client, budget, unanswered, requests, head_max, has_come, held }
     }
 
-    /// Counts what came and belongs to no request. To be called before more is read: one read may bring a whole head.
+    /// Counts what came and belongs to no request. To be called before more is read: one read may
+    /// bring a whole head.
     fn poll_count(&mut self, context: &Context<'_>) -> Poll<io::Result<()>> {
         let (requests, _) = self.client.requests();
         if requests != self.requests {
@@ -51,7 +52,8 @@ impl<S> ClientSocket<S> {
             return Poll::Ready(Ok(()));
         }
         if std::mem::take(&mut self.has_come) {
-            // HTTP/2 begins no request before the reader has read all that is there: a body would count as a head.
+            // HTTP/2 begins no request before the reader has read all that is there: a body would
+            // count as a head.
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
@@ -63,7 +65,8 @@ impl<S> ClientSocket<S> {
         Poll::Ready(Err(io::Error::from(io::ErrorKind::OutOfMemory)))
     }
 
-    /// Notes bytes that came. What comes while a request is answered is its body, which counts there.
+    /// Notes bytes that came. What comes while a request is answered is its body, which counts
+    /// there.
     fn note(&mut self, bytes: &[u8]) {
         if !self.client.requests().1 && !is_kept_nowhere(bytes) {
             self.unanswered = self.unanswered.saturating_add(bytes.len()).min(self.head_max);
@@ -72,8 +75,8 @@ impl<S> ClientSocket<S> {
     }
 }
 
-/// Returns true if the bytes are whole frames of HTTP/2 that belong to no head: an idle client answers pings for hours.
-/// In a head of HTTP/1 no byte is 0, as the first of such a frame is.
+/// Returns true if the bytes are whole frames of HTTP/2 that belong to no head: an idle client
+/// answers pings for hours. In a head of HTTP/1 no byte is 0, as the first of such a frame is.
 fn is_kept_nowhere(mut bytes: &[u8]) -> bool {
     const PRIORITY: u8 = 2;
     const RST_STREAM: u8 = 3;

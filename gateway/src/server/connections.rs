@@ -1,11 +1,12 @@
-//! Limit of connections. Where there is no place for one more, one without a request that was let in is closed: the
-//! oldest stranger where strangers have more than their part of all places, else the oldest one of the first [`Class`].
-//! So a client with a key that keeps all places takes from nobody the time to send a head. A request that was refused,
-//! or is not let in yet, raises no class. Where all have requests, an upload is closed once a request of the new
-//! connection is let in.
+//! Limit of connections. Where there is no place for one more, one without a request that was let
+//! in is closed: the oldest stranger where strangers have more than their part of all places, else
+//! the oldest one of the first [`Class`]. So a client with a key that keeps all places takes from
+//! nobody the time to send a head. A request that was refused, or is not let in yet, raises no
+//! class. Where all have requests, an upload is closed once a request of the new connection is let
+//! in.
 //!
-//! The system's limit of descriptors is for clients and upstreams together. Each client may need a connection to an
-//! upstream, so that clients get half of them.
+//! The system's limit of descriptors is for clients and upstreams together. Each client may need a
+//! connection to an upstream, so that clients get half of them.
 
 use std::collections::BTreeMap;
 use std::ops::{RangeBounds, RangeFrom};
@@ -31,24 +32,27 @@ const OWN_FILES: usize = 32;
 /// Descriptors of a thread: its queue of events, and what wakes it.
 const FILES_OF_THREAD: usize = 4;
 
-/// Time between two looks at a connection. A new connection may take as long to send a request's head.
+/// Time between two looks at a connection. A new connection may take as long to send a request's
+/// head.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
-/// Looks until an answer that its client does not take is given up: five minutes. A laptop that sleeps for longer has
-/// lost its stream anyway.
+/// Looks until an answer that its client does not take is given up: five minutes. A laptop that
+/// sleeps for longer has lost its stream anyway.
 const UNREAD_LOOKS_MAX: u32 = 10;
 
-/// Maximum number of small answers in flight that are part of a connection's own memory: the budget counts the others.
+/// Maximum number of small answers in flight that are part of a connection's own memory: the budget
+/// counts the others.
 const SMALL_ANSWERS_MAX: usize = 64;
 
 /// Maximum size of the body of a small answer.
 const SMALL_ANSWER_BYTES: usize = 4 << 10;
 
-/// Memory of an answer beside its body, as a part of that of an exchange: its head, its stream, and its task.
+/// Memory of an answer beside its body, as a part of that of an exchange: its head, its stream, and
+/// its task.
 const ANSWER_PART: usize = 4;
 
-/// Maximum number of bodies of one connection that pass at the pace of their upstream. They leave half of HTTP/2's
-/// window to the bodies of other streams, even if no upstream takes them.
+/// Maximum number of bodies of one connection that pass at the pace of their upstream. They leave
+/// half of HTTP/2's window to the bodies of other streams, even if no upstream takes them.
 pub(crate) const PASSING_MAX: usize = 8;
 
 /// State of an answer of which hyper has asked for more, and which has no more yet.
@@ -71,7 +75,8 @@ struct Clients {
     count: u64,
 }
 
-/// Class of a connection that may be closed for others; the first class goes first where strangers are few.
+/// Class of a connection that may be closed for others; the first class goes first where strangers
+/// are few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
     /// Requests have been let in, and none of them is in flight.
@@ -106,10 +111,11 @@ pub(crate) struct Client {
     /// Owner of requests without a client's key.
     pub(crate) owner: Owner,
     state: Mutex<State>,
-    /// Signal that closes the connection, unless a request that was let in and whose body is whole is in flight.
+    /// Signal that closes the connection, unless a request that was let in and whose body is whole
+    /// is in flight.
     pub(crate) close: Arc<Notify>,
-    /// Signal that others need the memory of refusals and of unfinished heads: closes the connection unless a request
-    /// that was let in is in flight.
+    /// Signal that others need the memory of refusals and of unfinished heads: closes the
+    /// connection unless a request that was let in is in flight.
     pub(crate) yields: Arc<Notify>,
     /// Permits for bodies that pass at the pace of their upstream.
     pub(crate) passing: Arc<Semaphore>,
@@ -175,8 +181,9 @@ impl Connections {
         self.clients_max
     }
 
-    /// Gives a new connection its place. If there are too many, another one is closed, now or later; `None` where each
-    /// of them has a request in flight that was let in and whose body is whole.
+    /// Gives a new connection its place. If there are too many, another one is closed, now or
+    /// later; `None` where each of them has a request in flight that was let in and whose body is
+    /// whole.
     pub(crate) fn client(self: &Arc<Self>) -> Option<Arc<Client>> {
         let mut clients = locked(&self.clients);
         let is_full = clients.open >= self.clients_max;
@@ -198,7 +205,8 @@ impl Connections {
         }))
     }
 
-    /// Closes the first connection without a request in flight that was let in. Returns false if there is none.
+    /// Closes the first connection without a request in flight that was let in. Returns false if
+    /// there is none.
     pub(crate) fn close_one(&self) -> bool {
         locked(&self.clients).close_one(self.strangers_max())
     }
@@ -242,7 +250,8 @@ impl Client {
         Busy { client: Arc::clone(self), number, looks, stage, memory }
     }
 
-    /// Gives the connection, which has had a request that was let in, its place among those that may be closed.
+    /// Gives the connection, which has had a request that was let in, its place among those that
+    /// may be closed.
     fn settle(&self, state: &mut State) {
         let mut clients = locked(&self.all.clients);
         if let Some(place) = state.place.take() {
@@ -291,8 +300,8 @@ impl Client {
     }
 }
 
-/// Looks at an answer. Returns true if the client has taken nothing of it for too long: in a stream of HTTP/2 that does
-/// not show at the socket.
+/// Looks at an answer. Returns true if the client has taken nothing of it for too long: in a stream
+/// of HTTP/2 that does not show at the socket.
 fn is_unread(looks: &Arc<AtomicU32>) -> bool {
     let next = |looks: u32| (looks != TAKEN).then(|| looks.saturating_add(1));
     let before = looks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
@@ -300,8 +309,8 @@ fn is_unread(looks: &Arc<AtomicU32>) -> bool {
 }
 
 impl Busy {
-    /// Notes that the request was let in, or that its body is whole, too: then the connection is not closed for others
-    /// until the answer has left.
+    /// Notes that the request was let in, or that its body is whole, too: then the connection is
+    /// not closed for others until the answer has left.
     pub(crate) fn reach(&mut self, stage: Stage) {
         if stage > self.stage {
             self.set_stage(stage);
@@ -323,8 +332,8 @@ impl Busy {
         }
     }
 
-    /// Counts an answer whose memory is not an exchange's. Returns false if there is not so much memory. Where others
-    /// need it later, the connection is closed if it may be.
+    /// Counts an answer whose memory is not an exchange's. Returns false if there is not so much
+    /// memory. Where others need it later, the connection is closed if it may be.
     #[must_use]
     pub(crate) fn count_answer(&mut self, body_bytes: usize, budget: &Arc<Budget>) -> bool {
         let mut state = locked(&self.client.state);

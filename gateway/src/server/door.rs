@@ -12,16 +12,16 @@ pub(crate) struct Door {
     /// Address and port to listen on; port 0 takes any free one
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8787", value_parser = address)]
     pub(crate) listen: String,
-    /// Address and port for /metrics alone; without it, /metrics is answered on the address of --listen
-    /// where that is a loopback address
+    /// Address and port for /metrics alone; without it, /metrics is answered on the address of
+    /// --listen where that is a loopback address
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) metrics: Option<String>,
-    /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be repeated.
-    /// Also turns the check of Host on where --listen is not a loopback address
+    /// Host name that requests, and web pages, may have besides localhost and IP addresses; may be
+    /// repeated. Also turns the check of Host on where --listen is not a loopback address
     #[arg(long, value_name = "NAME", value_parser = host)]
     pub(crate) allow_host: Vec<String>,
-    /// Serve everyone who can reach an address that is not a loopback one, though upstreams get keys of the gateway's
-    /// and clients have none
+    /// Serve everyone who can reach an address that is not a loopback one, though upstreams get
+    /// keys of the gateway's and clients have none
     #[arg(long)]
     pub(crate) allow_anyone: bool,
     #[command(flatten)]
@@ -77,7 +77,8 @@ pub(crate) fn address(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A name as `Host` has it before its port. Another text would fit no request, and nobody would be told.
+/// A name as `Host` has it before its port. Another text would fit no request, and nobody would be
+/// told.
 fn host(text: &str) -> Result<String, &'static str> {
     let is_letter =
         |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');

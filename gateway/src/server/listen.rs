@@ -168,8 +168,8 @@ fn serve(
     ended
 }
 
-/// Gives connections to the workers until the process is asked to stop, and then waits for their end, so many seconds
-/// at most.
+/// Gives connections to the workers until the process is asked to stop, and then waits for their
+/// end, so many seconds at most.
 async fn accept(
     listener: TcpListener,
     workers: &Workers,

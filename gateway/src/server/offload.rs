@@ -1,8 +1,8 @@
 //! Threads for translations: short ones run on the thread that serves the connection, long ones on
 //! threads of their own, so that no stream waits for them.
 //!
-//! A translation takes up to eight times its body's memory. Large bodies take turns, and the others are as many at one
-//! time as there are threads, so that this memory is bounded by numbers.
+//! A translation takes up to eight times its body's memory. Large bodies take turns, and the others
+//! are as many at one time as there are threads, so that this memory is bounded by numbers.
 
 use std::io;
 use std::num::NonZero;
@@ -19,7 +19,8 @@ pub(crate) const APART_BYTES: usize = 64 << 10;
 /// Size from which bodies take turns, because their translations take much memory.
 const LARGE_BYTES: usize = 2 << 20;
 
-/// Below this size a body takes no turn on the thread of its connection: it is done sooner than the turn.
+/// Below this size a body takes no turn on the thread of its connection: it is done sooner than the
+/// turn.
 const TURN_BYTES: usize = 4 << 10;
 
 /// Maximum number of threads, whatever the number of processors: each may have a body of

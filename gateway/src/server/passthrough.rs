@@ -1,5 +1,5 @@
-//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's key;
-//! nothing else is served.
+//! Paths that are not Creole's: `/v1/*` goes to the first upstream as it is, with that upstream's
+//! key; nothing else is served.
 
 use std::pin::pin;
 use std::sync::Arc;

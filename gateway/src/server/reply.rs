@@ -1,4 +1,5 @@
-//! Responses with a body that is known as a whole: replies of exchanges that have ended, and answers to `HEAD`.
+//! Responses with a body that is known as a whole: replies of exchanges that have ended, and
+//! answers to `HEAD`.
 
 use creole::Failure;
 use hyper::Response;

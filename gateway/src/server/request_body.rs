@@ -1,4 +1,5 @@
-//! A client's body, while it is collected: how large it may be, and how slowly it may come. A refused one is read on.
+//! A client's body, while it is collected: how large it may be, and how slowly it may come. A
+//! refused one is read on.
 //!
 //! The core's [`Pace`] says when a body is too slow.
 
@@ -22,7 +23,8 @@ use crate::server::connections::Busy;
 /// Time for which a refused body is read.
 const DISCARD_TIME: Duration = Duration::from_secs(2);
 
-/// Collects a body, whose memory is taken from the budget. It ends at once where others get its memory.
+/// Collects a body, whose memory is taken from the budget. It ends at once where others get its
+/// memory.
 pub(crate) async fn collect<B>(
     body: &mut B,
     settings: &Settings,
@@ -67,9 +69,9 @@ pub(crate) fn discard_sent(head: &Parts, body: Incoming, busy: &Busy) {
     }
 }
 
-/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait for that. HTTP/2
-/// resets the stream behind the answer. HTTP/1 closes the connection, which can destroy the answer while the client
-/// writes.
+/// Reads on in a refused body for a short time, and keeps nothing of it. The answer does not wait
+/// for that. HTTP/2 resets the stream behind the answer. HTTP/1 closes the connection, which can
+/// destroy the answer while the client writes.
 pub(crate) fn discard(version: Version, mut body: Incoming, busy: &Busy) {
     if version < Version::HTTP_2 && !body.is_end_stream() {
         // Behind the answer, the body would count as the next head.

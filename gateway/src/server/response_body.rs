@@ -1,8 +1,9 @@
 //! The bodies of responses.
 //!
-//! A translated answer is pulled by the client's connection: when that can take more, the next piece
-//! of the upstream is read, translated and given away as one write. There is no queue between the two
-//! sides, so a slow client slows its upstream, and dropping the body drops the upstream's connection.
+//! A translated answer is pulled by the client's connection: when that can take more, the next
+//! piece of the upstream is read, translated and given away as one write. There is no queue between
+//! the two sides, so a slow client slows its upstream, and dropping the body drops the upstream's
+//! connection.
 //!
 //! ```text
 //!  client's connection ──poll_frame──▶ Answering ──poll_frame──▶ upstream's body
@@ -146,7 +147,8 @@ impl Answering {
         self.live.as_ref().is_some_and(|live| live.exchange.is_ended())
     }
 
-    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the body.
+    /// Reads until the exchange gives the head, or wants to call again. The rest follows as the
+    /// body.
     pub(crate) async fn respond(mut self) -> Answered {
         loop {
             std::future::poll_fn(|context| self.poll_step(context)).await;
@@ -173,8 +175,8 @@ impl Answering {
         headers::response(head, body)
     }
 
-    /// Does something with the exchange that takes so many bytes, and sends the call that it gives. Returns false if
-    /// another thread does it.
+    /// Does something with the exchange that takes so many bytes, and sends the call that it gives.
+    /// Returns false if another thread does it.
     fn work(
         &mut self,
         mut live: Live,
@@ -255,8 +257,8 @@ impl Answering {
             }
         }
         let Some(live) = &mut self.live else { return Poll::Pending };
-        // The upstream goes first: after a long wait for a slow client, its bytes are there, and the
-        // timer would call it stalled.
+        // The upstream goes first: after a long wait for a slow client, its bytes are there, and
+        // the timer would call it stalled.
         if let Some(upstream) = &mut self.upstream
             && let Poll::Ready(polled) = upstream.poll_piece(context)
         {

@@ -96,8 +96,8 @@ impl Seeds {
 }
 
 impl Gateway {
-    /// Answers a request. What its head decides is done at once: whoever sends a thousand heads in one packet of HTTP/2
-    /// has them counted before the next is read.
+    /// Answers a request. What its head decides is done at once: whoever sends a thousand heads in
+    /// one packet of HTTP/2 has them counted before the next is read.
     ///
     /// # Errors
     /// There is no memory for an answer of HTTP/2: its stream is reset.
@@ -240,7 +240,8 @@ impl Gateway {
         live.exchange.handle_request_body(collected, now);
         let mut reading = Duration::ZERO;
         loop {
-            // What it holds is held until it is translated, even if the client goes: on another thread that goes on.
+            // What it holds is held until it is translated, even if the client goes: on another
+            // thread that goes on.
             let bytes = live.exchange.held_bytes();
             let config = Arc::clone(&self.config);
             let translate = move || {
@@ -336,8 +337,8 @@ impl Gateway {
     }
 }
 
-/// A call whose answer is not the client's: another one is due, for which an image that cannot be fetched makes no
-/// difference, or the exchange has ended.
+/// A call whose answer is not the client's: another one is due, for which an image that cannot be
+/// fetched makes no difference, or the exchange has ended.
 fn without_answer(mut live: Live, held: Held) -> Answered {
     if live.exchange.is_call_due() {
         return Answered::Due(Box::new(live), held);

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-/// A signal that comes this soon after another is the same one. A terminal sends those of its keys to every process,
-/// and what started this one (npm) hands them on.
+/// A signal that comes this soon after another is the same one. A terminal sends those of its keys
+/// to every process, and what started this one (npm) hands them on.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
 /// Source from which the gateway is asked to stop.

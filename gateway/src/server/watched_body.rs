@@ -1,4 +1,5 @@
-//! Body wrapper that notes which chunks are still in hyper's buffers, to detect clients that stop reading.
+//! Body wrapper that notes which chunks are still in hyper's buffers, to detect clients that stop
+//! reading.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};

@@ -1,8 +1,9 @@
 //! The threads that serve connections.
 //!
-//! Each has a runtime and a pool of connections to upstreams of its own, and a client's connection stays with its
-//! thread: what arrives wakes the thread that answers it, and no other. On a runtime of several threads every second
-//! piece of a stream wakes two, which was a fifth of what a chunk costs.
+//! Each has a runtime and a pool of connections to upstreams of its own, and a client's connection
+//! stays with its thread: what arrives wakes the thread that answers it, and no other. On a runtime
+//! of several threads every second piece of a stream wakes two, which was a fifth of what a chunk
+//! costs.
 
 use std::convert::Infallible;
 use std::io;
@@ -39,8 +40,8 @@ const HTTP2_HEAD_BYTES_MAX: u32 = 64 << 10;
 
 /// Number of bytes that a client may send in a stream, and in all of a connection, before they are
 /// read: bodies that pass go at the pace of their upstream, and wait here meanwhile.
-/// [`PASSING_MAX`](crate::server::connections::PASSING_MAX) streams of these leave half of a connection's
-/// window to others.
+/// [`PASSING_MAX`](crate::server::connections::PASSING_MAX) streams of these leave half of a
+/// connection's window to others.
 const HTTP2_STREAM_WINDOW: u32 = 64 << 10;
 const HTTP2_CONNECTION_WINDOW: u32 = 1 << 20;
 
@@ -128,7 +129,8 @@ impl Workers {
     }
 }
 
-/// Starts a thread that serves what it is given until there is nobody to give it anything; it has `runs` until then.
+/// Starts a thread that serves what it is given until there is nobody to give it anything; it has
+/// `runs` until then.
 fn work(
     gateway: Arc<Gateway>,
     runs: mpsc::Sender<Infallible>,
@@ -190,8 +192,8 @@ fn serve(connection: Connection, gateway: &Arc<Gateway>) {
     });
 }
 
-/// Returns what serves connections. hyper waits for ever for the first bytes, which tell HTTP/1 from HTTP/2;
-/// [`Client::ended`] does not.
+/// Returns what serves connections. hyper waits for ever for the first bytes, which tell HTTP/1
+/// from HTTP/2; [`Client::ended`] does not.
 pub(crate) fn builder() -> auto::Builder<TokioExecutor> {
     let mut builder = auto::Builder::new(TokioExecutor::new());
     builder

@@ -1,9 +1,11 @@
 //! The way to the upstreams: pooled clients, with or without TLS.
 //!
-//! A request that meets the moment in which its upstream closes a kept connection is sent once more, on a new one.
+//! A request that meets the moment in which its upstream closes a kept connection is sent once
+//! more, on a new one.
 //!
-//! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its stream would hold up
-//! all others once the connection's window is full, and streams above the server's limit would wait for one to end.
+//! It speaks HTTP/1.1 only. On one HTTP/2 connection for all clients, one that does not read its
+//! stream would hold up all others once the connection's window is full, and streams above the
+//! server's limit would wait for one to end.
 
 use std::error::Error;
 use std::io;
@@ -40,8 +42,8 @@ type Pool = legacy::Client<Connector, RequestBody>;
 /// model starts to answer and is much longer.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shorter than the five seconds after which uvicorn (vLLM, SGLang and most Python servers) closes an
-/// idle connection: a request must not be written to a connection that is just being closed.
+/// Shorter than the five seconds after which uvicorn (vLLM, SGLang and most Python servers) closes
+/// an idle connection: a request must not be written to a connection that is just being closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Maximum number of idle connections to a server. More are closed when they are done: a burst of
@@ -96,8 +98,8 @@ impl Client {
         Self { kept: pool(IDLE_CONNECTIONS_MAX), new: pool(0) }
     }
 
-    /// Sends a request that may be sent twice. If a kept connection is closed at once and no byte of an answer came,
-    /// the request goes out once more.
+    /// Sends a request that may be sent twice. If a kept connection is closed at once and no byte
+    /// of an answer came, the request goes out once more.
     pub(crate) async fn send(
         &self,
         mut request: Request<Full<Bytes>>,

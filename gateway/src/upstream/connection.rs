@@ -1,8 +1,8 @@
 //! Connections to upstreams that know how much came in on them.
 //!
-//! A server may close a kept connection at the moment in which a request is written to it. No byte of an answer comes
-//! then, and the request can be sent again on a new connection. A server that is silent for longer may
-//! have worked on the request, and does not get it twice.
+//! A server may close a kept connection at the moment in which a request is written to it. No byte
+//! of an answer comes then, and the request can be sent again on a new connection. A server that is
+//! silent for longer may have worked on the request, and does not get it twice.
 
 use std::io;
 use std::mem;
@@ -43,7 +43,8 @@ pub(crate) struct Given {
 }
 
 impl Given {
-    /// The connection that was chosen for a request, once there is one. To be called before anything is written to it.
+    /// The connection that was chosen for a request, once there is one. To be called before
+    /// anything is written to it.
     pub(crate) fn of(captured: &CaptureConnection) -> Option<Self> {
         let received = Received::of(captured)?;
         let before = received.0.load(Ordering::Relaxed);
@@ -114,8 +115,8 @@ impl Connector {
         Self { https, public, tap: None }
     }
 
-    /// Opens connections to public addresses of names alone. An address that stands in the URL is nothing that it
-    /// looks at.
+    /// Opens connections to public addresses of names alone. An address that stands in the URL is
+    /// nothing that it looks at.
     pub(crate) fn to_public_names(&self) -> Self {
         Self { https: self.public.clone(), ..self.clone() }
     }

@@ -1,7 +1,8 @@
 //! Answers that come compressed although the request asked for `identity`.
 //!
-//! Proxies in front of a model compress what they like, forget to say so, or say so of a plain body. The first bytes
-//! tell. What comes out is bounded by what came in, so that a small answer cannot unpack to an endless one.
+//! Proxies in front of a model compress what they like, forget to say so, or say so of a plain
+//! body. The first bytes tell. What comes out is bounded by what came in, so that a small answer
+//! cannot unpack to an endless one.
 
 use std::io::{self, Write as _};
 use std::mem;

@@ -1,7 +1,8 @@
 //! Look-ups of upstreams' names, on a few threads of their own and with a limit of time.
 //!
-//! The system's own look-up blocks its thread, for up to a minute where a name server does not answer. All who wait for
-//! a name share one look-up, so that a name that hangs takes one thread, however many requests there are for it.
+//! The system's own look-up blocks its thread, for up to a minute where a name server does not
+//! answer. All who wait for a name share one look-up, so that a name that hangs takes one thread,
+//! however many requests there are for it.
 
 use std::collections::HashMap;
 use std::io;
@@ -66,9 +67,9 @@ impl Resolver {
         Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
     }
 
-    /// Gives the public addresses of names alone. Whoever connects takes an address that is given here, so that no
-    /// second look-up can give another one. Clients choose these names, so that those of upstreams do not wait for
-    /// them: they have threads of their own.
+    /// Gives the public addresses of names alone. Whoever connects takes an address that is given
+    /// here, so that no second look-up can give another one. Clients choose these names, so that
+    /// those of upstreams do not wait for them: they have threads of their own.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -101,8 +102,8 @@ impl Resolver {
     }
 }
 
-/// Puts the IPv4 addresses of `localhost` first: a server of this machine usually listens at 127.0.0.1, and another
-/// user may then listen at `::1`.
+/// Puts the IPv4 addresses of `localhost` first: a server of this machine usually listens at
+/// 127.0.0.1, and another user may then listen at `::1`.
 fn in_order(name: &str, mut found: Vec<SocketAddr>) -> Vec<SocketAddr> {
     let name = name.trim_end_matches('.').to_ascii_lowercase();
     if name == "localhost" || name.ends_with(".localhost") {

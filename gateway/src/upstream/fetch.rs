@@ -1,5 +1,5 @@
-//! Requests for what clients name on the web. None of them goes over a connection, or to an address, that is not meant
-//! for them.
+//! Requests for what clients name on the web. None of them goes over a connection, or to an
+//! address, that is not meant for them.
 
 use std::net::IpAddr;
 

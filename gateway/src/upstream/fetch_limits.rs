@@ -1,9 +1,9 @@
-//! Limits of what is fetched from the web at one time, in all and from one host: clients name the URLs, and a request
-//! of two kilobytes may name twenty large images.
+//! Limits of what is fetched from the web at one time, in all and from one host: clients name the
+//! URLs, and a request of two kilobytes may name twenty large images.
 //!
-//! Clients take the places in turn. `fetch_images.timeout_ms` is the longest that a client waits for all images of a
-//! request, so it counts the wait for a place, too. A new image without a place until then is an error of the client,
-//! "it did not come in time".
+//! Clients take the places in turn. `fetch_images.timeout_ms` is the longest that a client waits
+//! for all images of a request, so it counts the wait for a place, too. A new image without a place
+//! until then is an error of the client, "it did not come in time".
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -31,7 +31,8 @@ impl FetchLimits {
         Self { all: FairSemaphore::new(FETCHES_MAX), hosts: Mutex::default() }
     }
 
-    /// Waits until a client may fetch one more from the host of a URL. It may until both turns are dropped.
+    /// Waits until a client may fetch one more from the host of a URL. It may until both turns are
+    /// dropped.
     pub(crate) async fn begin(&self, owner: Owner, url: &str) -> Option<(Permit, Permit)> {
         let of_host = self.host(url).begin(owner).await?;
         Some((of_host, self.all.begin(owner).await?))

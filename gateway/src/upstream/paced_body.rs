@@ -1,7 +1,8 @@
 //! A client's body on its way to an upstream, which may not come more slowly than a collected one.
 //!
-//! Only the time counts in which the upstream waits for the client. The time for the whole of a large body begins anew
-//! now and then: one that keeps to its rate may take hours, because nothing of it is kept.
+//! Only the time counts in which the upstream waits for the client. The time for the whole of a
+//! large body begins anew now and then: one that keeps to its rate may take hours, because nothing
+//! of it is kept.
 
 use std::error::Error;
 use std::fmt;
@@ -36,7 +37,8 @@ pub(crate) struct Paced<B = Incoming> {
     given: Option<Millis>,
     passed: usize,
     timer: Pin<Box<Sleep>>,
-    /// Signal that the body is whole, and its place among those that pass. Both are dropped at its end.
+    /// Signal that the body is whole, and its place among those that pass. Both are dropped at its
+    /// end.
     until_whole: Option<(oneshot::Sender<()>, OwnedSemaphorePermit)>,
 }
 

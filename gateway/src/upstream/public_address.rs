@@ -1,11 +1,12 @@
 //! Test for public addresses: what clients name may be fetched from these alone.
 //!
-//! The others are in the networks that the gateway itself stands in, where a client has no business.
+//! The others are in the networks that the gateway itself stands in, where a client has no
+//! business.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Networks of IPv4 that are not public, with the length of their prefixes: the registry of IANA for special purposes,
-/// multicast, and what is reserved.
+/// Networks of IPv4 that are not public, with the length of their prefixes: the registry of IANA
+/// for special purposes, multicast, and what is reserved.
 const SPECIAL: [(Ipv4Addr, u32); 15] = [
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),

@@ -6,8 +6,8 @@ use rustls::pki_types::CertificateDer;
 /// The variables that name a file, and folders, of authorities to use in place of the machine's.
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// The roots of the web and those of this machine (or of `SSL_CERT_FILE` and `SSL_CERT_DIR`): a container often has no
-/// roots at all, and a company has its own.
+/// The roots of the web and those of this machine (or of `SSL_CERT_FILE` and `SSL_CERT_DIR`): a
+/// container often has no roots at all, and a company has its own.
 pub(crate) fn trusted() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -50,7 +50,8 @@ mod chosen {
 
     use super::Found;
 
-    /// The certificates of a file, and of the files in folders. What else stands in a file is skipped.
+    /// The certificates of a file, and of the files in folders. What else stands in a file is
+    /// skipped.
     pub(super) fn read(file: Option<&OsStr>, folders: Option<&OsStr>) -> Found {
         let mut files: Vec<PathBuf> = file.into_iter().map(PathBuf::from).collect();
         let mut found: Found = Default::default();

@@ -8,7 +8,8 @@ use crate::rig::{COMPLETION, Client, Gateway, Got, client, messages, request, se
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Answers the first request of each connection, gives `ends` for the second, works for a time, and closes.
+/// Answers the first request of each connection, gives `ends` for the second, works for a time, and
+/// closes.
 struct Closing {
     url: String,
     requests: Arc<AtomicUsize>,

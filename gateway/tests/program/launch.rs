@@ -1,7 +1,8 @@
 //! `creole launch`: the upstream that it finds, what the client is told, and how both end.
 //!
-//! What is found without a word is at usual ports of this machine. Those tests run in a network of their own
-//! (`unshare`), where these ports are free; where there can be none, on the machine's network, if its ports are free.
+//! What is found without a word is at usual ports of this machine. Those tests run in a network of
+//! their own (`unshare`), where these ports are free; where there can be none, on the machine's
+//! network, if its ports are free.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -14,8 +15,8 @@ use std::time::Duration;
 use crate::rig;
 use creole_demo::{Answer, Demo, Options};
 
-/// It prints its arguments and what it is told, asks a question through the gateway, opens the gateway's page, and ends
-/// with 7.
+/// It prints its arguments and what it is told, asks a question through the gateway, opens the
+/// gateway's page, and ends with 7.
 const CLIENT: &str = r#"#!/bin/bash
 echo "arguments: $*"
 env | sort
@@ -222,7 +223,8 @@ async fn a_signal_goes_to_the_client_which_decides() {
     assert_eq!((ran.code, ran.out.as_str()), (Some(9), "interrupted\n"), "{}", ran.err);
 }
 
-/// In a terminal: `script` gives it one. The client reads the keyboard, gets Ctrl-C, and the gateway goes on.
+/// In a terminal: `script` gives it one. The client reads the keyboard, gets Ctrl-C, and the
+/// gateway goes on.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn in_a_terminal_the_client_has_the_keyboard_and_ctrl_c_leaves_the_gateway_alone() {
@@ -271,7 +273,8 @@ fn signal(child: &Child, name: &str) {
     assert!(Command::new("kill").args([name, &id]).status().unwrap().success());
 }
 
-/// Runs a test, by its name, where the usual ports are free: this program runs it again, alone, in another network.
+/// Runs a test, by its name, where the usual ports are free: this program runs it again, alone, in
+/// another network.
 #[track_caller]
 fn in_a_network_of_its_own(test: &str, body: impl FnOnce()) {
     const INNER: &str = "CREOLE_OWN_NETWORK";
@@ -360,7 +363,8 @@ fn inner_check() {
     }
     drop(ollama);
     let ran = check();
-    // Another program of this machine may be at one of the other ports, where there is no network of its own.
+    // Another program of this machine may be at one of the other ports, where there is no network
+    // of its own.
     if ran.out.is_empty() {
         assert_eq!(ran.code, Some(1), "{}", ran.err);
         assert!(ran.err.contains("no server of this machine was found. Start one"), "{}", ran.err);

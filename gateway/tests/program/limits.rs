@@ -124,7 +124,8 @@ async fn heads_of_requests_that_wait_count() {
     assert_eq!(ask(&client, &gateway, messages(false)).await.status, 200);
 }
 
-/// Has several connections send hundreds of small requests without an end, and others ask meanwhile.
+/// Has several connections send hundreds of small requests without an end, and others ask
+/// meanwhile.
 async fn served_beside(gateway: &Gateway, keys: [&'static str; 3], http2: bool) {
     let url = || gateway.url("/v1/messages");
     let mut waiting = Vec::new();
@@ -196,8 +197,8 @@ async fn a_refusal_comes_before_the_body() {
     }
 }
 
-/// Opens streams whose upstream sends pieces that become no event, or no block, of the client. Returns how many of so
-/// many streams were ended.
+/// Opens streams whose upstream sends pieces that become no event, or no block, of the client.
+/// Returns how many of so many streams were ended.
 async fn ended_of(count: usize, http2: bool, first: Bytes, piece: Bytes) -> usize {
     let (upstream, mut outs) = Upstream::written().await;
     let gateway = Gateway::start(&upstream.url(), r#"{"buffered_bytes_max": 4000000}"#);

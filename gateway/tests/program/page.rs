@@ -1,4 +1,5 @@
-//! The page for browsers: who may read it, and what is in it. `harness/page` looks at it in a real browser.
+//! The page for browsers: who may read it, and what is in it. `harness/page` looks at it in a real
+//! browser.
 
 use crate::rig::{COMPLETION, Gateway, Got, Upstream, client, messages, request, send};
 use bytes::Bytes;

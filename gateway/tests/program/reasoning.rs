@@ -88,7 +88,8 @@ async fn converse(demo: &Demo, stream: bool) -> Vec<Recorded> {
     demo.requests()
 }
 
-/// The reasoning item that the demo model answered to a request. The same request gets the same answer again.
+/// The reasoning item that the demo model answered to a request. The same request gets the same
+/// answer again.
 async fn reasoning(demo: &Demo, recorded: &Recorded) -> String {
     let url = format!("{}{}", demo.url(), recorded.path);
     let got = send(&client(false), request("POST", &url, recorded.body.clone())).await;

@@ -1,4 +1,5 @@
-//! An upstream that refuses a conversation's tool calls, or parameters, is asked once more without them.
+//! An upstream that refuses a conversation's tool calls, or parameters, is asked once more without
+//! them.
 
 use crate::rig::{self, COMPLETION, Gateway, Upstream, client, request, send};
 use bytes::Bytes;

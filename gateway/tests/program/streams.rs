@@ -203,7 +203,8 @@ async fn an_upstream_that_stalls_is_given_up() {
     rig::until("the upstream", || upstream.is_idle()).await;
     drop(out);
 
-    // Only the head comes: an error with its status, unless the client was told before that a message begins.
+    // Only the head comes: an error with its status, unless the client was told before that a
+    // message begins.
     let patient = Gateway::start(&upstream.url(), r#"{"stall_timeout_ms": 300}"#);
     let sent = client.request(request("POST", &patient.url("/v1/messages"), messages(true)));
     let got: Got = rig::read(rig::soon("504", sent).await.unwrap()).await;

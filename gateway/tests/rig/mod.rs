@@ -50,7 +50,8 @@ impl Gateway {
         Self::run(Command::new(env!("CARGO_BIN_EXE_creole")), stderr, &args, config, env)
     }
 
-    /// One that asks its upstreams for their models at its start, as it does where nothing else is said.
+    /// One that asks its upstreams for their models at its start, as it does where nothing else is
+    /// said.
     pub fn start_looking(args: &[&str], config: &str) -> Self {
         let binary = Command::new(env!("CARGO_BIN_EXE_creole"));
         Self::run(binary, Stdio::piped(), args, config, &[])

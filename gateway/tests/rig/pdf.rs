@@ -3,7 +3,8 @@
 /// The dictionary of a font that every reader has.
 const FONT: &str = "<</Type/Font/Subtype/Type1/BaseFont/Helvetica/Encoding/WinAnsiEncoding>>";
 
-/// A file of these objects, of which the first is the catalogue, and the second the root of the pages.
+/// A file of these objects, of which the first is the catalogue, and the second the root of the
+/// pages.
 pub fn file(objects: &[Vec<u8>]) -> Vec<u8> {
     let (mut out, mut at) = (b"%PDF-1.4\n".to_vec(), Vec::new());
     for (number, object) in (1..).zip(objects) {
@@ -22,8 +23,8 @@ pub fn stream(dict: &str, data: &str) -> Vec<u8> {
     format!("<<{dict}/Length {}>>stream\n{data}\nendstream", data.len()).into_bytes()
 }
 
-/// Pages with these contents, written in the language that draws pages. Their resources are those of `more`, and a font
-/// `/F`.
+/// Pages with these contents, written in the language that draws pages. Their resources are those
+/// of `more`, and a font `/F`.
 pub fn drawn(pages: &[String], more: &str) -> Vec<u8> {
     file(&objects(pages, more))
 }
@@ -76,8 +77,8 @@ pub fn repeated(text: &str, times: usize) -> Vec<u8> {
     ])
 }
 
-/// A page for each of these lines, and one that takes minutes and little memory: it has forms, each of which draws the
-/// next one twice.
+/// A page for each of these lines, and one that takes minutes and little memory: it has forms, each
+/// of which draws the next one twice.
 pub fn slow(lines: &[&str]) -> Vec<u8> {
     let mut pages: Vec<_> = lines.iter().map(|text| line(700, text)).collect();
     pages.push("/X Do".to_owned());

@@ -1,5 +1,5 @@
-//! A small test harness: cases that share started hosts. Processes must end when the cases have, and
-//! what libtest shares between tests is never dropped. Prints what libtest prints.
+//! A small test harness: cases that share started hosts. Processes must end when the cases have,
+//! and what libtest shares between tests is never dropped. Prints what libtest prints.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

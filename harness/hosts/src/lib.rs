@@ -11,10 +11,11 @@
 //! ```
 //!
 //! A new host is one file with one implementation of [`Host`] and one row in [`hosts::all`]. What
-//! hosts may do differently is the table in `docs/dev/hosts.md`, and `tests/differences.rs` asserts it.
+//! hosts may do differently is the table in `docs/dev/hosts.md`, and `tests/differences.rs` asserts
+//! it.
 //!
-//! Binaries come from `cargo xtask test`, which names them in environment variables. A variable that
-//! is missing is a failure, because a host that is skipped looks tested.
+//! Binaries come from `cargo xtask test`, which names them in environment variables. A variable
+//! that is missing is a failure, because a host that is skipped looks tested.
 #![allow(
     clippy::arithmetic_side_effects,
     clippy::expect_used,

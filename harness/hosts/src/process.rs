@@ -1,5 +1,5 @@
-//! Hosts that are processes: Envoy and the gateway. Each is started once for a configuration, listens
-//! on a port of its own, writes its log into a file, and is killed when it is dropped.
+//! Hosts that are processes: Envoy and the gateway. Each is started once for a configuration,
+//! listens on a port of its own, writes its log into a file, and is killed when it is dropped.
 
 use std::fs::{self, File};
 use std::hash::{BuildHasher as _, RandomState};
@@ -51,8 +51,9 @@ pub struct EnvoyOptions {
     pub concurrency: u32,
     /// Routes by `x-creole-upstream`, for upstreams with one of these as their `cluster`: `http2`
     /// speaks HTTP/2, `slow` has a route with a `timeout` of half a second, `refusing` has nobody
-    /// listening, `empty` has no server, `nowhere` has no route. And routes by `x-team` with metadata:
-    /// `other` has a model map of its own, `small` takes 2048 bytes, `broken` is no configuration.
+    /// listening, `empty` has no server, `nowhere` has no route. And routes by `x-team` with
+    /// metadata: `other` has a model map of its own, `small` takes 2048 bytes, `broken` is no
+    /// configuration.
     pub routes: bool,
 }
 
@@ -300,8 +301,8 @@ fn changed(text: &str, from: &str, to: &str) -> String {
     text.replace(from, to)
 }
 
-/// A port that nobody has. It is below those that systems give to clients, so that no connection takes it
-/// before the host listens on it.
+/// A port that nobody has. It is below those that systems give to clients, so that no connection
+/// takes it before the host listens on it.
 fn free() -> SocketAddr {
     let random = RandomState::new();
     let ports = (0..100).map(|attempt| 10_000 + random.hash_one(attempt) % 20_000);

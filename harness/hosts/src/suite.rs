@@ -11,8 +11,8 @@ use crate::support::fixture::{self, Fixture};
 use crate::upstream::Upstream;
 use crate::{Answer, Got, Header, Request, Trial};
 
-/// The model's name in the fixtures. Each trial has a name of its own of the same length, which finds
-/// its upstream.
+/// The model's name in the fixtures. Each trial has a name of its own of the same length, which
+/// finds its upstream.
 const MODEL: &str = "claude-test";
 
 /// Trials that one configuration serves.

@@ -1,5 +1,5 @@
-//! The scripted upstream of the hosts that have sockets: answers each key as its trial says, byte for
-//! byte and piece by piece, over HTTP/1 and HTTP/2.
+//! The scripted upstream of the hosts that have sockets: answers each key as its trial says, byte
+//! for byte and piece by piece, over HTTP/1 and HTTP/2.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

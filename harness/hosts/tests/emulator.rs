@@ -1,5 +1,5 @@
-//! The filter's module under every order of callbacks: pieces of every size, the end apart or joined,
-//! trailers, ticks in between, many streams in one VM, and endings inside of a hostcall.
+//! The filter's module under every order of callbacks: pieces of every size, the end apart or
+//! joined, trailers, ticks in between, many streams in one VM, and endings inside of a hostcall.
 #![allow(clippy::panic, clippy::unwrap_used, clippy::arithmetic_side_effects, reason = "tests")]
 
 use creole_hosts::emulator::world::Side;

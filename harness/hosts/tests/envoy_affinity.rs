@@ -1,5 +1,6 @@
-//! Conversations and replicas in a real Envoy, with the recipes of `docs/envoy.md`: the turns of a conversation go to
-//! one replica, and an endpoint picker behind the filter sees requests in one form.
+//! Conversations and replicas in a real Envoy, with the recipes of `docs/envoy.md`: the turns of a
+//! conversation go to one replica, and an endpoint picker behind the filter sees requests in one
+//! form.
 #![allow(
     clippy::panic,
     clippy::indexing_slicing,
@@ -174,7 +175,8 @@ fn bounded(_: &()) {
     let requests: Vec<usize> = replicas.iter().map(|replica| replica.seen(KEY).len()).collect();
     println!("requests of one session at once: {requests:?}");
     assert_eq!(requests.iter().sum::<usize>(), AT_ONCE);
-    // A quarter above the mean of 8, rounded up, and one for each worker that did not know of the other's.
+    // A quarter above the mean of 8, rounded up, and one for each worker that did not know of the
+    // other's.
     assert!(requests.iter().all(|requests| *requests <= 13), "{requests:?}");
 }
 

@@ -156,8 +156,8 @@ fn one(named: &Named, host: &dyn Host, reference: &Reference) -> Result<(), Stri
     Ok(())
 }
 
-/// Whether the core could have given this, too. Sockets join and cut as they like: a head may know of
-/// more than the first piece causes, and of less than the whole answer does.
+/// Whether the core could have given this, too. Sockets join and cut as they like: a head may know
+/// of more than the first piece causes, and of less than the whole answer does.
 fn is_one_of(got: &str, [whole, pieces]: &Reference) -> bool {
     let (named, most, least) = (warnings(got), warnings(whole), warnings(pieces));
     without_warnings(got) == without_warnings(whole)

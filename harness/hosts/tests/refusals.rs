@@ -1,5 +1,6 @@
-//! A refusal in words that nothing knows, of an upstream of each protocol: what a real gateway, Worker and Envoy make
-//! of it. Which changes there are is tested in the core (`tests/exchange/every_change.rs`).
+//! A refusal in words that nothing knows, of an upstream of each protocol: what a real gateway,
+//! Worker and Envoy make of it. Which changes there are is tested in the core
+//! (`tests/exchange/every_change.rs`).
 #![allow(clippy::panic, clippy::unwrap_used, clippy::indexing_slicing, reason = "tests")]
 
 use std::process::ExitCode;

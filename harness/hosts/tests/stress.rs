@@ -1,5 +1,5 @@
-//! Large bodies and many streams through a real Envoy with its default buffer limits: it must be alive
-//! afterwards and have answered right. Prints its memory.
+//! Large bodies and many streams through a real Envoy with its default buffer limits: it must be
+//! alive afterwards and have answered right. Prints its memory.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,

@@ -109,7 +109,8 @@ fn whole() -> Value {
     json!({"data": body.to_string()})
 }
 
-/// A chunk for every token, each after its pause: together they would cost less than they do in life.
+/// A chunk for every token, each after its pause: together they would cost less than they do in
+/// life.
 fn stream(scenario: Scenario) -> Vec<Value> {
     let (count, pause) = (scenario.chunks(), scenario.pause_ms());
     let chunk = |delta: Value, finish: Value, usage: Value| {

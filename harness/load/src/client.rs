@@ -1,5 +1,5 @@
-//! A closed loop: so many clients, each with a connection of its own, each sending its next request when
-//! the last one is answered.
+//! A closed loop: so many clients, each with a connection of its own, each sending its next request
+//! when the last one is answered.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

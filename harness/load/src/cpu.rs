@@ -1,5 +1,6 @@
-//! Processor time of another process, as Linux counts it: by nanoseconds, user and system, with threads that ended.
-//! `/proc` has it in hundredths of a second, which is a tenth of what four thousand chunks take.
+//! Processor time of another process, as Linux counts it: by nanoseconds, user and system, with
+//! threads that ended. `/proc` has it in hundredths of a second, which is a tenth of what four
+//! thousand chunks take.
 
 use std::time::Duration;
 

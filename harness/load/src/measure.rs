@@ -1,5 +1,5 @@
-//! The order of things: every proxy in turn, several rounds, so that what disturbs a machine for a while
-//! disturbs all of them.
+//! The order of things: every proxy in turn, several rounds, so that what disturbs a machine for a
+//! while disturbs all of them.
 
 use std::time::{Duration, Instant};
 
@@ -70,7 +70,8 @@ pub(crate) const STREAMS: usize = 4;
 /// Number of turns in a round, each with one answer for each stream. The kernel's part of a chunk
 /// depends on what else wakes up, so few long turns differ more than many short ones.
 const CHUNK_TURNS: usize = 4;
-/// A proxy that fails more often than this is not asked to carry more streams, and its other figures do not count.
+/// A proxy that fails more often than this is not asked to carry more streams, and its other
+/// figures do not count.
 const FAILED_MAX: f64 = 0.02;
 
 /// Measures everything, and says what it does on stderr.
@@ -86,7 +87,8 @@ pub(crate) async fn all(plan: &Plan, amount: &Amount) -> Result<Vec<Row>> {
     }
     let mut rows = Vec::new();
     let mut turn = 0_usize;
-    // Round 0 is not counted: in it V8, which runs in most of the proxies, compiles what is used often.
+    // Round 0 is not counted: in it V8, which runs in most of the proxies, compiles what is used
+    // often.
     for round in 0..=amount.rounds {
         let chunks = [(Scenario::Chunks, STREAMS, Duration::ZERO); CHUNK_TURNS];
         let others = [

@@ -1,8 +1,9 @@
 //! A body that is written while it is read.
 //!
-//! Like `Channel` of `http-body-util`, which loses the last frame once in a million bodies (0.1.5): its
-//! reader looks for a frame, finds none, and then finds that the writer has gone, who wrote the frame in
-//! between. Here the end is seen in the place where frames are seen, so it comes after them.
+//! Like `Channel` of `http-body-util`, which loses the last frame once in a million bodies (0.1.5):
+//! its reader looks for a frame, finds none, and then finds that the writer has gone, who wrote the
+//! frame in between. Here the end is seen in the place where frames are seen, so it comes after
+//! them.
 
 use std::error::Error;
 use std::pin::Pin;

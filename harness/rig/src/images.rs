@@ -37,7 +37,8 @@ pub fn images_config(upstream: &Upstream) -> String {
     .to_string()
 }
 
-/// A request of the Messages API with the pictures at these URLs. `is_old`: the assistant has answered them.
+/// A request of the Messages API with the pictures at these URLs. `is_old`: the assistant has
+/// answered them.
 #[must_use]
 pub fn image_messages(urls: &[String], is_old: bool) -> String {
     let mut content: Vec<_> = urls

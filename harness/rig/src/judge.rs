@@ -14,7 +14,8 @@ pub const JUDGE: &str =
 pub const LONG: &str = "long";
 pub const LONG_BYTES: usize = 60_000;
 
-/// Configurations whose judge gives no verdict, with the word for it: nobody is there, or it takes too long.
+/// Configurations whose judge gives no verdict, with the word for it: nobody is there, or it takes
+/// too long.
 pub async fn failing_judges(upstream: &str) -> [(String, &'static str); 2] {
     let down = format!(
         r#"{{"upstreams": {{"main": {{"url": "{upstream}"}}, "guard": {{"url": "{}", "key": "none"}}}},

@@ -60,8 +60,8 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Counts how a stream ends, which `read` finds out. Every third client leaves before, at the latest
-    /// so long after all are there.
+    /// Counts how a stream ends, which `read` finds out. Every third client leaves before, at the
+    /// latest so long after all are there.
     pub async fn count<'e>(
         &'e self,
         index: usize,

@@ -22,7 +22,8 @@ fn with_vision(upstream: &str, vision: &str) -> String {
     )
 }
 
-/// Configurations whose model describes nothing, with the word for it: nobody is there, or it takes too long.
+/// Configurations whose model describes nothing, with the word for it: nobody is there, or it takes
+/// too long.
 pub async fn failing_vision(upstream: &str) -> [(String, &'static str); 2] {
     let down = format!(
         r#"{{"upstreams": {{"main": {{"url": "{upstream}", "key": "none",

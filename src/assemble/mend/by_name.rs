@@ -1,5 +1,6 @@
-//! The tools of Claude Code 2.1 whose numbers have bounds, and what it takes by its schema though it does harm. Members
-//! stand for its tools; a tool of the same name without them is another client's.
+//! The tools of Claude Code 2.1 whose numbers have bounds, and what it takes by its schema though
+//! it does harm. Members stand for its tools; a tool of the same name without them is another
+//! client's.
 
 use crate::json::{self, Number};
 use crate::json_schema::input::mend::Shape;
@@ -13,7 +14,8 @@ pub(super) enum Rule {
     BelowOne,
     /// A text without letters, where absent is the default.
     Blank,
-    /// A word that the schema does not know, where absent is the default: `inherit`, the name of a model.
+    /// A word that the schema does not know, where absent is the default: `inherit`, the name of a
+    /// model.
     UnknownWord,
 }
 

@@ -1,8 +1,8 @@
 //! An input that comes as several JSON objects.
 //!
-//! MiniMax sends the arguments of a call as objects and not as texts, and cuts them like a text: each
-//! has the next piece of a member, or the next member. Others send all that they have so far, again and
-//! again. So members of different names are put together, and of one name
+//! MiniMax sends the arguments of a call as objects and not as texts, and cuts them like a text:
+//! each has the next piece of a member, or the next member. Others send all that they have so far,
+//! again and again. So members of different names are put together, and of one name
 //!
 //! | before | now | together |
 //! |---|---|---|
@@ -12,12 +12,12 @@
 //! | anything | `null` | what was there |
 //! | `1` | `2` | a contradiction, and no input that could be run |
 //!
-//! An object that comes with the name of its tool again may be another call with the same id. It may add
-//! members and say more of one, but what would be a delta is a contradiction there.
+//! An object that comes with the name of its tool again may be another call with the same id. It
+//! may add members and say more of one, but what would be a delta is a contradiction there.
 //!
-//! A short delta can begin with everything before it by chance (`"ha"`, `"ha"`), so both readings of a
-//! text are kept until a fragment or the length decides. A fragment is compared with no more than its
-//! own length of what came before: all of it costs linear time.
+//! A short delta can begin with everything before it by chance (`"ha"`, `"ha"`), so both readings
+//! of a text are kept until a fragment or the length decides. A fragment is compared with no more
+//! than its own length of what came before: all of it costs linear time.
 
 use crate::json::{self, Reader};
 use crate::text::names::Names;

@@ -165,7 +165,8 @@ fn a_key_that_stands_in_the_document_is_never_quoted() {
     }
 }
 
-/// Returns the time in which a configuration with so many prefixes is read, its longest prefixes last.
+/// Returns the time in which a configuration with so many prefixes is read, its longest prefixes
+/// last.
 fn time_of_prefixes(count: usize) -> std::time::Duration {
     let entry = |number: usize| {
         let padding = "x".repeat(number.saturating_mul(50).div_euclid(count));

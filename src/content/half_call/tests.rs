@@ -60,7 +60,8 @@ fn whole_calls_before_the_half_one_are_no_text_either() {
     assert_eq!(start(&["So.\n", call, call].concat(), &tools()), None);
 }
 
-// WebAssembly has no clock of a thread's own, and other processes take their part of the time of day.
+// WebAssembly has no clock of a thread's own, and other processes take their part of the time of
+// day.
 #[cfg(not(target_family = "wasm"))]
 #[test]
 fn many_whole_calls_before_the_half_one_cost_no_square_of_their_number() {

@@ -102,7 +102,8 @@ impl<'a> Facts<'a> {
         facts
     }
 
-    /// The members, as they came. They are read again each time: a list of them would be many times as large.
+    /// The members, as they came. They are read again each time: a list of them would be many times
+    /// as large.
     pub(super) fn members(&self) -> impl Iterator<Item = Member<'a>> + use<'a> {
         json::members(self.schema).map(|(key, value)| Member { key, keyword: key.decode(), value })
     }
@@ -282,8 +283,8 @@ pub(super) fn is_merged(keyword: &str) -> bool {
     matches!(keyword, "properties" | "required" | "anyOf" | "oneOf" | "allOf" | "$ref")
 }
 
-/// Whether a reference is to a place within the schema, and not to all of it, as zod writes for a schema that holds
-/// itself, or to another one.
+/// Whether a reference is to a place within the schema, and not to all of it, as zod writes for a
+/// schema that holds itself, or to another one.
 pub(super) fn is_path(reference: Str<'_>) -> bool {
     reference.raw().starts_with("#/")
 }

@@ -1,6 +1,6 @@
-//! Schemas for servers that take all of JSON Schema, but for what OpenAI and others refuse. That is a root that is a
-//! choice and, at any depth, an array without `items`, a boolean in place of a schema, and a pattern that not every
-//! engine takes. Mistral refuses a few keywords besides.
+//! Schemas for servers that take all of JSON Schema, but for what OpenAI and others refuse. That is
+//! a root that is a choice and, at any depth, an array without `items`, a boolean in place of a
+//! schema, and a pattern that not every engine takes. Mistral refuses a few keywords besides.
 
 use super::facts::{Facts, Member};
 use super::merged::{self, Which};
@@ -59,8 +59,8 @@ impl Dialect for Mistral {
 pub(super) type WriteMember<'w, D> =
     &'w mut dyn FnMut(&mut D, &Member<'_>, &Facts<'_>, &mut Writer<'_>);
 
-/// Writes an object with its members where they stand, and adds what is missing. In a root, the properties of all
-/// branches stand in place of a choice, unless it must be kept.
+/// Writes an object with its members where they stand, and adds what is missing. In a root, the
+/// properties of all branches stand in place of a choice, unless it must be kept.
 pub(super) fn object<D: Dialect>(
     dialect: &mut D,
     mut facts: Facts<'_>,

@@ -1,6 +1,6 @@
-//! Schemas for Gemini's endpoint, which refuses a request whose schemas have keywords that it does not
-//! know, enumerations of anything but strings, lists of types, a requirement of what is no property, or anything beside
-//! a choice or a reference.
+//! Schemas for Gemini's endpoint, which refuses a request whose schemas have keywords that it does
+//! not know, enumerations of anything but strings, lists of types, a requirement of what is no
+//! property, or anything beside a choice or a reference.
 //!
 //! | the client's | Gemini's |
 //! |---|---|

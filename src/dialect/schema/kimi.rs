@@ -1,5 +1,5 @@
-//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour. MoonshotAI/walle checks it,
-//! at its level `strict`.
+//! Schemas for Kimi, which refuses every request whose schemas are not of its own flavour.
+//! MoonshotAI/walle checks it, at its level `strict`.
 //!
 //! | the client's | Kimi's |
 //! |---|---|
@@ -17,8 +17,8 @@
 //! | `items` for each place | `prefixItems` |
 //! | a requirement of what is no property | left out |
 //!
-//! What is too deep or too long is cut as [`limits`] says, and what requires itself without end is loosened. The client
-//! looks at inputs itself.
+//! What is too deep or too long is cut as [`limits`] says, and what requires itself without end is
+//! loosened. The client looks at inputs itself.
 
 mod limits;
 mod names;
@@ -351,7 +351,8 @@ impl Flavour<'_> {
         }
     }
 
-    /// Writes a schema that a keyword holds. References stand in few places; one in a choice stands anywhere.
+    /// Writes a schema that a keyword holds. References stand in few places; one in a choice stands
+    /// anywhere.
     fn held(&mut self, schema: &str, takes_references: bool, json: &mut Writer<'_>) {
         let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
         if refers.is_none() || takes_references {
@@ -411,7 +412,8 @@ fn merges(facts: &Facts<'_>, root: bool) -> bool {
     root && (facts.has_branches() || facts.reference.is_some()) || chooses
 }
 
-/// Writes the types. Of a number and `null`, `null` stands first, or its value among others is refused.
+/// Writes the types. Of a number and `null`, `null` stands first, or its value among others is
+/// refused.
 fn json_type(value: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
     let is_number = |name: Str<'_>| name == "integer" || name == "number";
     match facts.sole_type.filter(|name| value.starts_with('[') && is_number(*name)) {

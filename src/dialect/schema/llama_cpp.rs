@@ -1,5 +1,5 @@
-//! Schemas for llama.cpp, which makes one grammar of all tools, so that one keyword ends every request. It is left out:
-//! the client looks at inputs itself.
+//! Schemas for llama.cpp, which makes one grammar of all tools, so that one keyword ends every
+//! request. It is left out: the client looks at inputs itself.
 
 use super::facts::{Facts, Member, is_path};
 use super::merged::{self, Which};

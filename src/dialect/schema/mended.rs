@@ -78,7 +78,8 @@ fn allows_nothing(schema: &str) -> bool {
     allows_nothing_in(schema, LEVELS)
 }
 
-/// Whether no value fits a branch. Of one with a type and an empty `enum`, the values were not known.
+/// Whether no value fits a branch. Of one with a type and an empty `enum`, the values were not
+/// known.
 fn is_no_branch(schema: &str) -> bool {
     is_no_branch_in(schema, LEVELS)
 }
@@ -170,7 +171,8 @@ impl Mender {
     }
 }
 
-/// A schema whose choice has one branch left after the others were left out, with that branch in its place.
+/// A schema whose choice has one branch left after the others were left out, with that branch in
+/// its place.
 fn without_choice(schema: &str) -> Option<String> {
     let choices = || json::members(schema).filter(|(key, _)| is_choice(key.raw()));
     let (choice, list) = choices().next().filter(|_| choices().nth(1).is_none())?;

@@ -236,7 +236,8 @@ fn is_plain(schema: &str) -> bool {
 
 type Schemas<'a> = Names<'a, Vec<&'a str>>;
 
-/// Adds the members of an object of schemas whose names are not in `own`, under each name those that differ.
+/// Adds the members of an object of schemas whose names are not in `own`, under each name those
+/// that differ.
 fn add_named<'a>(properties: &'a str, own: &Schemas<'a>, all: &mut Schemas<'a>) {
     for (name, schema) in json::members(properties) {
         if own.contains(&name.decode()) {

@@ -1,5 +1,6 @@
-//! Schemas for Ollama, which keeps of a property no more than `type`, `description`, `enum`, `items`, `properties`,
-//! `required` and `anyOf` (`ToolProperty` in its `api/types.go`): the model would see `{}` in place of all else.
+//! Schemas for Ollama, which keeps of a property no more than `type`, `description`, `enum`,
+//! `items`, `properties`, `required` and `anyOf` (`ToolProperty` in its `api/types.go`): the model
+//! would see `{}` in place of all else.
 //!
 //! | the client's | Ollama's |
 //! |---|---|

@@ -6,8 +6,8 @@
 //! | to a definition in a schema further down (schemars), or at another place (OpenAPI) | to the one of that name in the root, where it is put |
 //! | with escapes, as PHP writes `/`, or with percent signs | plainly |
 //!
-//! Of a name that stands for several definitions further down, nobody knows which is meant. References that are no path
-//! from the root stay as they are. The client looks at inputs itself.
+//! Of a name that stands for several definitions further down, nobody knows which is meant.
+//! References that are no path from the root stay as they are. The client looks at inputs itself.
 
 use std::borrow::Cow;
 
@@ -36,7 +36,8 @@ pub(super) fn plain(schema: &str) -> Cow<'_, str> {
     if all.follow() { all.write().into() } else { schema.into() }
 }
 
-/// Whether references lead through lists of schemas, which would be gone if they were written as one.
+/// Whether references lead through lists of schemas, which would be gone if they were written as
+/// one.
 pub(super) fn lead_through_lists(root: &str) -> bool {
     words::places(root, "\"#/").any(|at| {
         let path = root.get(at.saturating_add(1)..).unwrap_or_default();
@@ -96,7 +97,8 @@ struct References<'s> {
     nested: Names<'s, &'s str>,
     /// Definitions from further down that are referred to, and are put into the root.
     lifted: Names<'s, &'s str>,
-    /// Paths as they came, and what becomes of them once that is known: nothing where they lead nowhere.
+    /// Paths as they came, and what becomes of them once that is known: nothing where they lead
+    /// nowhere.
     found: Names<'s, String>,
     followed: bool,
     /// True if a reference or a definition is written otherwise than it came.
@@ -251,8 +253,8 @@ impl<'s> References<'s> {
         json.end_object();
     }
 
-    /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out would say more than it
-    /// did.
+    /// Writes a schema that a keyword holds. A choice or a negation of which a part is left out
+    /// would say more than it did.
     fn held(&mut self, schema: &'s str, json: &mut Writer<'_>, key: Str<'s>, keyword: &str) {
         let (before, left_out) = (json.out().len(), self.left_out);
         json.key_str(key);

@@ -157,7 +157,8 @@ fn a_boolean_in_place_of_a_schema_is_written_as_an_object() {
 #[test]
 fn what_is_malformed_is_mended() {
     for (property, expected) in [
-        // hermes-agent#104796, cherry-studio#4188: a property that says of itself that it is required.
+        // hermes-agent#104796, cherry-studio#4188: a property that says of itself that it is
+        // required.
         (r#"{"type":"string","required":true}"#, r#"{"type":"string"}"#),
         (r#"{"type":"string","required":false}"#, r#"{"type":"string"}"#),
         // Draft 4.
@@ -206,7 +207,8 @@ fn what_is_malformed_is_mended() {
 
 #[test]
 fn a_pattern_that_an_engine_refuses_is_left_out() {
-    // The first two are those of Claude Code's `Artifact`, then OpenAI's, zod's, and one that DeepSeek refused.
+    // The first two are those of Claude Code's `Artifact`, then OpenAI's, zod's, and one that
+    // DeepSeek refused.
     for (property, expected) in [
         (
             r#"{"type":"string","pattern":"^(?!__.*__$)[^\\p{Cc}\\p{Zl}\"\\\\./[\\]]{1,200}$","minLength":1}"#,

@@ -1,5 +1,5 @@
-//! The walk that the dialects share. It knows which keywords hold schemas, so that a property that is merely *called*
-//! `title` or `$schema` is never taken for the keyword.
+//! The walk that the dialects share. It knows which keywords hold schemas, so that a property that
+//! is merely *called* `title` or `$schema` is never taken for the keyword.
 //!
 //! The walk goes as deep as the schema is nested, which was bounded when the request was read.
 
@@ -27,7 +27,8 @@ pub(super) trait Dialect {
                 json::elements(schema).for_each(|schema| self.schema(schema, json));
                 json.end_array();
             }
-            // No schema. llama.cpp, Ollama and Fireworks refuse booleans, too. The client looks at inputs itself.
+            // No schema. llama.cpp, Ollama and Fireworks refuse booleans, too. The client looks at
+            // inputs itself.
             _ => drop(json.raw(self.any())),
         }
     }
@@ -65,7 +66,8 @@ pub(super) trait Dialect {
         }
     }
 
-    /// Writes the `properties` that no member of the schema gave: those of its branches, or none in a root.
+    /// Writes the `properties` that no member of the schema gave: those of its branches, or none in
+    /// a root.
     fn missing_properties(
         &mut self,
         facts: &Facts<'_>,

@@ -76,12 +76,12 @@ impl<'a> Cursor<'a> {
         words::trim_start(text, b" ").strip_prefix(name)
     }
 
-    /// Reads the end of a section of calls. `around`: the starts and ends that a section can have, `open`: which of
-    /// them began this one.
+    /// Reads the end of a section of calls. `around`: the starts and ends that a section can have,
+    /// `open`: which of them began this one.
     ///
-    /// Servers take the end for a stop token, and models leave it out, so it may be missing at the end of the answer or
-    /// where the next section begins: the calls are complete without it. It may be missing anywhere if no start was
-    /// there.
+    /// Servers take the end for a stop token, and models leave it out, so it may be missing at the
+    /// end of the answer or where the next section begins: the calls are complete without it. It
+    /// may be missing anywhere if no start was there.
     pub(super) fn close(&mut self, around: &[(&str, &str)], open: Option<usize>) -> Option<()> {
         let ends = open.and_then(|at| around.get(at..=at)).unwrap_or(around);
         let is_closed = ends.iter().any(|(_, end)| self.eat(end));
@@ -95,7 +95,8 @@ impl<'a> Cursor<'a> {
         self.close(&[(start, end)], Some(0))
     }
 
-    /// Reads calls that begin with `start`, in sections (see [`Cursor::close`]), of which each has a call.
+    /// Reads calls that begin with `start`, in sections (see [`Cursor::close`]), of which each has
+    /// a call.
     pub(super) fn sections(
         &mut self,
         around: Around,

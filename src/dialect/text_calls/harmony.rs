@@ -17,10 +17,12 @@ const ENDS: [&str; 3] = ["<|end|>", "<|call|>", "<|return|>"];
 /// of the answer.
 const TRIES_MAX: u8 = 8;
 
-/// `<|start|>assistant<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, and the other channels.
+/// `<|start|>assistant<|channel|>commentary to=functions.NAME …<|message|>{…}<|call|>`, and the
+/// other channels.
 ///
-/// Its template refuses a history with the head of a message in a text. So once one is there, all of it is
-/// reasoning or text without a head, unless it is a call. Nothing is given where there is none.
+/// Its template refuses a history with the head of a message in a text. So once one is there, all
+/// of it is reasoning or text without a head, unless it is a call. Nothing is given where there is
+/// none.
 // Long: one loop over the channels, a branch for each of their marks.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
@@ -149,7 +151,8 @@ impl<'a> Cursor<'a> {
         input.map(std::borrow::Cow::into_owned)
     }
 
-    /// A message, up to its end; where that is missing, up to the next head. Says which of both it was.
+    /// A message, up to its end; where that is missing, up to the next head. Says which of both it
+    /// was.
     fn message(&mut self) -> Option<(&'a str, bool)> {
         let next = words::find(self.rest, MESSAGE);
         let text = self.rest.get(..next.unwrap_or(self.rest.len()))?;

@@ -14,7 +14,8 @@ pub(super) fn hermes(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece>
     Some(call)
 }
 
-/// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a section.
+/// `<|tool_call_begin|>functions.NAME:N<|tool_call_argument_begin|>{…}<|tool_call_end|>`, in a
+/// section.
 pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let id = cursor.until("<|tool_call_argument_begin|>")?.trim();
     let input = match cursor.rest.trim_start().starts_with("<|tool_call_end|>") {
@@ -26,8 +27,8 @@ pub(super) fn kimi(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     Some(Piece::call(Some(id.to_owned()), tools(id)?, input))
 }
 
-/// `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` up to V3.1, where older models put the input into a
-/// fence.
+/// `<｜tool▁call▁begin｜>NAME<｜tool▁sep｜>{…}<｜tool▁call▁end｜>` up to V3.1, where older models put the
+/// input into a fence.
 pub(super) fn deepseek(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let mut name = cursor.until("<｜tool▁sep｜>")?.trim();
     let is_fenced = name == "function" && !cursor.rest.trim_start().starts_with('{');
@@ -96,11 +97,11 @@ pub(super) fn llama(
     (!is_list || cursor.eat("]")).then_some(())
 }
 
-/// Reads an object with a name and an input. With any other member, it is another thing, or has an input that would
-/// be lost.
+/// Reads an object with a name and an input. With any other member, it is another thing, or has an
+/// input that would be lost.
 ///
-/// JSON without a tag is as often an answer, with a name in it. It is a call if it has an input, and that is no
-/// schema, which would be the definition of the tool.
+/// JSON without a tag is as often an answer, with a name in it. It is a call if it has an input,
+/// and that is no schema, which would be the definition of the tool.
 fn named(object: &str, tools: Tools<'_>, is_tagged: bool) -> Option<Piece> {
     let (mut tool, mut id, mut input) = (None, None, None);
     let mut reader = Reader::of(object);

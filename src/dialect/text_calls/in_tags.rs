@@ -1,7 +1,8 @@
 //! The syntaxes that write each value of an input between tags, as it is.
 //!
-//! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or like a call. One
-//! rule for all of them says where a value ends ([`Cursor::value`]); where it leaves a doubt, there is no call.
+//! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or
+//! like a call. One rule for all of them says where a value ends ([`Cursor::value`]); where it
+//! leaves a doubt, there is no call.
 
 use super::Piece;
 use super::cursor::{Around, Cursor, Tools};
@@ -21,7 +22,8 @@ struct Tags {
     parameter: &'static str,
     key_end: &'static str,
     value_end: &'static str,
-    /// The start of an element that a value may have in it and that ends as a value does: it takes one such end.
+    /// The start of an element that a value may have in it and that ends as a value does: it takes
+    /// one such end.
     element: &'static str,
     /// Reads what stands between the key and the value.
     head: fn(&mut Cursor<'_>) -> Option<Declared>,
@@ -175,7 +177,8 @@ pub(super) fn claude(
     })
 }
 
-/// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, in which each value has `string="true"` or `"false"`.
+/// `<｜DSML｜tool_calls><｜DSML｜invoke name="NAME">…`, in which each value has `string="true"` or
+/// `"false"`.
 pub(super) fn deepseek(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -224,9 +227,9 @@ impl<'a> Cursor<'a> {
 
     /// A value: up to the first end of one behind which another tag stands.
     ///
-    /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in doubt if it has the
-    /// start of a call in it, or that of a parameter that the tool has: then an end is missing, and it would swallow
-    /// the next one.
+    /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in
+    /// doubt if it has the start of a call in it, or that of a parameter that the tool has: then an
+    /// end is missing, and it would swallow the next one.
     fn value(&mut self, tags: &Tags, schema: &str) -> Option<&'a str> {
         let text = self.rest;
         // `is_open`: it has a parameter that the tool does not have, without its end.
@@ -278,8 +281,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Writes a value that was written as plain text. Whether `5` is a number or a text, only its schema knows, a part of
-/// `root`, unless it is `declared`; where the schema does not say, it is what it looks like.
+/// Writes a value that was written as plain text. Whether `5` is a number or a text, only its
+/// schema knows, a part of `root`, unless it is `declared`; where the schema does not say, it is
+/// what it looks like.
 pub(super) fn write_value(
     out: &mut Vec<u8>,
     value: &str,

@@ -1,4 +1,5 @@
-//! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it is.
+//! Kimi K3: what it says and its calls, in elements of control tokens. Each argument says what it
+//! is.
 
 use super::Piece;
 use super::cursor::{Cursor, Tools};
@@ -7,8 +8,8 @@ use crate::text::words;
 
 const SEP: &str = "<|sep|>";
 
-/// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with `<|open|>response<|sep|>…` before it, or
-/// alone.
+/// `<|open|>tools<|sep|><|open|>call tool="NAME" index="1"<|sep|>…`, with
+/// `<|open|>response<|sep|>…` before it, or alone.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -45,7 +46,8 @@ pub(super) fn read(
 }
 
 impl<'a> Cursor<'a> {
-    /// `<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>`: a text is raw, all else is JSON.
+    /// `<|open|>argument key="KEY" type="TYPE"<|sep|>VALUE<|close|>argument<|sep|>`: a text is raw,
+    /// all else is JSON.
     fn arguments(&mut self) -> Option<Object> {
         let mut input = Object::default();
         while self.eat("<|open|>argument key=\"") {

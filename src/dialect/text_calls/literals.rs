@@ -59,7 +59,8 @@ impl Literals {
                 Writer::new(out).end_array();
             }
         } else {
-            // Numbers and the like. Other words could be a text without its quotes, of which nobody knows the end.
+            // Numbers and the like. Other words could be a text without its quotes, of which nobody
+            // knows the end.
             let word = match WORDS.iter().find(|(python, _)| cursor.eat(python)) {
                 Some((_, word)) => word,
                 None => {
@@ -119,7 +120,8 @@ const AROUND: Around =
 /// Index of LFM2's tokens in [`AROUND`].
 const LFM2: usize = 0;
 
-/// `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or a call on each line of `<function_calls>`.
+/// `[NAME(KEY="…", KEY=5), NAME()]`, perhaps between two tokens, or a call on each line of
+/// `<function_calls>`.
 pub(super) fn pythonic(
     cursor: &mut Cursor<'_>,
     tools: Tools<'_>,
@@ -151,8 +153,8 @@ pub(super) fn pythonic(
         only_lfm2 &= section == Some(LFM2);
         cursor.close(AROUND, section)?;
     }
-    // Behind its calls LFM2 says what it does. In an answer that began with words, they stand in a sentence about
-    // the form. Clients have all text before the calls.
+    // Behind its calls LFM2 says what it does. In an answer that began with words, they stand in a
+    // sentence about the form. Clients have all text before the calls.
     let is_remark = cursor.extent.is_all
         && only_lfm2
         && !AROUND.iter().any(|(start, _)| words::has(cursor.rest, start));

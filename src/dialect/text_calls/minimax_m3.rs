@@ -1,4 +1,5 @@
-//! MiniMax M3: elements that are named like the members of the input. Only what its mark precedes is a tag.
+//! MiniMax M3: elements that are named like the members of the input. Only what its mark precedes
+//! is a tag.
 
 use super::Piece;
 use super::cursor::{Cursor, Tools};

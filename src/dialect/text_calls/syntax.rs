@@ -1,7 +1,8 @@
 //! The table of syntaxes: a row for each, and what all of them have in common.
 //!
-//! All of them read several calls, and give nothing unless the whole text is calls, perhaps with the tokens that
-//! ended it, and LFM2's remark. Harmony also has what the model thinks and says, with calls or without.
+//! All of them read several calls, and give nothing unless the whole text is calls, perhaps with
+//! the tokens that ended it, and LFM2's remark. Harmony also has what the model thinks and says,
+//! with calls or without.
 
 use super::cursor::{Around, Call, Cursor, Extent, Tools};
 use super::{Piece, harmony, in_json, in_tags, kimi_k3, literals, minimax_m3};
@@ -19,8 +20,8 @@ pub(super) struct Syntax {
     pub(super) line_starts: &'static [&'static str],
     /// Texts that begin a call at the start of the answer.
     pub(super) answer_starts: &'static [&'static str],
-    /// Starts that follow text directly where nothing but the end of the line follows them, and what must stand behind
-    /// them then. An example within a sentence goes on in its line.
+    /// Starts that follow text directly where nothing but the end of the line follows them, and
+    /// what must stand behind them then. An example within a sentence goes on in its line.
     pub(super) openers: (&'static [&'static str], &'static str),
     /// True if the starts are ordinary characters, which a model writes in examples too.
     pub(super) is_in_letters: bool,

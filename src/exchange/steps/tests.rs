@@ -1,4 +1,5 @@
-//! Toy step, in one file and one row: it asks a server on the web for a word, and puts the word into the request.
+//! Toy step, in one file and one row: it asks a server on the web for a word, and puts the word
+//! into the request.
 
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
 //! Judgement of values in an input that a client refuses for certain, though nothing is lost
 //! without them.
 //!
-//! Models fill members that they may leave out with `null`, `""` or a number beyond all bounds. What is found here is
-//! refused by every validator, or by every one that minds `format`. Where a schema says something in a way that is
-//! not known here, the value stays.
+//! Models fill members that they may leave out with `null`, `""` or a number beyond all bounds.
+//! What is found here is refused by every validator, or by every one that minds `format`. Where a
+//! schema says something in a way that is not known here, the value stays.
 
 use super::{Budget, Check, DEPTH_MAX, Keywords, kind_of};
 use crate::json::{self, Number, Reader, Str, ValueKind};
@@ -223,7 +223,8 @@ impl<'s> Check<'s, '_> {
         fits
     }
 
-    /// The keywords that say all that is said of the members or the elements of a value such as `sample`: `{}` or `[]`.
+    /// The keywords that say all that is said of the members or the elements of a value such as
+    /// `sample`: `{}` or `[]`.
     fn narrowed(&mut self, schema: &'s str, sample: &str, depth: u32) -> Option<Keywords<'s>> {
         if depth > DEPTH_MAX || !self.budget.spend(schema, "") {
             return None;
@@ -266,8 +267,8 @@ pub(super) fn forms_refuse_empty(format: Option<Str<'_>>, pattern: Option<Str<'_
         || pattern.is_some_and(|pattern| needs_a_letter(&pattern.decode()))
 }
 
-/// Whether a regular expression matches no empty text: one of its parts, all of which must be there, needs a letter. Of
-/// one with groups or alternatives nobody knows.
+/// Whether a regular expression matches no empty text: one of its parts, all of which must be
+/// there, needs a letter. Of one with groups or alternatives nobody knows.
 fn needs_a_letter(pattern: &str) -> bool {
     if pattern.contains(['(', '|']) {
         return false;

@@ -1,11 +1,11 @@
-//! Inputs as they were meant: without what a model added, and with JSON where it wrote a text of that
-//! (`"[1]"` where the schema wants an array).
+//! Inputs as they were meant: without what a model added, and with JSON where it wrote a text of
+//! that (`"[1]"` where the schema wants an array).
 
 use super::{Budget, Check, DEPTH_MAX, Keywords, fits_type, kind_of, members, property};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 
-/// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema has such a
-/// property; nothing where there is nothing to leave out.
+/// `input` without each member `id` that `is_echo` takes for the id of a call, unless the schema
+/// has such a property; nothing where there is nothing to leave out.
 pub(crate) fn without_id(
     input: &str,
     schema: Option<&str>,
@@ -50,8 +50,8 @@ fn changed(object: &str, change: &mut dyn FnMut(Str<'_>, &str) -> Change) -> Opt
     found.then(|| String::from_utf8(out).ok()).flatten()
 }
 
-/// `input` with the JSON itself in the place of each string that does not fit its schema, but is the text of JSON that
-/// does. Nothing where there is no such string.
+/// `input` with the JSON itself in the place of each string that does not fit its schema, but is
+/// the text of JSON that does. Nothing where there is no such string.
 pub(crate) fn unquoted(schema: &str, input: &str, budget: &mut Budget) -> Option<String> {
     Check::new(schema, budget).unquoted(schema, input.trim_ascii(), 0)
 }

@@ -18,7 +18,8 @@ pub struct RefusedLines {
 }
 
 impl RefusedLines {
-    /// Returns `None` if the line of this exchange is left out, else the number of lines left out before it.
+    /// Returns `None` if the line of this exchange is left out, else the number of lines left out
+    /// before it.
     pub fn admit(&mut self, report: &Report, now: Millis) -> Option<u64> {
         if !is_refused(report) {
             return Some(0);

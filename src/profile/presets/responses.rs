@@ -5,14 +5,15 @@ use crate::profile::{
     SystemRole, ThinkingSwitch, Tokenizer, ToolContentParts, ToolOutputParts, WebSearch,
 };
 
-/// Whether an upstream with the preset of this name speaks Responses where the configuration does not name a protocol.
+/// Whether an upstream with the preset of this name speaks Responses where the configuration does
+/// not name a protocol.
 ///
 /// - `openai`, `azure`: from gpt-5.4 on, models take no tools beside reasoning in Chat Completions.
 /// - `xai`: encrypted reasoning goes back in Responses alone.
 ///
-/// All others speak Chat Completions. The Responses of OpenRouter is a beta. That of vLLM, SGLang, llama.cpp, Ollama
-/// and LM Studio is younger than their Chat Completions: items lack ids or ends, and some servers never say that the
-/// limit cut an answer.
+/// All others speak Chat Completions. The Responses of OpenRouter is a beta. That of vLLM, SGLang,
+/// llama.cpp, Ollama and LM Studio is younger than their Chat Completions: items lack ids or ends,
+/// and some servers never say that the limit cut an answer.
 pub(crate) fn speaks_responses(preset: &str) -> bool {
     matches!(preset, "openai" | "azure" | "xai")
 }
@@ -21,7 +22,8 @@ pub(crate) fn speaks_responses(preset: &str) -> bool {
 const CALL_ID_BYTES_MAX: usize = 64;
 
 impl Profile {
-    /// The flags of the preset with this name for an upstream that speaks Responses, out of those for Chat Completions.
+    /// The flags of the preset with this name for an upstream that speaks Responses, out of those
+    /// for Chat Completions.
     #[must_use]
     pub(crate) fn for_responses(self, name: &str) -> Self {
         let thinking_switch = match (self.thinking_switch, name) {
@@ -59,15 +61,16 @@ impl Profile {
             "azure" => {
                 Self { message_phase: true, obfuscation: false, strict_tools: true, ..common }
             }
-            // xAI's package for the Vercel AI SDK, too, sends the system prompt only at the beginning, results as
-            // texts, and no bytes of documents.
+            // xAI's package for the Vercel AI SDK, too, sends the system prompt only at the
+            // beginning, results as texts, and no bytes of documents.
             "lmstudio" | "vllm" | "sglang" | "xai" => Self {
                 file_parts: false,
                 mid_system: MidSystem::AsUser,
                 tool_output_parts: ToolOutputParts::Text,
                 ..common
             },
-            // It makes Chat Completions of a request, so that it counts, and repeats a prefill, as it does there.
+            // It makes Chat Completions of a request, so that it counts, and repeats a prefill, as
+            // it does there.
             "llama.cpp" => Self {
                 file_parts: false,
                 include_encrypted: false,

@@ -1,8 +1,9 @@
-//! Tokens of a request: estimated here, or counted by the server's own endpoint (`Profile::tokenizer`).
+//! Tokens of a request: estimated here, or counted by the server's own endpoint
+//! (`Profile::tokenizer`).
 //!
-//! An endpoint that takes messages gets those of the translated request, with the tools, so that it counts what a
-//! later request would cost. One that takes text gets all text of the request, and the tokens of the chat template
-//! are estimated.
+//! An endpoint that takes messages gets those of the translated request, with the tools, so that it
+//! counts what a later request would cost. One that takes text gets all text of the request, and
+//! the tokens of the chat template are estimated.
 
 use super::write_request::thinking::Reasoning;
 use super::write_request::write_request;
@@ -28,8 +29,8 @@ use crate::tokens::counted::TokenCount;
 const TEMPLATE_MEMBERS: [&str; 6] =
     ["model", "messages", "tools", "chat_template_kwargs", CONTINUES, "add_generation_prompt"];
 
-/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message that is to be
-/// continued only with `add_generation_prompt: true`, where the chat has `false`.
+/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message
+/// that is to be continued only with `add_generation_prompt: true`, where the chat has `false`.
 const CHAT_MEMBERS: [&str; 7] = [
     "model",
     "messages",
@@ -132,8 +133,8 @@ fn text_of(
     Some((text, estimated))
 }
 
-/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The messages are taken out of
-/// the request.
+/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The
+/// messages are taken out of the request.
 fn sent_reasoning(
     request: &mut Request<'_>,
     profile: &Profile,

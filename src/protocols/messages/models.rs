@@ -1,10 +1,11 @@
 //! `/v1/models` in the shape of the Messages API, from the model map.
 //!
-//! With a map the upstream is not asked: its names are not those that clients may use, and Claude Code waits
-//! three seconds at most. Without one, every name goes up as it is, and the list is the upstream's.
+//! With a map the upstream is not asked: its names are not those that clients may use, and Claude
+//! Code waits three seconds at most. Without one, every name goes up as it is, and the list is the
+//! upstream's.
 //!
-//! Claude Code shows only ids that have `claude` or `anthropic` in them. So it gets every other name with
-//! [`CLAUDE_CODE_ALIAS`] before it, and shows the name itself.
+//! Claude Code shows only ids that have `claude` or `anthropic` in them. So it gets every other
+//! name with [`CLAUDE_CODE_ALIAS`] before it, and shows the name itself.
 
 use std::borrow::Cow;
 

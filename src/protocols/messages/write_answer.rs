@@ -1,7 +1,7 @@
 //! Answers in the Messages API: events as they happen, or one message at the end.
 //!
-//! Both are made of the same events of the model in the same order, so a stream always adds up to the message that the
-//! same answer gives without one.
+//! Both are made of the same events of the model in the same order, so a stream always adds up to
+//! the message that the same answer gives without one.
 
 mod frame;
 mod hosted;
@@ -89,8 +89,8 @@ impl MessagesWriter {
         }
     }
 
-    /// Begins a call. In events, `input` is `{}` and its one copy follows as deltas: some clients ignore the one, some
-    /// the other, and one adds them together.
+    /// Begins a call. In events, `input` is `{}` and its one copy follows as deltas: some clients
+    /// ignore the one, some the other, and one adds them together.
     fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
         self.block = Block::Call;
         match &mut self.form {

@@ -11,7 +11,8 @@ pub(crate) fn body(error: &Error, request_id: &str, out: &mut Vec<u8>) {
 
 /// Writes the `error` event, which ends a stream.
 ///
-/// An event has no status: opencode, pi, openclaw and others know by its words alone whether it pays to ask again.
+/// An event has no status: opencode, pi, openclaw and others know by its words alone whether it
+/// pays to ask again.
 pub(crate) fn event(error: &Error, request_id: &str, out: &mut Vec<u8>) {
     let words = match error.kind {
         // The words of the real API.

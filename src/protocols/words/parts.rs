@@ -198,8 +198,8 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Writes the content of a result, and the words that stand with it. `waits`: what is attached to it is written
-    /// later.
+    /// Writes the content of a result, and the words that stand with it. `waits`: what is attached
+    /// to it is written later.
     pub(crate) fn write_result(
         &self,
         json: &mut Writer<'_>,

@@ -9,7 +9,8 @@ use crate::json;
 use crate::model::safeguards::dangerous_tool_use;
 use crate::text::words;
 
-/// Most bytes of what the client says of its rules and folders. A rule that is left out could allow what it forbids.
+/// Most bytes of what the client says of its rules and folders. A rule that is left out could allow
+/// what it forbids.
 const CONTEXT_BYTES_MAX: usize = 64 << 10;
 
 /// Most bytes of the conversation. The user's first words and the newest lines are kept.

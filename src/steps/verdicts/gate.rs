@@ -1,7 +1,8 @@
-//! The calls of an answer as its client gets them, and the end of the answer, which waits for the verdicts.
+//! The calls of an answer as its client gets them, and the end of the answer, which waits for the
+//! verdicts.
 //!
-//! It reads what was written for the client, so it sees what the client sees, whoever wrote it: each event of a stream
-//! is one frame, and a whole message one object.
+//! It reads what was written for the client, so it sees what the client sees, whoever wrote it:
+//! each event of a stream is one frame, and a whole message one object.
 
 use super::Call;
 use super::forged::{self, RESULTS};
@@ -156,7 +157,8 @@ impl Gate {
             debug_assert!(self.input_bytes >= call.input.len(), "an input was not counted");
             self.input_bytes = self.input_bytes.saturating_sub(call.input.len());
             call.input = String::new();
-            // Not `input_too_long`: for that Claude Code compacts the conversation, which changes nothing.
+            // Not `input_too_long`: for that Claude Code compacts the conversation, which changes
+            // nothing.
             call.unjudged = Some("error");
             return;
         }

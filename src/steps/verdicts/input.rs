@@ -9,7 +9,8 @@ pub(super) fn has_twins(input: &str) -> bool {
     walk(&mut Reader::of(input), &mut None).unwrap_or(true)
 }
 
-/// Writes a value without white space and without escapes of letters that need none, behind which words can hide.
+/// Writes a value without white space and without escapes of letters that need none, behind which
+/// words can hide.
 pub(super) fn write_plain(json: &mut Writer<'_>, input: &str) {
     let input = if input.trim().is_empty() { "{}" } else { input };
     if !Reader::of(input).is_whole() {

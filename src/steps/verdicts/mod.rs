@@ -1,6 +1,6 @@
-//! Verdicts on tool calls, for clients that ask for them (`safeguards`), as Claude Code does in auto mode. The client
-//! has all of a stream but its end, which is held until the judge has spoken or failed; an answer that is no stream is
-//! held as a whole.
+//! Verdicts on tool calls, for clients that ask for them (`safeguards`), as Claude Code does in
+//! auto mode. The client has all of a stream but its end, which is held until the judge has spoken
+//! or failed; an answer that is no stream is held as a whole.
 //!
 //! ```text
 //! request ─▶ Brief ───────────┐
@@ -16,8 +16,9 @@
 //! | `question` | the request for the judge |
 //! | `results` | what the judge said, and how the client reads it |
 //!
-//! Nothing becomes `not_flagged` but by the judge's word for that very call: whatever fails is `unavailable`. The judge
-//! sees neither results of tools nor words of the assistant, because both can carry orders of somebody else.
+//! Nothing becomes `not_flagged` but by the judge's word for that very call: whatever fails is
+//! `unavailable`. The judge sees neither results of tools nor words of the assistant, because both
+//! can carry orders of somebody else.
 
 mod brief;
 mod forged;
@@ -44,7 +45,8 @@ use results::{Judged, Verdict, Verdicts};
 struct Call {
     /// Id of the call for the client.
     id: String,
-    /// Id of the call for the judge. The client's id is long, and known to whoever reads the conversation.
+    /// Id of the call for the judge. The client's id is long, and known to whoever reads the
+    /// conversation.
     key: String,
     name: String,
     /// Input of the call, as JSON.

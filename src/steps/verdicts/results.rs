@@ -10,7 +10,8 @@ use crate::text::words;
 /// Longest explanation, in bytes. The client shows it to the user and to the model.
 const EXPLANATION_BYTES_MAX: usize = 1_000;
 
-/// Longest answer of the judge, in bytes. Of a longer one nothing counts: its end could be the flag.
+/// Longest answer of the judge, in bytes. Of a longer one nothing counts: its end could be the
+/// flag.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
 
 /// Fence that some models write around JSON.
@@ -124,8 +125,8 @@ impl Verdict {
 struct Said<'t>(Vec<&'t str>);
 
 impl<'t> Said<'t> {
-    /// Reads an answer that is one object, or has it in a fence. In other words a judge may quote what it was shown, or
-    /// think aloud, so nothing is looked for in them.
+    /// Reads an answer that is one object, or has it in a fence. In other words a judge may quote
+    /// what it was shown, or think aloud, so nothing is looked for in them.
     fn read(text: &'t str) -> Self {
         let text = if text.len() > ANSWER_BYTES_MAX { "" } else { words::bare(text) };
         let object = if Reader::of(text).is_object() { text } else { fenced(text).unwrap_or("{}") };

@@ -7,7 +7,8 @@ mod words;
 use super::{Has, Loss, Row, Warning};
 use crate::upstream_error::refused::Refused;
 
-/// Words for what a model or a server cannot do, or may not; `nt` is the end of `doesn't` without its quote.
+/// Words for what a model or a server cannot do, or may not; `nt` is the end of `doesn't` without
+/// its quote.
 const LACKS: &str = "not support | nt support | unsupported | not enabled | not be enabled | not available | \
     unavailable | not allowed | not accept | not permitted | not implemented | not recogni | not have | not capable | \
     unexpected | unrecogni | unable | disabled | incompatible | not compatible | missing | cannot | cant | must be auto | \

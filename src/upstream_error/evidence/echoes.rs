@@ -87,7 +87,8 @@ impl<'s> Echoes<'s> {
         };
         let mut quoted = self.quoted.iter().filter(|text| words::has(text, name));
         let is_quoted = quoted.any(|text| {
-            // A member that the server names in quotes is no value. No member has a name of two words.
+            // A member that the server names in quotes is no value. No member has a name of two
+            // words.
             let is_value =
                 text != name || name.contains(' ') || is_found(&|| has_value(sent, name));
             is_value && is_found(&|| words::has(plain, text))

@@ -111,7 +111,8 @@ fn a_wrong_key_of_the_client_is_not_tried_again() {
 
 #[test]
 fn a_vendors_own_code_is_known_by_its_status() {
-    // MiniMax: a time that was up, rates and connections, keys, a wrong request, a plan that is used up.
+    // MiniMax: a time that was up, rates and connections, keys, a wrong request, a plan that is
+    // used up.
     for (code, status) in [
         (1001, 504),
         (1002, 429),

@@ -3,7 +3,8 @@
 use super::*;
 use crate::upstream_error::refused::{Refused, Space};
 
-/// Who says it, where it was reported, the words; tokens of the prompt, of the answer, and of the window.
+/// Who says it, where it was reported, the words; tokens of the prompt, of the answer, and of the
+/// window.
 type Row = (&'static str, &'static str, &'static str, [u64; 3]);
 
 const ROWS: &[Row] = &[

@@ -1,13 +1,15 @@
 //! Wordings of servers' errors: one row for each wording, one file for each kind of error.
 //!
-//! A new wording is one row: the phrase in lower case and without quotes, who writes it, and a link that shows it.
+//! A new wording is one row: the phrase in lower case and without quotes, who writes it, and a link
+//! that shows it.
 //!
 //! ```text
 //! Refusal: "not a vlm" => "SiliconFlow", "https://…";      Alone: "tool_call_id & not found";
 //! ```
 //!
-//! `|` stands between phrases of which any counts. ` & ` stands between pieces of a phrase that all count, anywhere in
-//! the text. `<` before a piece means that no longer name ends there: `<image` is not found in `generate_image`.
+//! `|` stands between phrases of which any counts. ` & ` stands between pieces of a phrase that all
+//! count, anywhere in the text. `<` before a piece means that no longer name ends there: `<image`
+//! is not found in `generate_image`.
 
 mod accounts;
 mod codes;

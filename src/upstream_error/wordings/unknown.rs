@@ -1,10 +1,11 @@
-//! Words of errors of any server: for what no change of a request mends, and for the form of a text.
+//! Words of errors of any server: for what no change of a request mends, and for the form of a
+//! text.
 
 use super::wordings;
 
 wordings! {
-    /// Words, also of codes, for what no change of a request mends: money, keys, rates, policy, regions, models and
-    /// lengths.
+    /// Words, also of codes, for what no change of a request mends: money, keys, rates, policy,
+    /// regions, models and lengths.
     VETOES {
         Alone: "quota" | "overdue" | "purchase" | "arrear" | "key is" | "signaturedoesnotmatch" | "pull image";
         Alone: "container" | "forbidden" | "balance" | "billing" | "credit" | "budget" | "spending";

@@ -1,9 +1,10 @@
 //! Fates of the fields, items and events of an answer in Responses.
 //!
-//! Each type stands in a whole answer, in the end event of a stream, and, if it is an item, in the event that
-//! completes it; events stand in a stream of their own. The fates: `read` (what the client gets differs, and a text of
-//! the field is found there), `warned` (an item is left out, and a warning names it), `ties` (says to which item an
-//! event belongs, which the named fixture needs), `ignored` (the client gets the same bytes).
+//! Each type stands in a whole answer, in the end event of a stream, and, if it is an item, in the
+//! event that completes it; events stand in a stream of their own. The fates: `read` (what the
+//! client gets differs, and a text of the field is found there), `warned` (an item is left out, and
+//! a warning names it), `ties` (says to which item an event belongs, which the named fixture
+//! needs), `ignored` (the client gets the same bytes).
 
 use std::collections::BTreeMap;
 

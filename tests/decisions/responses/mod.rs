@@ -1,5 +1,5 @@
-//! The walk of decisions for upstreams that speak Responses: every field of a Messages request, every field that a
-//! request in Responses can have, and every field, item and event of an answer.
+//! The walk of decisions for upstreams that speak Responses: every field of a Messages request,
+//! every field that a request in Responses can have, and every field, item and event of an answer.
 
 mod answers;
 mod host;

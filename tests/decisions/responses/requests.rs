@@ -1,9 +1,9 @@
 //! Fates of the fields of a Messages request on the way to Responses.
 //!
-//! The fate is a word for each thing that its values do: `written` (the body differs, at the places that are named),
-//! `header`, `form` (the field says what its object is, and the object is taken), `silent` (the body is the one without
-//! the field), `warned`, `refused`, `answered` (Creole does it by itself). Where the fate is another than on the way to
-//! Chat Completions, a note says why.
+//! The fate is a word for each thing that its values do: `written` (the body differs, at the places
+//! that are named), `header`, `form` (the field says what its object is, and the object is taken),
+//! `silent` (the body is the one without the field), `warned`, `refused`, `answered` (Creole does
+//! it by itself). Where the fate is another than on the way to Chat Completions, a note says why.
 
 use std::collections::BTreeSet;
 

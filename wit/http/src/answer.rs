@@ -10,8 +10,8 @@ use crate::{headers, streams};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gone;
 
-/// An answer whose head is sent. Dropped before [`Answer::finish`], it breaks off, and the client sees
-/// that.
+/// An answer whose head is sent. Dropped before [`Answer::finish`], it breaks off, and the client
+/// sees that.
 #[derive(Debug)]
 pub(crate) struct Answer {
     // In this order: the host wants a body's stream to be dropped before the body.

@@ -3,8 +3,8 @@
 //!
 //! A host gives every request an instance of its own, so there is no executor and no task in here:
 //! one function collects, translates, sends on and translates back, and waits in `wasi:io/poll`
-//! wherever something is not there yet. An answer is written as fast as the client takes it; while it
-//! cannot, the upstream is not read.
+//! wherever something is not there yet. An answer is written as fast as the client takes it; while
+//! it cannot, the upstream is not read.
 //!
 //! ```text
 //! incoming-handler ─▶ service ─┬▶ upstream ─▶ outgoing-handler

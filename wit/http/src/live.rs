@@ -61,8 +61,8 @@ impl Live {
             return Woken::Ready;
         };
         let timer = self.clock.timer(at);
-        // What is waited for goes first: after a long wait for a slow client its bytes are there, and
-        // the timer would call the upstream stalled.
+        // What is waited for goes first: after a long wait for a slow client its bytes are there,
+        // and the timer would call the upstream stalled.
         if poll::poll(&[what, &timer]).contains(&0) { Woken::Ready } else { Woken::Timeout }
     }
 
@@ -85,8 +85,8 @@ impl Live {
         self.give();
     }
 
-    /// Gives the client what is due. An exchange that has ended before its head was asked for has a whole answer in
-    /// place of it.
+    /// Gives the client what is due. An exchange that has ended before its head was asked for has a
+    /// whole answer in place of it.
     pub(crate) fn give(&mut self) {
         let answer = match mem::replace(&mut self.client, Client::Gone) {
             Client::Waiting(out) => {
@@ -110,7 +110,8 @@ impl Live {
         }
     }
 
-    /// Gives the client the end of its answer. Where the exchange has not ended, the answer breaks off.
+    /// Gives the client the end of its answer. Where the exchange has not ended, the answer breaks
+    /// off.
     pub(crate) fn finish(&mut self) {
         match mem::replace(&mut self.client, Client::Gone) {
             Client::Waiting(out) => {

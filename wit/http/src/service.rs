@@ -64,8 +64,9 @@ pub(crate) fn handle(request: &IncomingRequest, out: ResponseOutparam) {
     }
 }
 
-/// Returns why a request is not answered: a web page of another host may have sent it. Where clients have no keys, the
-/// host may be one of this machine, whose address the component does not know.
+/// Returns why a request is not answered: a web page of another host may have sent it. Where
+/// clients have no keys, the host may be one of this machine, whose address the component does not
+/// know.
 fn foreign(live: &Live, request: &IncomingRequest, head: &[Header]) -> Option<&'static str> {
     if !live.exchange.config().client_keys.is_empty() {
         return None;
@@ -86,8 +87,9 @@ fn misconfigured(reason: &str, seed: u128, out: ResponseOutparam) {
     answer::whole(out, &reply.head, &reply.body);
 }
 
-/// Calls upstreams until the exchange wants none any more. The first call goes to the model; another one to a model
-/// that refused something, without that, or to the judge of the answer's tool calls.
+/// Calls upstreams until the exchange wants none any more. The first call goes to the model;
+/// another one to a model that refused something, without that, or to the judge of the answer's
+/// tool calls.
 fn translate(live: &mut Live, body: &InputStream) -> Rest {
     let collected = match collect(live, body) {
         Ok(collected) => collected,
@@ -164,7 +166,8 @@ fn collect(live: &Live, stream: &InputStream) -> Result<Vec<u8>, Failure> {
     }
 }
 
-/// Reads the rest of a body whose client has its answer, which a server that closes meanwhile can destroy.
+/// Reads the rest of a body whose client has its answer, which a server that closes meanwhile can
+/// destroy.
 fn discard(live: &Live, stream: &InputStream) {
     let mut left = live.exchange.config().settings.discarded_bytes_max();
     let until = live.clock.timer(live.clock.now().saturating_add(DISCARD_MS));

@@ -81,7 +81,8 @@ impl Instance {
         Self { store, creole, config }
     }
 
-    /// The fuel that it has used, of which [`Self::new`] used the first: to start, and to read a configuration.
+    /// The fuel that it has used, of which [`Self::new`] used the first: to start, and to read a
+    /// configuration.
     pub(super) fn used(&self) -> u64 {
         u64::MAX - self.store.get_fuel().unwrap()
     }

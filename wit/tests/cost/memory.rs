@@ -1,5 +1,5 @@
-//! What the component holds: for the largest request, and after many. The memory of WebAssembly never
-//! shrinks, so what is needed once stays with a host.
+//! What the component holds: for the largest request, and after many. The memory of WebAssembly
+//! never shrinks, so what is needed once stays with a host.
 
 use super::bodies;
 use super::instance::Instance;

@@ -1,5 +1,5 @@
-//! Installs a client below `.creole/clients`: npm packages by `package-lock.json`, Python packages by
-//! `requirements.txt`, which pins every one of them.
+//! Installs a client below `.creole/clients`: npm packages by `package-lock.json`, Python packages
+//! by `requirements.txt`, which pins every one of them.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

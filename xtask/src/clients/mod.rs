@@ -1,8 +1,9 @@
-//! `cargo xtask clients`: real programs that speak the Messages API, in front of a host, with the demo
-//! model behind it.
+//! `cargo xtask clients`: real programs that speak the Messages API, in front of a host, with the
+//! demo model behind it.
 //!
-//! A client is a folder of `harness/clients` with a `client.json`; [`Client`] says what is in it. Its script
-//! drives the program headless and prints a line for each check (`harness/clients/harness.py`).
+//! A client is a folder of `harness/clients` with a `client.json`; [`Client`] says what is in it.
+//! Its script drives the program headless and prints a line for each check
+//! (`harness/clients/harness.py`).
 
 pub(crate) mod accumulators;
 pub(crate) mod arguments;
@@ -35,7 +36,8 @@ use crate::workspace::{self, step};
 pub(crate) const SDKS: &[&str] =
     &["python-sdk-2", "python-sdk-1", "typescript-sdk-1", "typescript-sdk-0"];
 
-/// The newest official SDK of each language, which are enough for an upstream that speaks Responses.
+/// The newest official SDK of each language, which are enough for an upstream that speaks
+/// Responses.
 pub(crate) const OVER_RESPONSES: &[&str] = &["python-sdk-2", "typescript-sdk-1"];
 
 /// Options of `cargo xtask clients`.
@@ -59,8 +61,8 @@ pub(crate) struct Options {
     /// Only install what they need.
     #[arg(long)]
     install: bool,
-    /// Take over the results of all runs so far (harness/clients/runs.jsonl), and write the table of docs/clients.md
-    /// from them.
+    /// Take over the results of all runs so far (harness/clients/runs.jsonl), and write the table
+    /// of docs/clients.md from them.
     #[arg(long)]
     table: bool,
 }

@@ -1,8 +1,8 @@
 //! Record of the runs: `harness/clients/runs.jsonl` has a line for the last run of each client, on
 //! each host, with a demo model that speaks one protocol.
 //!
-//! Each run leaves its result in `.creole/clients/results`; `cargo xtask clients --table` takes them over. No line is
-//! written by hand.
+//! Each run leaves its result in `.creole/clients/results`; `cargo xtask clients --table` takes
+//! them over. No line is written by hand.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! `cargo xtask clients --servers`: real model servers, with a tiny model whose answers are known,
 //! behind a host.
 //!
-//! A server is a folder of `harness/real-servers` with a `server.json`; [`Server`] says what is in it. Its `serve.py`
-//! starts the server; `checks.py` asks the host with an official SDK and compares what comes back.
+//! A server is a folder of `harness/real-servers` with a `server.json`; [`Server`] says what is in
+//! it. Its `serve.py` starts the server; `checks.py` asks the host with an official SDK and
+//! compares what comes back.
 
 use std::fs;
 use std::path::PathBuf;
@@ -161,8 +162,8 @@ impl Server {
         if failed.is_empty() { Ok(()) } else { bail!("{}", failed.join("\n")) }
     }
 
-    /// Creole's configuration: the server, and once more as one whose model does not end by itself, and which
-    /// is told no stop sequences.
+    /// Creole's configuration: the server, and once more as one whose model does not end by itself,
+    /// and which is told no stop sequences.
     fn config(&self, address: &str, protocol: Protocol) -> Value {
         let overrides = match (&self.responses, protocol) {
             (Some(responses), Protocol::Responses) => &responses.overrides,

@@ -12,7 +12,8 @@ use crate::catalog;
 use crate::hosts::Host;
 use crate::workspace;
 
-/// The hosts of the table. The component is in it where it was run: its clients are those of the gateway.
+/// The hosts of the table. The component is in it where it was run: its clients are those of the
+/// gateway.
 const HOSTS: [Host; 4] = [Host::Envoy, Host::Gateway, Host::Worker, Host::Component];
 const PROTOCOLS: [Protocol; 2] = [Protocol::Openai, Protocol::Responses];
 

@@ -1,4 +1,5 @@
-//! Archives in which nothing depends on the machine or the time: the same files give the same bytes.
+//! Archives in which nothing depends on the machine or the time: the same files give the same
+//! bytes.
 
 use std::io::{Cursor, Write as _};
 

@@ -1,4 +1,5 @@
-//! The binary `creole` for every system, built on one Linux machine with zig as linker and C compiler.
+//! The binary `creole` for every system, built on one Linux machine with zig as linker and C
+//! compiler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -101,7 +102,8 @@ impl Target {
         format!("creole-{}-{}", env!("CARGO_PKG_VERSION"), self.triple)
     }
 
-    /// The oldest macOS that the binary runs on. It is Rust's own limit; zig alone would name macOS 15.
+    /// The oldest macOS that the binary runs on. It is Rust's own limit; zig alone would name
+    /// macOS 15.
     pub(super) fn oldest_macos(&self) -> Option<&'static str> {
         match self.triple {
             "x86_64-apple-darwin" => Some("10.12"),

@@ -10,14 +10,16 @@ use cargo_metadata::Package;
 
 use crate::{setup, workspace};
 
-/// The packages that go to a registry. An empty list of registries is what `publish = false` becomes.
+/// The packages that go to a registry. An empty list of registries is what `publish = false`
+/// becomes.
 pub(super) fn published() -> Result<Vec<Package>> {
     let mut packages = workspace::packages()?;
     packages.retain(|package| package.publish.as_ref().is_none_or(|to| !to.is_empty()));
     Ok(packages)
 }
 
-/// Writes the archives into a folder. Each was built from what is in it, with the archives before it.
+/// Writes the archives into a folder. Each was built from what is in it, with the archives before
+/// it.
 pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     fs::create_dir_all(folder)?;
     let published = published()?;
@@ -41,7 +43,8 @@ pub(crate) fn packages(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(written)
 }
 
-/// Removes what cargo unpacked of earlier archives: it takes a version that it has for the one that it needs.
+/// Removes what cargo unpacked of earlier archives: it takes a version that it has for the one that
+/// it needs.
 fn forget(published: &[Package]) -> Result<()> {
     for registry in workspace::registries()?.iter().filter(|it| it.is_local) {
         for Package { name, version, .. } in published {

@@ -88,7 +88,8 @@ impl<'a> Layout<'a> {
         Ok(json!({"mediaType": kind, "digest": format!("sha256:{digest}"), "size": bytes.len()}))
     }
 
-    /// An image of one layer, for one platform. The same files give the same bytes: no time, no user.
+    /// An image of one layer, for one platform. The same files give the same bytes: no time, no
+    /// user.
     fn image(&mut self, files: &[File], platform: &Value, config: &Value) -> Result<Value> {
         let archive = archive::tar(files)?;
         let layer = archive::gzip(&archive)?;

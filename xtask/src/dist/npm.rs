@@ -1,7 +1,9 @@
-//! The npm packages: `creole`, which starts the program, and a package with the program for each platform.
+//! The npm packages: `creole`, which starts the program, and a package with the program for each
+//! platform.
 //!
-//! npm installs the one optional dependency that fits the machine, so nothing is downloaded at installation and no
-//! script runs. The names have no scope: a scope needs an organisation of that name at the registry.
+//! npm installs the one optional dependency that fits the machine, so nothing is downloaded at
+//! installation and no script runs. The names have no scope: a scope needs an organisation of that
+//! name at the registry.
 
 use std::fs;
 use std::path::{Path, PathBuf};

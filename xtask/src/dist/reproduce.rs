@@ -52,7 +52,8 @@ fn again(options: &Options, scratch: &Path) -> Result<String> {
     Ok(fs::read_to_string(root.join("dist/SHA256SUMS"))?)
 }
 
-/// Copies what git knows of, as it is here. The crates name the commit that they are of, so the copy is a clone.
+/// Copies what git knows of, as it is here. The crates name the commit that they are of, so the
+/// copy is a clone.
 fn copy_sources(to: &Path) -> Result<()> {
     let from = workspace::root();
     setup::run(Command::new("git").args(["clone", "--quiet", "--shared"]).arg(&from).arg(to))?;

@@ -1,7 +1,8 @@
 //! Wheels with the gateway, for PyPI, written from the binaries that are released everywhere else.
 //!
-//! maturin would compile them a second time, with other bytes. A wheel without Python code to compile is a zip archive
-//! with four small texts: <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>.
+//! maturin would compile them a second time, with other bytes. A wheel without Python code to
+//! compile is a zip archive with four small texts:
+//! <https://packaging.python.org/en/latest/specifications/binary-distribution-format/>.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,8 +22,9 @@ const PROJECT: &str = "creole-gateway";
 /// The project's name in the names of files.
 const STEM: &str = "creole_gateway";
 
-/// The command `creole` is the binary itself. Tools that run a package without installing it, as `uvx creole-gateway`
-/// does, look for a command with the package's name: it is Python, which starts the binary.
+/// The command `creole` is the binary itself. Tools that run a package without installing it, as
+/// `uvx creole-gateway` does, look for a command with the package's name: it is Python, which
+/// starts the binary.
 const ENTRY_POINTS: &str = "[console_scripts]\ncreole-gateway = creole_gateway:main\n";
 
 const MODULE: &str = include_str!("../../../gateway/python/creole_gateway/__init__.py");
@@ -42,8 +44,8 @@ pub(crate) fn wheels(binaries: &[Binary], facts: &Facts, folder: &Path) -> Resul
     Ok(written)
 }
 
-/// The platform tags of a target. The Linux programs are static, so they run with any C library: two kinds of tags say
-/// so.
+/// The platform tags of a target. The Linux programs are static, so they run with any C library:
+/// two kinds of tags say so.
 fn platforms(target: &Target) -> Result<String> {
     if let Some(oldest) = target.oldest_macos() {
         let cpu = if target.triple.starts_with("aarch64") { "arm64" } else { "x86_64" };

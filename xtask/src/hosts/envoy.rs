@@ -46,8 +46,8 @@ impl Prepared for Envoy {
         let log = plan.folder.join("envoy.log");
         let mut command = Command::new(&self.binary);
         command.arg("--config-path").arg(&rendered);
-        // Several runs on one machine must not share Envoy's hot restart area. Each worker has a VM of its
-        // own: two are enough to show what they share, and start quickly.
+        // Several runs on one machine must not share Envoy's hot restart area. Each worker has a VM
+        // of its own: two are enough to show what they share, and start quickly.
         command.args(["--disable-hot-restart", "--concurrency", "2"]);
         command.args(["--log-level", "warning", "--component-log-level", "wasm:info,config:info"]);
         children.start("Envoy", &mut command, &log)?;
@@ -75,9 +75,9 @@ fn values(plan: &Plan, admin: SocketAddr, filter: &Path) -> Vec<(&'static str, S
     ]
 }
 
-/// The file of trusted authorities: `SSL_CERT_FILE`, as other programs read it (an authority of one's
-/// own, such as a company's proxy), else the roots of the system. Envoy's `system_root_certs` will not
-/// do: it refuses `auto_sni_san_validation` beside it.
+/// The file of trusted authorities: `SSL_CERT_FILE`, as other programs read it (an authority of
+/// one's own, such as a company's proxy), else the roots of the system. Envoy's `system_root_certs`
+/// will not do: it refuses `auto_sni_san_validation` beside it.
 pub(crate) fn authorities() -> String {
     const PLACES: [&str; 3] = [
         "/etc/ssl/certs/ca-certificates.crt", // Debian, Ubuntu, Arch

@@ -42,8 +42,8 @@ impl Prepared for Worker {
     }
 }
 
-/// Returns the date and the flags that choose the runtime's behaviour, as workerd's configuration has them: the same as
-/// when the Worker is deployed.
+/// Returns the date and the flags that choose the runtime's behaviour, as workerd's configuration
+/// has them: the same as when the Worker is deployed.
 pub(crate) fn compatibility() -> Result<String> {
     let wrangler = workspace::root().join("cloudflare/wrangler.toml");
     let wrangler = fs::read_to_string(&wrangler).with_context(|| wrangler.display().to_string())?;

@@ -1,5 +1,5 @@
-//! Stages that run beside others: each is a process of this program, and what it prints is kept in a file
-//! and shown whole when it has ended.
+//! Stages that run beside others: each is a process of this program, and what it prints is kept in
+//! a file and shown whole when it has ended.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -113,7 +113,8 @@ fn process(name: &str, variables: &Variables, log: &Path) -> Result<bool> {
         if let Some(status) = child.try_wait()? {
             return Ok(status.success());
         }
-        // Its commands have this limit, too; what it does itself, such as installing clients, has none.
+        // Its commands have this limit, too; what it does itself, such as installing clients, has
+        // none.
         if start.elapsed() > LIMIT.saturating_mul(2) {
             child.kill()?;
             child.wait()?;

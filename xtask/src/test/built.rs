@@ -1,9 +1,9 @@
 //! What the stages run: the tests of all packages, programs, artefacts.
 //!
-//! The tests are built by one command. Cargo compiles a crate once for each set of features that is asked
-//! of it, and asks for one set only in what it builds together: package by package, half of the
-//! dependencies would be compiled two and three times. The artefacts are built at the same time, because
-//! each is the work of a single core.
+//! The tests are built by one command. Cargo compiles a crate once for each set of features that is
+//! asked of it, and asks for one set only in what it builds together: package by package, half of
+//! the dependencies would be compiled two and three times. The artefacts are built at the same
+//! time, because each is the work of a single core.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,14 +104,14 @@ fn artefacts() -> Result<Artefacts> {
 }
 
 /// What tests of real hosts use: `CREOLE_ENVOY` (the binary), `CREOLE_WASM` (the filter),
-/// `CREOLE_WASM_COMPILED` (the same as machine code), `CREOLE_WASM_HOOKS` (the filter, able to trap on
-/// demand), `CREOLE_DEMO` (the demo model's binary), `CREOLE_GATEWAY` (the binary), `CREOLE_COMPONENT`
-/// (the component to embed), `CREOLE_COMPONENT_COMPILED` (as machine code),
+/// `CREOLE_WASM_COMPILED` (the same as machine code), `CREOLE_WASM_HOOKS` (the filter, able to trap
+/// on demand), `CREOLE_DEMO` (the demo model's binary), `CREOLE_GATEWAY` (the binary),
+/// `CREOLE_COMPONENT` (the component to embed), `CREOLE_COMPONENT_COMPILED` (as machine code),
 /// `CREOLE_COMPONENT_COUNTING` (as machine code that counts), `CREOLE_WASI_HTTP` (the component for
 /// servers), `CREOLE_WASMTIME` (the binary), `CREOLE_PYTHON` (an interpreter that has the package
 /// wasmtime), `CREOLE_WORKERD` (the binary), `CREOLE_WORKER_DIR` (the Worker's modules) and
-/// `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand). Cargo itself learns what runs tests
-/// that are compiled to WebAssembly.
+/// `CREOLE_WORKER_HOOKS_DIR` (the same, able to panic on demand). Cargo itself learns what runs
+/// tests that are compiled to WebAssembly.
 fn variables(built: &Built, artefacts: &Artefacts) -> Result<Variables> {
     let Artefacts { filter, component, .. } = artefacts;
     let packager = built.program("xtask-worker")?;

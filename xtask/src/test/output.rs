@@ -1,7 +1,7 @@
 //! What stages print.
 //!
-//! Ten thousand tests that passed would hide the one that did not, so their own lines are left out: what is
-//! counted, what failed and what is measured remains.
+//! Ten thousand tests that passed would hide the one that did not, so their own lines are left out:
+//! what is counted, what failed and what is measured remains.
 
 use std::io::{self, BufRead as _, BufReader, Read};
 
@@ -21,7 +21,8 @@ impl Output {
         }
     }
 
-    /// Prints the last lines again: tests that failed are told of at the end of what a test program prints.
+    /// Prints the last lines again: tests that failed are told of at the end of what a test program
+    /// prints.
     pub(super) fn print_end(&self) {
         for line in self.0.iter().skip(self.0.len().saturating_sub(LINES_OF_A_FAILURE)) {
             println!("{line}");

@@ -26,8 +26,8 @@ pub(super) const ON_DEMAND: &[&str] = &[
     "dist",
 ];
 
-/// Stages that repeat on another host what the first tier shows, or that take long: they run with `--all`, or where a
-/// word chooses them.
+/// Stages that repeat on another host what the first tier shows, or that take long: they run with
+/// `--all`, or where a word chooses them.
 pub(super) const SECOND_TIER: &[&str] = &[
     "clients, gateway",
     "clients, worker",
@@ -91,8 +91,8 @@ impl Stage {
 /// Runs a command, shows what it prints, and counts the tests in it.
 pub(super) type Each<'a> = &'a mut dyn FnMut(&mut Command) -> Result<()>;
 
-/// In order: what is quick and fails often comes first, and only what cargo runs before `build`. Every
-/// package of the workspace must have a row with its tests.
+/// In order: what is quick and fails often comes first, and only what cargo runs before `build`.
+/// Every package of the workspace must have a row with its tests.
 pub(super) fn stages() -> Vec<Stage> {
     let rows = [
         ("format", Work::Cargo("fmt --all --check")),
@@ -126,8 +126,9 @@ pub(super) fn stages() -> Vec<Stage> {
     rows.map(|(name, work)| Stage { name, work }).into()
 }
 
-/// Those that mostly wait, for clients, clocks and servers, and then those that cargo runs, so that the
-/// stages above need not wait for its locks. They come after `build`, and beside the stages that compute.
+/// Those that mostly wait, for clients, clocks and servers, and then those that cargo runs, so that
+/// the stages above need not wait for its locks. They come after `build`, and beside the stages
+/// that compute.
 pub(super) fn stages_beside() -> Vec<Stage> {
     let rows = [
         ("clients, envoy", Work::Clients(Host::Envoy, Protocol::Openai, &["default"])),
@@ -176,8 +177,8 @@ pub(super) fn stages_beside() -> Vec<Stage> {
         ("evidence as wasm", Work::Cargo("test --lib --target wasm32-wasip1 evidence")),
         ("core as wasm", Work::Cargo("test --no-fail-fast --target wasm32-wasip1")),
         ("cost as wasm", Work::Cargo("test --package creole-cost --target wasm32-wasip1")),
-        // Of the libraries that others use. All packages at once would be compiled anew: what their tests alone
-        // depend on adds no features here.
+        // Of the libraries that others use. All packages at once would be compiled anew: what their
+        // tests alone depend on adds no features here.
         ("examples of core", Work::Cargo("test --doc")),
         ("pages of the API", Work::Cargo("doc --quiet --no-deps --workspace")),
         // What is there for WebAssembly only.

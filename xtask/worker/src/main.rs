@@ -9,8 +9,8 @@
 //!  modules.capnp  the list of these, for workerd without wrangler
 //! ```
 //!
-//! A program of its own, because wasm-bindgen takes a minute to compile that nobody should wait for who
-//! only starts another host. It replaces wasm-bindgen's command line and a bundler.
+//! A program of its own, because wasm-bindgen takes a minute to compile that nobody should wait for
+//! who only starts another host. It replaces wasm-bindgen's command line and a bundler.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -58,7 +58,8 @@ fn package(module: &Path, folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// workerd has no source phase imports; there, importing a `.wasm` already gives the compiled module.
+/// workerd has no source phase imports; there, importing a `.wasm` already gives the compiled
+/// module.
 fn without_source_phase(script: &str) -> Result<String> {
     const SOURCE: &str = "import source ";
     if script.matches(SOURCE).count() != 1 {

@@ -11,7 +11,8 @@ use crate::sealed::Sealed;
 /// Maximum number of characters of an `id` and a `call_id`.
 const ID_LENGTH_MAX: usize = 64;
 
-/// The types of items, the beginning of their `id`, and their members beside `id`, `status` and `type`.
+/// The types of items, the beginning of their `id`, and their members beside `id`, `status` and
+/// `type`.
 const KINDS: [(&str, &str, &[&str]); 7] = [
     ("message", "msg", &["content", "phase", "role"]),
     ("reasoning", "rs", &["content", "encrypted_content", "summary"]),

@@ -77,7 +77,8 @@ fn changes(tools: Vec<Value>, changes: Vec<Value>) -> Value {
     request(tools, vec![user(vec![text("b")]), said("system", changes), user(vec![text("c")])])
 }
 
-/// A tool with a long list of values below so many choices, and one fault, for which all of it is written again.
+/// A tool with a long list of values below so many choices, and one fault, for which all of it is
+/// written again.
 pub(crate) fn choices_around_a_long_list(depth: usize) -> Value {
     let values = json!({"enum": each(4_000, |at| json!(format!("v{at}"))), "default": false});
     let chain = |list: &str| {

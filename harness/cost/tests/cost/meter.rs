@@ -70,8 +70,8 @@ pub(crate) fn processor_time_of(work: impl FnOnce()) -> u64 {
     start.elapsed().as_nanos() as u64
 }
 
-/// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too fast. Both give
-/// nanoseconds for a byte.
+/// Compares the best of some runs each, in turns: anything may disturb a run, nothing makes it too
+/// fast. Both give nanoseconds for a byte.
 #[track_caller]
 pub(crate) fn assert_ratio(
     what: &str,

@@ -12,8 +12,8 @@ use crate::meter::{BYTES_MIN, assert_ratio, most_held_by, processor_time_of};
 const FEW: usize = 120;
 const MANY: usize = 4_800; // two calls each are within the limits
 
-/// A byte of a request with many may cost so many times as much as one of a request with few. What is not linear
-/// costs up to fifty times as much.
+/// A byte of a request with many may cost so many times as much as one of a request with few. What
+/// is not linear costs up to fifty times as much.
 const RATIO_MAX: f64 = 4.0;
 
 /// Maximum number of bytes held for each byte of a request: all its parts are small, and buffers
@@ -92,7 +92,8 @@ fn a_request_of_many_costs_about_as_much_a_byte_as_one_of_few() {
 
 #[test]
 fn a_long_list_below_many_choices_costs_no_square_of_their_depth() {
-    // Each level may look at what is below it, so a byte that stands six times as deep costs six times as much.
+    // Each level may look at what is below it, so a byte that stands six times as deep costs six
+    // times as much.
     let (flat, deep) = (choices_around_a_long_list(8), choices_around_a_long_list(48));
     let (flat, deep) = (flat.to_string(), deep.to_string());
     for (name, config) in &configs() {

@@ -1,8 +1,9 @@
-//! Bodies that are full of the smallest things, made from the decisions about each field (`tests/spec`).
+//! Bodies that are full of the smallest things, made from the decisions about each field
+//! (`tests/spec`).
 //!
-//! A hole is a place in a body where an array or an object stands. Each is filled with many of one element: the empty
-//! values, objects of one member, and valid elements of the type that belongs there. So a field that is added to the
-//! decisions is tried without a word here.
+//! A hole is a place in a body where an array or an object stands. Each is filled with many of one
+//! element: the empty values, objects of one member, and valid elements of the type that belongs
+//! there. So a field that is added to the decisions is tried without a word here.
 
 use std::collections::BTreeSet;
 
@@ -236,8 +237,9 @@ pub(crate) fn of_chat(whole: bool) -> Vec<Hole> {
     holes
 }
 
-/// The holes of messages of an upstream that speaks Messages, whole or in events. The decisions about answers name
-/// the fields, and those about requests how their blocks look, which come back in histories.
+/// The holes of messages of an upstream that speaks Messages, whole or in events. The decisions
+/// about answers name the fields, and those about requests how their blocks look, which come back
+/// in histories.
 pub(crate) fn of_messages(events: bool) -> Vec<Hole> {
     let answers: Value =
         serde_json::from_str(include_str!("../../../../tests/spec/answer.json")).unwrap();

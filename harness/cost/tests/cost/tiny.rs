@@ -15,7 +15,8 @@ const LARGE: usize = if cfg!(debug_assertions) { 3 << 18 } else { 8 << 20 };
 /// Number of the worst bodies that are tried again with a large size.
 const WORST: usize = 10;
 
-/// A byte of a large body may cost so many times as much. What is not linear costs as many times as it is larger.
+/// A byte of a large body may cost so many times as much. What is not linear costs as many times as
+/// it is larger.
 const RATIO_MAX: f64 = 4.0;
 
 /// Limit of the bytes held, and of those sent: `times` for each byte of a body, and `any` more for
@@ -28,8 +29,9 @@ struct Most {
 
 const MOST: Most = Most { times: 8, any: 1 << 20 };
 
-/// An item of Responses is known by its names and its texts until the answer ends, because all of it may come again:
-/// that takes a kilobyte for each of 4,096 items. The shortest part of an item is shorter than any of Chat Completions.
+/// An item of Responses is known by its names and its texts until the answer ends, because all of
+/// it may come again: that takes a kilobyte for each of 4,096 items. The shortest part of an item
+/// is shorter than any of Chat Completions.
 const MOST_OF_RESPONSES: Most = Most { times: 12, any: 4 << 20 };
 
 const CHAT: &str = r#"{"upstreams":{"u":{"url":"http://u"}}}"#;
@@ -50,8 +52,8 @@ struct Cost {
 }
 
 impl Cost {
-    /// Measures one body. `work` is given it, as hosts give it away, and gives its status and how many bytes are sent
-    /// for it.
+    /// Measures one body. `work` is given it, as hosts give it away, and gives its status and how
+    /// many bytes are sent for it.
     fn of(body: &str, work: &dyn Fn(String) -> (u16, usize)) -> Self {
         let (mut result, mut time, given) = ((0, 0), 0, body.to_owned());
         let held = most_held_by(|| time = processor_time_of(|| result = work(given)));
@@ -139,7 +141,8 @@ fn measure_requests(name: &str, json: &str) {
     measure(&format!("{name} for counts"), MOST, &holes, &|body| request(&config, path, body));
 }
 
-/// Measures answers, for a client that wants a stream and for one that does not. `body_of` makes the upstream's body.
+/// Measures answers, for a client that wants a stream and for one that does not. `body_of` makes
+/// the upstream's body.
 fn measure_answers(name: &str, json: &str, holes: &[Hole], body_of: impl Fn(&str) -> String) {
     let config = config(json);
     for stream in [true, false] {

@@ -1,5 +1,6 @@
-//! An endpoint picker, as llm-d's is: a server of Envoy's `ext_proc` that reads the whole request, chooses a replica by
-//! the session, and names it in a header. Just enough gRPC and protobuf for that.
+//! An endpoint picker, as llm-d's is: a server of Envoy's `ext_proc` that reads the whole request,
+//! chooses a replica by the session, and names it in a header. Just enough gRPC and protobuf for
+//! that.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,9 +1,9 @@
 //! Rig for the tests of the Worker: workerd and a client; the upstream and the texts are in
 //! `creole-rig`.
 //!
-//! The files come from the environment, as `cargo xtask test` sets it: `CREOLE_WORKERD` (the binary),
-//! `CREOLE_WORKER_DIR` (the Worker as it is deployed) and `CREOLE_WORKER_HOOKS_DIR` (the same, able to
-//! panic on demand).
+//! The files come from the environment, as `cargo xtask test` sets it: `CREOLE_WORKERD` (the
+//! binary), `CREOLE_WORKER_DIR` (the Worker as it is deployed) and `CREOLE_WORKER_HOOKS_DIR` (the
+//! same, able to panic on demand).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

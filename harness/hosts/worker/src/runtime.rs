@@ -128,7 +128,8 @@ impl Worker {
         lines.filter(|line| line[key] == value).collect()
     }
 
-    /// Resident bytes, open descriptors and processor time of workerd; `None` where there is no `/proc`.
+    /// Resident bytes, open descriptors and processor time of workerd; `None` where there is no
+    /// `/proc`.
     #[must_use]
     pub fn figures(&self) -> Option<Figures> {
         let id = self.child.id();

@@ -67,7 +67,8 @@ async fn nothing_left(worker: &Worker) -> u64 {
     }
 }
 
-/// Lets clients leave, and sees that nothing is left of them, and that more of them take no more memory.
+/// Lets clients leave, and sees that nothing is left of them, and that more of them take no more
+/// memory.
 async fn leaves_nothing(worker: &Worker, mut leave: impl AsyncFnMut()) {
     for _ in 0..CLIENTS {
         leave().await;

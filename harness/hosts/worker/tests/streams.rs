@@ -150,7 +150,8 @@ async fn an_upstream_that_stalls_is_given_up() {
     assert!(rest.body.contains("\"timeout_error\""), "{rest:?}");
     until("the upstream", || upstream.is_idle()).await;
     drop(out);
-    // Only the head comes: an error with its status, unless the client was told before that a message begins.
+    // Only the head comes: an error with its status, unless the client was told before that a
+    // message begins.
     let got = post(&worker, "/v1/messages", messages(true)).await;
     assert_eq!(got.status, 200);
     assert!(got.body.starts_with("event: message_start\n"), "{got:?}");

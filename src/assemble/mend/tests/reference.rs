@@ -1,4 +1,5 @@
-//! The rules once more, on a tree, in the plainest way; and random schemas and inputs that both must treat alike.
+//! The rules once more, on a tree, in the plainest way; and random schemas and inputs that both
+//! must treat alike.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

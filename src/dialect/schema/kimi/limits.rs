@@ -1,9 +1,9 @@
 //! Limits of Kimi on the depth and length of a schema, and definitions that refer to themselves
 //! without end.
 //!
-//! Properties stand at most 30 deep, those of what is referred to included. A schema has at most 3,000 of them and
-//! 120,000 bytes. One that has more is written again with properties less deep, and with definitions that refer to none
-//! but themselves.
+//! Properties stand at most 30 deep, those of what is referred to included. A schema has at most
+//! 3,000 of them and 120,000 bytes. One that has more is written again with properties less deep,
+//! and with definitions that refer to none but themselves.
 
 use super::tree::Tree;
 use crate::json::Str;
@@ -54,8 +54,8 @@ fn properties(schema: &Tree<'_>, named: bool) -> usize {
     members.chain(elements).fold(own, usize::saturating_add)
 }
 
-/// The definitions that do not end as Kimi looks at them, and are to be loosened. Of those that require each other, the
-/// objects suffice in most cases, unless all are wanted.
+/// The definitions that do not end as Kimi looks at them, and are to be loosened. Of those that
+/// require each other, the objects suffice in most cases, unless all are wanted.
 pub(super) fn endless(schema: &str, all: bool) -> Vec<String> {
     if !words::has(schema, "\"$ref\"") {
         return Vec::new();
@@ -154,8 +154,8 @@ impl<'s> Graph<'s> {
         }
     }
 
-    /// Whether a schema ends whatever it refers to. Kimi is content if one of the properties that an object requires
-    /// ends, and wants that the items of a list do, though a list may be empty.
+    /// Whether a schema ends whatever it refers to. Kimi is content if one of the properties that
+    /// an object requires ends, and wants that the items of a list do, though a list may be empty.
     fn ends_by_itself(&self, schema: &Tree<'_>, needs: &mut Vec<usize>) -> bool {
         if schema.members().is_empty() {
             return true;

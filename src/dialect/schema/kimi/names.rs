@@ -1,5 +1,5 @@
-//! Names of properties that Kimi does not take: they are told in the description of their object, so that the model
-//! writes them under the client's names.
+//! Names of properties that Kimi does not take: they are told in the description of their object,
+//! so that the model writes them under the client's names.
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str, Writer};
@@ -9,7 +9,8 @@ use crate::text::words;
 /// Names that a property must not have.
 const RESERVED: [&str; 5] = ["$defs", "$ref", "anyOf", "required", "additionalProperties"];
 
-/// The properties that Kimi does not take under their names. `defined`: the schema stands in a definition.
+/// The properties that Kimi does not take under their names. `defined`: the schema stands in a
+/// definition.
 pub(super) fn moved<'a>(facts: &Facts<'a>, defined: bool) -> Names<'a, &'a str> {
     let mut moved = Names::default();
     for (name, schema) in json::members(facts.named) {

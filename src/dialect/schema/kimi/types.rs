@@ -1,5 +1,5 @@
-//! Several types of one schema. Beside them, Kimi takes nothing but a description: what only one of the types can have
-//! stands with that type in a branch of a choice.
+//! Several types of one schema. Beside them, Kimi takes nothing but a description: what only one of
+//! the types can have stands with that type in a branch of a choice.
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str};

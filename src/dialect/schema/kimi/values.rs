@@ -1,4 +1,5 @@
-//! Values in schemas: Kimi takes those of an `enum` that are of its type, and numbers that are not too large.
+//! Values in schemas: Kimi takes those of an `enum` that are of its type, and numbers that are not
+//! too large.
 
 use crate::dialect::schema::facts::Facts;
 use crate::json::{self, Str, Writer};
@@ -8,7 +9,8 @@ use crate::text::words;
 /// Maximum number of values in an `enum`.
 const VALUES_MAX: usize = 1000;
 
-/// Writes an `enum` with the values that are of the type; without a type, with that of all values, if it is one.
+/// Writes an `enum` with the values that are of the type; without a type, with that of all values,
+/// if it is one.
 pub(super) fn write(values: &str, facts: &Facts<'_>, json: &mut Writer<'_>) {
     if json::elements(values).nth(VALUES_MAX).is_some() {
         return;
@@ -71,8 +73,9 @@ fn number(value: &str) -> Option<f64> {
     value.parse().ok().filter(|number: &f64| number.is_finite())
 }
 
-/// A schema whose types and values do not go together as Kimi wants it, with types that do, or without the values.
-/// It takes two types with a list of values, one of which is `null` and the other no object and no array.
+/// A schema whose types and values do not go together as Kimi wants it, with types that do, or
+/// without the values. It takes two types with a list of values, one of which is `null` and the
+/// other no object and no array.
 pub(super) fn narrowed(schema: &str, facts: &Facts<'_>) -> Option<String> {
     let types: Vec<Str<'_>> = json::elements(facts.types).filter_map(json::string).collect();
     if !facts.enumerated || types.len() < 2 {

@@ -166,7 +166,8 @@ fn gemini_gets_its_subset() {
             json!({"anyOf": [{"type": "string", "description": "s"}, {"type": "integer"}], "description": "d"}),
             json!({"anyOf": [{"type": "string", "description": "s"}, {"type": "integer", "description": "d"}]}),
         ),
-        // What is said of all is said once, of one that says nothing itself, or in front of the first.
+        // What is said of all is said once, of one that says nothing itself, or in front of the
+        // first.
         (
             json!({"anyOf": [{"type": "string", "description": "s"}, {"const": 1, "description": "one"}],
                    "description": "d"}),

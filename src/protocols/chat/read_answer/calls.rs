@@ -34,8 +34,8 @@ impl Fragments {
         self.known.resize(assembly.calls().all().len(), Known::default());
     }
 
-    /// Takes a call, or a fragment of one. Gives the position of the call that all of it belongs to, if the client
-    /// gets that. Entries of a whole answer (`is_whole`) are calls of their own.
+    /// Takes a call, or a fragment of one. Gives the position of the call that all of it belongs
+    /// to, if the client gets that. Entries of a whole answer (`is_whole`) are calls of their own.
     pub(super) fn take(
         &mut self,
         fragment: &Fragment<'_>,

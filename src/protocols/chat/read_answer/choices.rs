@@ -8,7 +8,8 @@
 //! | several have texts | answers of their own (`n`, in `extra_body` or at the server) | the one whose text comes first |
 //! | each chunk has the next number | chunks, counted (TGI, Foundry Local) | all |
 //!
-//! In a stream the third looks like the second until a number comes again. Until then, text under a new number is held.
+//! In a stream the third looks like the second until a number comes again. Until then, text under a
+//! new number is held.
 
 use crate::json::Str;
 use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part};
@@ -65,7 +66,8 @@ pub(super) struct Choices {
 }
 
 impl Choices {
-    /// Notes the numbers in a chunk. Gives the texts that were held, if they are parts of the answer.
+    /// Notes the numbers in a chunk. Gives the texts that were held, if they are parts of the
+    /// answer.
     pub(super) fn note(&mut self, chunk: &Chunk<'_>) -> Vec<String> {
         if self.numbers != Numbers::Unknown {
             return Vec::new();

@@ -1,4 +1,5 @@
-//! The content of an answer in Chat Completions: which fields of a delta are text, reasoning and calls.
+//! The content of an answer in Chat Completions: which fields of a delta are text, reasoning and
+//! calls.
 
 use std::ops::{Deref, DerefMut};
 
@@ -46,8 +47,8 @@ impl Content {
         }
     }
 
-    /// Takes the content of a choice in several parts. Parts of one kind are one text, as they are to the client: each
-    /// alone can be a byte, and would be an event.
+    /// Takes the content of a choice in several parts. Parts of one kind are one text, as they are
+    /// to the client: each alone can be a byte, and would be an event.
     pub(super) fn take_parts(
         &mut self,
         delta: &Delta<'_>,

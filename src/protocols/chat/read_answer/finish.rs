@@ -1,8 +1,8 @@
 //! Whether to believe a finish reason.
 //!
-//! Most servers send it once, at the end. Some send it with the first chunk, or with every chunk, and go on. So
-//! content after a finish reason takes it back; from a server that keeps doing this, an answer is complete only
-//! if the connection ends cleanly or usage follows.
+//! Most servers send it once, at the end. Some send it with the first chunk, or with every chunk,
+//! and go on. So content after a finish reason takes it back; from a server that keeps doing this,
+//! an answer is complete only if the connection ends cleanly or usage follows.
 
 use crate::answer::Ending;
 use crate::protocols::chat::wire::Chunk;

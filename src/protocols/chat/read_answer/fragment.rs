@@ -1,7 +1,7 @@
 //! Search for the call that a fragment of a tool call belongs to.
 //!
-//! Fragments name their call by index, by id, by name, or not at all, and some servers give the same
-//! index or id to every call, or another one to each fragment. What the fragments before have
+//! Fragments name their call by index, by id, by name, or not at all, and some servers give the
+//! same index or id to every call, or another one to each fragment. What the fragments before have
 //! repeated ([`Known`]) and what their inputs say then tells calls apart.
 
 use std::borrow::Cow;
@@ -138,7 +138,8 @@ impl<'a> Fragment<'a> {
             let at = known.unwrap_or(last);
             let call = calls.get(at)?;
             let joins = match (known, &self.name) {
-                // Some servers give every call the same id, and some send one call under several indices.
+                // Some servers give every call the same id, and some send one call under several
+                // indices.
                 (Some(_), Some(name)) => {
                     call.known().key().is_none()
                         || (self.goes_on(call) || self.compare(call) == Some(Compared::Same))
@@ -146,8 +147,8 @@ impl<'a> Fragment<'a> {
                             && !self.is_second_head(call)
                 }
                 (Some(_), None) => true,
-                // Where the id has changed too, only what it says tells that it is a part of a call: a whole input is
-                // that of a call whose name may come later.
+                // Where the id has changed too, only what it says tells that it is a part of a
+                // call: a whole input is that of a call whose name may come later.
                 (None, None) => {
                     let is_part = || call.input().is_half() || self.begins_input();
                     self.goes_on(call) && (self.id.is_none() || self.says_more(call) && is_part())
@@ -167,8 +168,8 @@ impl<'a> Fragment<'a> {
             return known;
         }
         if self.id.is_none() && self.name.is_none() {
-            // Some servers leave out index 0: a fragment without an index belongs to the call without
-            // one.
+            // Some servers leave out index 0: a fragment without an index belongs to the call
+            // without one.
             let is_bare =
                 |call: Candidate<'_>| call.known().key().is_none() && !call.known().is_legacy();
             return Some(calls.rposition(is_bare).unwrap_or(last));
@@ -293,8 +294,8 @@ impl<'a> Fragment<'a> {
         !input.is_object()
             && match self.entry.arguments {
                 Arguments::None => true,
-                // A `{` may begin another call. Where the index has changed within this one before, only a text
-                // that cannot be joined to its input does.
+                // A `{` may begin another call. Where the index has changed within this one before,
+                // only a text that cannot be joined to its input does.
                 Arguments::Text(_) if call.known().has_other_indices() => !self.is_excluded(call),
                 Arguments::Text(_) => !input.has_text() || self.fits_end(call),
                 Arguments::Json(_) => !input.has_text(),

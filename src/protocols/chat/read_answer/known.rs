@@ -56,7 +56,8 @@ impl Known {
         self.other_indices
     }
 
-    /// Notes what a fragment of `call` repeats, unless it is the first one or comes after the input.
+    /// Notes what a fragment of `call` repeats, unless it is the first one or comes after the
+    /// input.
     pub(super) fn learn(
         &mut self,
         call: &Call,

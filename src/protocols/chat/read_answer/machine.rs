@@ -1,7 +1,7 @@
 //! The state machine of an answer: chunks in, blocks out.
 //!
-//! [`Machine`] decides when the message begins, which parts of a chunk are of the answer and in which order they go
-//! to its content, and when the answer is over.
+//! [`Machine`] decides when the message begins, which parts of a chunk are of the answer and in
+//! which order they go to its content, and when the answer is over.
 
 use super::choices::{Choices, Verdict};
 use super::content::Content;
@@ -177,8 +177,8 @@ impl Machine {
         if let Some(failure) = early.filter(|_| !is_cut) {
             return Err(failure);
         }
-        // What only names a role begins no message, so that an error behind it is still told with its status. Nor does
-        // a word that nobody knows, which alone is one.
+        // What only names a role begins no message, so that an error behind it is still told with
+        // its status. Nor does a word that nobody knows, which alone is one.
         self.has_choice = true;
         let begins = |choice: &Choice<'_>| match choice.finish_reason {
             _ if choice.says_something() => true,
@@ -274,7 +274,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes one choice of a chunk. Whatever the order of its keys, reasoning comes first and calls last.
+    /// Takes one choice of a chunk. Whatever the order of its keys, reasoning comes first and calls
+    /// last.
     fn take_delta(
         &mut self,
         choice: u64,

@@ -1,5 +1,5 @@
-//! Reads answers in Chat Completions: chunks in, blocks out. A whole answer is one chunk that says everything, followed
-//! by the end.
+//! Reads answers in Chat Completions: chunks in, blocks out. A whole answer is one chunk that says
+//! everything, followed by the end.
 //!
 //! ```text
 //!  chunk ─▶ choices: which are one answer ─▶ content: text, reasoning, calls ─▶ assemble ─▶ events

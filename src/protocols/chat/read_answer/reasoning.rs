@@ -1,7 +1,7 @@
 //! The fields of a delta that hold reasoning.
 //!
-//! Google's marked text ([`Field::Marked`]) has tags in it beside the mark: `<thought>` before it, and
-//! `</thought>` at its end or at the start of the text after it. Each comes in one piece.
+//! Google's marked text ([`Field::Marked`]) has tags in it beside the mark: `<thought>` before it,
+//! and `</thought>` at its end or at the start of the text after it. Each comes in one piece.
 
 use crate::answer::Output;
 use crate::assemble::Assembly;

@@ -9,8 +9,8 @@
 //! | `H`, `i`, `!` | each time the next piece | all together |
 //! | deltas, then `Hi!` | all of it once more | that of the deltas |
 //!
-//! A text that begins with all texts before it is read as all of it so far, any other as the next piece.
-//! The message adds nothing that the deltas have brought already (text, reasoning, calls).
+//! A text that begins with all texts before it is read as all of it so far, any other as the next
+//! piece. The message adds nothing that the deltas have brought already (text, reasoning, calls).
 
 use super::choices::{Choices, Verdict};
 use super::reasoning::{marked, said, without_end};

@@ -87,7 +87,8 @@ impl<'a> ToolCall<'a> {
                     self.arguments = Arguments::Text(input);
                 }
             }
-            // `parameters` is what Llama models call it, `input` the Messages API, and `args` LangChain.
+            // `parameters` is what Llama models call it, `input` the Messages API, and `args`
+            // LangChain.
             "parameters" | "input" | "args" | "arguments_json"
                 if self.arguments != Arguments::None =>
             {
@@ -121,7 +122,8 @@ fn named<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(filled(reader)?.filter(|text| text.raw() != "null"))
 }
 
-/// Reads what stands in `extra_content`: the signature of a call, and whether the content is reasoning.
+/// Reads what stands in `extra_content`: the signature of a call, and whether the content is
+/// reasoning.
 pub(crate) fn read_extra<'a>(
     reader: &mut Reader<'a>,
 ) -> Result<(Option<Signature<'a>>, bool), Error> {

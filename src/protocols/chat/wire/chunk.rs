@@ -274,8 +274,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Reads a `finish_reason`. SGLang's own form has it in an object, and some servers in a list; the word
-/// `null` counts as absent, as null does.
+/// Reads a `finish_reason`. SGLang's own form has it in an object, and some servers in a list; the
+/// word `null` counts as absent, as null does.
 pub(crate) fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     let word = match reader.kind()? {
         ValueKind::Object => {

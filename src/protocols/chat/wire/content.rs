@@ -85,8 +85,8 @@ fn read_item<'a>(
             Ok(false)
         }
         ValueKind::Object => read_part(reader, parts, allowance),
-        // Some servers write a token that looks so without its quotes. But `false` is what others write where
-        // there is no content.
+        // Some servers write a token that looks so without its quotes. But `false` is what others
+        // write where there is no content.
         kind => {
             let raw = reader.skip()?;
             let is_token = kind == ValueKind::Number || raw == "true";
@@ -157,8 +157,9 @@ fn read_part<'a>(
     Ok(false)
 }
 
-/// Reads texts, each as a part of its own: a string, an object with a `text` (or a `thinking`, as blocks of the
-/// Messages API; or such an object within, as Bedrock's Converse API has it), or a list of both.
+/// Reads texts, each as a part of its own: a string, an object with a `text` (or a `thinking`, as
+/// blocks of the Messages API; or such an object within, as Bedrock's Converse API has it), or a
+/// list of both.
 #[inline(never)]
 pub(crate) fn read_thinking<'a>(
     raw: &'a str,

@@ -122,7 +122,8 @@ impl<'a> Delta<'a> {
                 "function_call" if reader.kind()? == ValueKind::Object => {
                     delta.function_call.insert(ToolCall::default()).read(reader)?;
                 }
-                // Of kinds that a Messages client cannot be shown, or in shapes that no server is known for.
+                // Of kinds that a Messages client cannot be shown, or in shapes that no server is
+                // known for.
                 "images" | "audio" | "tool_call" | "function_call" => {
                     delta.content_dropped |= says_something(reader.skip()?);
                 }
@@ -147,7 +148,8 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each delta with it.
+    /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each
+    /// delta with it.
     fn read_call(
         &mut self,
         reader: &mut Reader<'a>,
@@ -165,8 +167,9 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content of all that the
-    /// model said, thoughts among it, and the calls of the last one, because those before it were run.
+    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content
+    /// of all that the model said, thoughts among it, and the calls of the last one, because those
+    /// before it were run.
     #[inline(never)]
     pub(crate) fn read_messages(
         raw: &'a str,
@@ -196,7 +199,8 @@ impl<'a> Delta<'a> {
         Ok(last)
     }
 
-    /// Puts a list of texts of reasoning, or a part with one, before the content; says whether there are any.
+    /// Puts a list of texts of reasoning, or a part with one, before the content; says whether
+    /// there are any.
     #[inline(never)]
     fn think(&mut self, raw: &'a str, allowance: &mut Allowance) -> Result<bool, Error> {
         let mut parts = Few::default();
@@ -236,7 +240,8 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Reads a text, or a number that stands for one; a list or an object that says something goes to `other`.
+/// Reads a text, or a number that stands for one; a list or an object that says something goes to
+/// `other`.
 fn text_or<'a>(
     reader: &mut Reader<'a>,
     other: &mut Option<&'a str>,

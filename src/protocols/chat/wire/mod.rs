@@ -28,8 +28,8 @@ pub(crate) use role::Role;
 
 use crate::json::{Error, Reader, Str};
 
-/// Reads a string; one that is blank, or no string, counts as absent. Servers send `"id": ""` with each
-/// fragment.
+/// Reads a string; one that is blank, or no string, counts as absent. Servers send `"id": ""` with
+/// each fragment.
 fn filled<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(reader.string_or_skip()?.filter(|text| !text.is_blank()))
 }

@@ -10,8 +10,8 @@ use crate::model::{Block, ToolResult, ToolUse};
 use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::protocols::words::end_text;
 
-/// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first call has
-/// neither, as after a change of models.
+/// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first
+/// call has neither, as after a change of models.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 impl<'a> MessageWriter<'_, 'a> {
@@ -33,7 +33,8 @@ impl<'a> MessageWriter<'_, 'a> {
         let mut content = blocks;
         let mut no_results = Vec::new();
         let results = next.map_or(&mut no_results, |user| &mut user.results);
-        // They stand in the order of the calls (`pairs::order`): each is looked for behind the one before.
+        // They stand in the order of the calls (`pairs::order`): each is looked for behind the one
+        // before.
         let mut waiting: Vec<_> = std::mem::take(results).into_iter().map(Some).collect();
         let mut places = waiting.iter_mut();
         for call in others {
@@ -102,7 +103,8 @@ impl<'a> MessageWriter<'_, 'a> {
         }
         json.value().out().push(b'"');
         let start = json.out().len();
-        // vLLM looks in the prompt for the whole text that is to be continued; templates take reasoning out of it.
+        // vLLM looks in the prompt for the whole text that is to be continued; templates take
+        // reasoning out of it.
         let is_continued =
             self.is_last && !has_calls && self.profile().prefill == Prefill::Continue;
         if reasoning.is_in_text(self.profile()) && !is_continued {

@@ -1,4 +1,5 @@
-//! A decided request to a Chat Completions request: what becomes of each field, and the order of the steps.
+//! A decided request to a Chat Completions request: what becomes of each field, and the order of
+//! the steps.
 
 pub(crate) mod assistant;
 pub(crate) mod effort;

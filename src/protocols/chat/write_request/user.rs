@@ -1,9 +1,9 @@
 //! The user's turns: tool results, and everything else in one message.
 //!
 //! An upstream that refuses a user message directly after results (`merge_into_last_tool`) gets the
-//! user's words with the last result. Images cannot go there: a word of the assistant comes between.
-//! System messages, and words that clients add by themselves, go there for every upstream if nobody speaks
-//! beside them: templates forget what the model thought before a user message.
+//! user's words with the last result. Images cannot go there: a word of the assistant comes
+//! between. System messages, and words that clients add by themselves, go there for every upstream
+//! if nobody speaks beside them: templates forget what the model thought before a user message.
 
 use super::messages::MessageWriter;
 use crate::error::Error;

@@ -1,15 +1,18 @@
 //! The circuit breaker and the limit of tool turns, for a request that goes up as it came.
 //!
-//! Guards decide as for any upstream (`guards::loops`). Their decision is then put into the text of the request: a
-//! word of warning is one more text in its result, and a tool that is withheld leaves `tools`. If the model must
-//! answer, `tools` stays and `tool_choice` becomes `none`, because the API rejects calls in the history whose tools
-//! are not defined. So does a withheld tool that cannot be removed.
+//! Guards decide as for any upstream (`guards::loops`). Their decision is then put into the text of
+//! the request: a word of warning is one more text in its result, and a tool that is withheld
+//! leaves `tools`. If the model must answer, `tools` stays and `tool_choice` becomes `none`,
+//! because the API rejects calls in the history whose tools are not defined. So does a withheld
+//! tool that cannot be removed.
 //!
-//! Claude's thinking is bound to all that came before it: the API refuses a request in which `tools` or an earlier
-//! message differ from what they were. There nothing is added that would be gone later, and `tools` stays.
+//! Claude's thinking is bound to all that came before it: the API refuses a request in which
+//! `tools` or an earlier message differ from what they were. There nothing is added that would be
+//! gone later, and `tools` stays.
 //!
-//! A guard needs calls, results, words and the names of tools; all else is passed over, since this API
-//! has more than Creole translates. A request that cannot even be read so far is left alone, and says so.
+//! A guard needs calls, results, words and the names of tools; all else is passed over, since this
+//! API has more than Creole translates. A request that cannot even be read so far is left alone,
+//! and says so.
 
 use std::borrow::Cow;
 
@@ -69,7 +72,8 @@ impl<'a> Conversation<'a> {
             Recipient { profile, marks: &Marks::default(), keeps_ids: false, takes_items: false };
         let mut history = History::read(messages, recipient, &mut unreported).ok()?;
         history.repair(if is_paired { Pairing::Off } else { pairing }, &mut unreported);
-        // The API refuses references to what is not in `tools`, and an added definition is not there.
+        // The API refuses references to what is not in `tools`, and an added definition is not
+        // there.
         let mut referred = history.activated;
         history.changes.retain(|change| {
             let name = match change {
@@ -248,8 +252,8 @@ impl Edits {
 
     /// Adds the words of warning, each to the last result of its call.
     fn annotate(&self, body: &str, messages: &str, edits: &mut Vec<Edit>) -> Result<(), JsonError> {
-        // Ids can repeat. Then the last result with one gets the last note about it: two notes in one
-        // place would break the body.
+        // Ids can repeat. Then the last result with one gets the last note about it: two notes in
+        // one place would break the body.
         let mut found: Names<'_, (&str, Option<&str>)> = Names::default();
         for (id, text) in &self.notes {
             found.insert(id.as_str(), (text, None));
@@ -273,7 +277,8 @@ impl Edits {
         }
         // `found` was filled in the order of the conversation.
         for (text, block) in found.values_mut() {
-            // Behind another Creole, or with a client that keeps what was sent, the words are there already.
+            // Behind another Creole, or with a client that keeps what was sent, the words are there
+            // already.
             if let Some(block) = block.filter(|block| !words::has(block, text)) {
                 edits.push(with_text(body, block, text));
             }

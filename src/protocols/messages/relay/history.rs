@@ -1,8 +1,8 @@
 //! Repairs a history without rewriting what is right.
 //!
-//! `history::pairs` looks only at the ids of calls and results, so each block is given to it as its raw
-//! text. A turn that still consists of whole messages of the client is copied; any other is written
-//! block by block.
+//! `history::pairs` looks only at the ids of calls and results, so each block is given to it as its
+//! raw text. A turn that still consists of whole messages of the client is copied; any other is
+//! written block by block.
 //!
 //! ```text
 //! body ─▶ Part(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
@@ -236,7 +236,8 @@ impl<'a> SentMessages<'a> {
             let written = self.write_turns(&turns);
             if written.is_some() {
                 warnings.acted("pairing");
-                // `Turns` moves a result before the text it followed, and does not count that itself.
+                // `Turns` moves a result before the text it followed, and does not count that
+                // itself.
                 if warnings.count() == before {
                     warnings.add("tool_result_moved");
                 }

@@ -6,14 +6,14 @@
 //! - empty texts, which the API refuses, and messages of which nothing is left;
 //! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
 //! - tools and results, where a guard acts (`guards`);
-//! - texts of results that are images, which become images (`history::hidden_images`), but for results that tell
-//!   of an error: the API takes only texts there;
+//! - texts of results that are images, which become images (`history::hidden_images`), but for
+//!   results that tell of an error: the API takes only texts there;
 //! - `safeguards`, where a judge answers it;
 //! - what the upstream refused, in a second request (`without`).
 //!
-//! Ids keep their exact value, unless the upstream refused them. A turn that needs no repair keeps its text, down to
-//! the white space and to members that nobody here knows. What cannot be read as a history is left for the upstream to
-//! refuse.
+//! Ids keep their exact value, unless the upstream refused them. A turn that needs no repair keeps
+//! its text, down to the white space and to members that nobody here knows. What cannot be read as
+//! a history is left for the upstream to refuse.
 
 mod extensions;
 mod guards;
@@ -47,7 +47,8 @@ use without::{Without, without_member};
 /// Writes a request without what the upstream refused.
 ///
 /// # Errors
-/// The body cannot be read so far, its model has no upstream, or the configuration wants its history refused.
+/// The body cannot be read so far, its model has no upstream, or the configuration wants its
+/// history refused.
 pub(super) fn write_request(
     client: &ClientRequest<'_>,
     refused: &[Refused],
@@ -83,7 +84,8 @@ pub(super) fn write_request(
 /// Returns the body with images in place of texts of results that are images, if there are any and
 /// the model sees images.
 fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Option<String> {
-    // Each of them has the word. What was read of the request is not kept for this: it takes several times the body.
+    // Each of them has the word. What was read of the request is not kept for this: it takes
+    // several times the body.
     if !client.config.settings.shows_hidden_images() || !words::has(body, "image") {
         return None;
     }
@@ -132,7 +134,8 @@ fn relay(
     let ids = repair(body, envelope.messages, pairing, &mut edits, warnings)?;
     let is_paired = ids.is_some() && pairing == Pairing::Repair;
     let ids = ids.unwrap_or_default();
-    // Nothing in the form of the request is for us to judge: its fields are counted by the upstream.
+    // Nothing in the form of the request is for us to judge: its fields are counted by the
+    // upstream.
     let typed = match Request::read(body, &mut Warnings::new(false)) {
         Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
@@ -207,7 +210,8 @@ fn pairing(guards: &Guards, config: &Config, is_thread: bool) -> Pairing {
     }
 }
 
-/// Repairs the messages of a body. Gives the ids of all calls; nothing where the messages are no history.
+/// Repairs the messages of a body. Gives the ids of all calls; nothing where the messages are no
+/// history.
 fn repair<'a>(
     body: &'a str,
     messages: Option<Member<&'a str>>,
@@ -287,8 +291,8 @@ struct Envelope<'a> {
     twice: Option<&'static str>,
 }
 
-/// The members of a request by which Creole or the upstream decides something: which model answers, what it costs, what
-/// it may do. Of two with one name, servers read the first or the last.
+/// The members of a request by which Creole or the upstream decides something: which model answers,
+/// what it costs, what it may do. Of two with one name, servers read the first or the last.
 const DECIDING: [&str; 30] = [
     "betas",
     "billing_policy",

@@ -5,7 +5,8 @@ use crate::json::{self, Reader, Str, Writer};
 use crate::observe::warning::Warnings;
 use crate::text::names::NameSet;
 
-/// Most members of a message, of its usage, or of a block that deltas extend. They are looked for by name.
+/// Most members of a message, of its usage, or of a block that deltas extend. They are looked for
+/// by name.
 const MEMBERS_MAX: usize = 256;
 
 /// The message as far as it came.

@@ -1,6 +1,6 @@
 //! An upstream that speaks the Messages API, because the configuration says so or because a gateway
-//! answers so though it was asked in Chat Completions. Nothing is translated: a right answer goes on
-//! byte for byte, ids included, and what clients would stumble over is repaired.
+//! answers so though it was asked in Chat Completions. Nothing is translated: a right answer goes
+//! on byte for byte, ids included, and what clients would stumble over is repaired.
 //!
 //! | found | done |
 //! |---|---|
@@ -159,7 +159,8 @@ impl AnswerState for MessagesRelay {
     }
 }
 
-/// Whether an object is a whole message. Some servers leave its type out; their streams name their events elsewhere.
+/// Whether an object is a whole message. Some servers leave its type out; their streams name their
+/// events elsewhere.
 fn is_message(object: &str) -> bool {
     let is_named = match member(object, "type") {
         Some(_) => text(object, "type").is_some_and(|kind| kind == "message"),

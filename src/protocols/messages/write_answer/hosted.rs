@@ -1,4 +1,5 @@
-//! Calls that the upstream ran, as the blocks that Anthropic's own server tools make, and citations.
+//! Calls that the upstream ran, as the blocks that Anthropic's own server tools make, and
+//! citations.
 //!
 //! `encrypted_content` and `encrypted_index` are empty: only Anthropic could read them.
 

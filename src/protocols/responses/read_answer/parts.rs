@@ -1,7 +1,8 @@
 //! Numbers of the parts of an item, counted for each kind in the order in which its parts begin.
 //!
-//! An event names its part by an index. vLLM raises that index with every event, and through all items. So an index
-//! names a part if the part began with it; any other index stands for the last part.
+//! An event names its part by an index. vLLM raises that index with every event, and through all
+//! items. So an index names a part if the part began with it; any other index stands for the last
+//! part.
 
 use std::collections::BTreeMap;
 

@@ -276,7 +276,8 @@ impl Slots {
         let by_id = named.id.and_then(|id| of_kind.by_id.get(id).copied());
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
         let by_place = || {
-            // Items that began and brought nothing, before one that did, are no items of the answer.
+            // Items that began and brought nothing, before one that did, are no items of the
+            // answer.
             let has_content =
                 |slot: &usize| self.list.get(*slot).is_some_and(|slot| slot.has_content);
             let all = || of_kind.all.iter().copied();

@@ -1,7 +1,7 @@
 //! Readers of a Responses server's answers: responses, and the events of a stream.
 //!
-//! Reading is tolerant: an unknown member, or a known one of another type, is skipped; only a text that is not JSON is
-//! an error. Strings stay borrowed and escaped. Nothing here decides anything.
+//! Reading is tolerant: an unknown member, or a known one of another type, is skipped; only a text
+//! that is not JSON is an error. Strings stay borrowed and escaped. Nothing here decides anything.
 
 mod event;
 mod item;

@@ -30,7 +30,8 @@ impl<'a> InputWriter<'_, 'a> {
                 Block::Thinking { .. } | Block::Note => {}
                 Block::ToolUse(call) => self.call(call, json)?,
                 block => {
-                    // What the server's own tools did is told in one message, and each text of the model in one.
+                    // What the server's own tools did is told in one message, and each text of the
+                    // model in one.
                     let told = match block {
                         Block::Text(_) => 0,
                         _ => rest.iter().take_while(|next| is_told(next)).count(),

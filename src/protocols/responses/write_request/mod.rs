@@ -1,6 +1,7 @@
 //! Writer of Responses requests: the fields of a decided request, and the order of the steps.
 //!
-//! `input` is the last member, so that a request begins with all of the request before it, but for two brackets.
+//! `input` is the last member, so that a request begins with all of the request before it, but for
+//! two brackets.
 
 mod assistant;
 mod fields;

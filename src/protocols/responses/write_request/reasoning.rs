@@ -1,4 +1,5 @@
-//! Reasoning in the history, on its way back to the model that thought it: whole items, byte for byte.
+//! Reasoning in the history, on its way back to the model that thought it: whole items, byte for
+//! byte.
 
 use crate::carry::signature::{Field, Signature};
 use crate::json::{self, Writer};
@@ -51,8 +52,9 @@ pub(super) fn placed_items(blocks: &[Block<'_>]) -> Vec<(usize, String)> {
     placed
 }
 
-/// Writes an item. `is_stored`: the upstream may have stored it. Where it stores nothing, an item with neither
-/// encrypted nor written reasoning would be looked up by its `id`, and refused in each request of the conversation.
+/// Writes an item. `is_stored`: the upstream may have stored it. Where it stores nothing, an item
+/// with neither encrypted nor written reasoning would be looked up by its `id`, and refused in each
+/// request of the conversation.
 pub(super) fn write_item(item: &str, is_stored: bool, json: &mut Writer<'_>) {
     match json::member(item, "id").filter(|id| *id != "null") {
         None => drop(json.raw(item)),

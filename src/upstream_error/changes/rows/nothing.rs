@@ -1,4 +1,5 @@
-//! Changes by which a client loses nothing: the form of texts and ids, and what only the operator sees.
+//! Changes by which a client loses nothing: the form of texts and ids, and what only the operator
+//! sees.
 
 use super::{LACKS, OF_CHAT, OF_RESPONSES, ROW, Row, WITH_CALLS, WITH_TOOLS, Warning};
 use crate::error::Parameter;

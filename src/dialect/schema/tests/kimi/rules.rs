@@ -1,4 +1,5 @@
-//! What Kimi refuses, as MoonshotAI/walle does at its level `strict`. Nothing of the translation is used here.
+//! What Kimi refuses, as MoonshotAI/walle does at its level `strict`. Nothing of the translation is
+//! used here.
 
 #![allow(clippy::arithmetic_side_effects)]
 

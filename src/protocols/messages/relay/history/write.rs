@@ -26,8 +26,8 @@ impl<'a> SentMessages<'a> {
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
         let mut copied = Copied { messages: &self.messages, next: 0, same: true };
-        // A message that becomes several gives its other members to the first of them alone: to all, a long one would
-        // multiply with every result that stands in it.
+        // A message that becomes several gives its other members to the first of them alone: to
+        // all, a long one would multiply with every result that stands in it.
         let mut given = vec![false; self.messages.len()];
         json.begin_array();
         for turn in turns {
