@@ -332,8 +332,8 @@ fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
     Profile { text_tool_calls, ..profile.clone() }
 }
 
-/// Returns which parts of a request an upstream may refuse, because they are sent. `attached` has
-/// the images and files.
+/// Returns which parts of the request the upstream may refuse: those that it is sent. `attached`
+/// has the images and files.
 fn refusable(
     attached: Refusable,
     request: &Request<'_>,

@@ -48,8 +48,6 @@ pub(crate) struct Event<'a> {
     pub(crate) has_choices: bool,
     /// True if there is a list `output`: the event is a response.
     pub(crate) has_output: bool,
-    /// True if there is a member for which this type has no field.
-    pub(crate) has_more: bool,
 }
 
 impl<'a> Event<'a> {
@@ -97,7 +95,6 @@ impl<'a> Event<'a> {
                 "choices" => self.has_choices |= list(reader)?.is_some(),
                 "output" => self.has_output |= list(reader)?.is_some(),
                 _ => {
-                    self.has_more = true;
                     reader.skip()?;
                 }
             }
