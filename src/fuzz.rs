@@ -26,10 +26,10 @@ pub use answers::{response, responses, sse, stream};
 pub use evidence::evidence;
 
 /// A function that panics where something does not hold.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Fuzz targets by the names of their corpora.
-pub const TARGETS: [(&str, Target); 9] = [
+pub const TARGETS: [(&str, FuzzTarget); 9] = [
     ("sse", sse),
     ("chunk", chunk),
     ("stream", stream),

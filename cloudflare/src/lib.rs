@@ -34,6 +34,7 @@ mod gone;
 mod hooks;
 #[cfg(target_arch = "wasm32")]
 mod http;
+#[cfg(target_arch = "wasm32")]
 mod incoming;
 #[cfg(target_arch = "wasm32")]
 mod live;

@@ -34,23 +34,23 @@ use crate::Millis;
 /// Time after which a request without a whole body may be given up for any other request.
 const BODY_GRACE_MS: Millis = 2000;
 
-/// Bytes that must come before a body counts as one that comes.
+/// Number of bytes that must come before the upload of a body counts as in progress.
 const PROGRESS_BYTES: usize = 1 << 10;
 
 /// Part of the limit that is for small requests.
 const RESERVED_PART: usize = 16;
 
-/// Part of what is left of the reserve that one owner may hold.
+/// Divisor: one owner may hold at most this part of the free reserve.
 const SMALL_PART: usize = 32;
 
-/// Owners of which it is summed up what they can give up, those that hold most.
+/// Maximum number of owners, the largest first, whose memory that can be given up is summed.
 const LARGEST_OWNERS: usize = 256;
 
 /// A request that holds memory. Numbers rise with time and do not repeat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Holding(u64);
 
-/// There is not so much memory for this request.
+/// Error: there is not enough memory for this request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -94,13 +94,13 @@ struct Request {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
-    /// Nobody knows yet whether the client may come in, or it may not. No other state follows.
+    /// State: the client is not authenticated yet, or was refused. No other state follows.
     Stranger,
-    /// The client may come in, and its body is not whole.
+    /// State: the client is authenticated, and its body is not whole.
     Incomplete,
-    /// The client's body is whole, or passes.
+    /// State: the client's body is whole, or is passed through.
     Whole,
-    /// The client has the head of its answer, or gets it now.
+    /// State: the head of the answer has been sent to the client, or is sent now.
     Answered,
 }
 
@@ -130,9 +130,9 @@ struct Asking {
 
 /// Result of asking for memory for the bytes of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum Space {
     Free,
-    /// There is memory, but the owner has its share of it.
+    /// There is free memory, but the owner already holds its share.
     ShareFull,
     MemoryFull,
 }
@@ -167,7 +167,7 @@ impl Budget {
         }
     }
 
-    /// Changes the limit. Requests that hold more by then keep it.
+    /// Changes the limit. Requests that already hold more keep their memory.
     pub fn set_limit(&mut self, bytes_max: usize) {
         self.bytes_max = bytes_max;
     }
@@ -177,8 +177,9 @@ impl Budget {
         self.begin_as(State::Incomplete, owner, now)
     }
 
-    /// Begins a request that is not let in, or not yet, and holds nothing yet: only old ones of its
-    /// kind are given up for it, and to its end it is given up before all requests that are let in.
+    /// Begins a request of a client that is not authenticated yet, or was refused. Only old
+    /// requests of this kind are given up for such a request. It is itself given up before any
+    /// request of an authenticated client.
     pub fn begin_stranger(&mut self, owner: Owner, now: Millis) -> Holding {
         self.begin_as(State::Stranger, owner, now)
     }
@@ -250,7 +251,7 @@ impl Budget {
     /// Gives requests up until there is place. Nobody who is let in is given up for a request that
     /// is refused.
     fn make_place(&mut self, asking: Asking, now: Millis) -> Result<(), Full> {
-        if self.place(asking, 0, 0) == Place::Free {
+        if self.place(asking, 0, 0) == Space::Free {
             return Ok(());
         }
         self.age(now);
@@ -264,11 +265,11 @@ impl Budget {
             let larger = || self.silent(asking, now).or_else(|| self.of_largest(asking));
             let stranger = self.strangers.iter().find(|one| **one != asking.holding).copied();
             let victim = match (place, first) {
-                (Place::Free, _) => return Ok(()),
+                (Space::Free, _) => return Ok(()),
                 _ if !is_let_in => stranger.filter(|one| self.is_old(*one, now)),
                 _ if stranger.is_some() => stranger,
-                (Place::MemoryFull, _) => larger().or_else(|| self.old(&self.incomplete, asking)),
-                (_, Place::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
+                (Space::MemoryFull, _) => larger().or_else(|| self.old(&self.incomplete, asking)),
+                (_, Space::MemoryFull) => larger().or_else(|| self.old_of_own(asking)),
                 _ => self.old_of_own(asking),
             };
             let victim = victim.ok_or(Full)?;
@@ -277,9 +278,9 @@ impl Budget {
         }
     }
 
-    /// Returns true if there will be place once enough requests are given up. Sums tell it, so that
-    /// many requests which are refused cost little.
-    fn can_make(&self, first: Place, asking: Asking) -> bool {
+    /// Returns true if giving up requests can free enough memory. It reads sums, so that many
+    /// refused requests cost little.
+    fn can_make(&self, first: Space, asking: Asking) -> bool {
         let Asking { holding, request, more } = asking;
         let strangers = self.stranger_bytes;
         let is_old = request.state == State::Incomplete && holding <= self.last_old;
@@ -287,11 +288,11 @@ impl Budget {
         let own = self.owners.get(&request.owner).map_or(0, |share| share.old_bytes);
         let (own, old) = (own.saturating_sub(besides), self.old_bytes.saturating_sub(besides));
         match first {
-            Place::Free => return true,
-            Place::ShareFull => {
-                return self.place(asking, own.saturating_add(strangers), own) == Place::Free;
+            Space::Free => return true,
+            Space::ShareFull => {
+                return self.place(asking, own.saturating_add(strangers), own) == Space::Free;
             }
-            Place::MemoryFull => {}
+            Space::MemoryFull => {}
         }
         let larger = self.bytes_of_larger(asking);
         // Old requests of others go only until the reserve is free.
@@ -299,14 +300,14 @@ impl Budget {
         let short = with_reserve.saturating_sub(strangers).saturating_sub(self.bytes_max);
         [short.min(old.max(larger)), larger]
             .into_iter()
-            .any(|freed| self.place(asking, freed.saturating_add(strangers), own) == Place::Free)
+            .any(|freed| self.place(asking, freed.saturating_add(strangers), own) == Space::Free)
     }
 
     /// Returns whether there is place once so many bytes are freed, and so many of them are the
     /// owner's own.
-    fn place(&self, asking: Asking, freed: usize, own: usize) -> Place {
+    fn place(&self, asking: Asking, freed: usize, own: usize) -> Space {
         let bytes = self.bytes.saturating_add(asking.more).saturating_sub(freed);
-        let Some(left) = self.bytes_max.checked_sub(bytes) else { return Place::MemoryFull };
+        let Some(left) = self.bytes_max.checked_sub(bytes) else { return Space::MemoryFull };
         let is_answered = asking.request.state == State::Answered;
         let would_hold = if is_answered {
             asking.request.bytes.saturating_add(asking.more)
@@ -315,11 +316,11 @@ impl Budget {
         };
         if left < self.reserve() {
             let is_small = would_hold <= left / SMALL_PART;
-            return if is_small { Place::Free } else { Place::MemoryFull };
+            return if is_small { Space::Free } else { Space::MemoryFull };
         }
         let share = self.owners.get(&asking.request.owner);
         let is_single = is_answered || share.is_some_and(|share| share.requests == 1);
-        if is_single || would_hold <= left { Place::Free } else { Place::ShareFull }
+        if is_single || would_hold <= left { Space::Free } else { Space::ShareFull }
     }
 
     fn reserve(&self) -> usize {
@@ -338,7 +339,7 @@ impl Budget {
         share.map_or(0, held).saturating_add(asking.more)
     }
 
-    /// Returns the bytes that owners can give up who hold more than the asking one would.
+    /// Returns the bytes that can be given up by owners who hold more than the asking owner would.
     fn bytes_of_larger(&self, asking: Asking) -> usize {
         let would_hold = self.would_hold(asking);
         let largest = self.by_share.iter().rev().take(LARGEST_OWNERS);
@@ -349,8 +350,8 @@ impl Budget {
         })
     }
 
-    /// Returns the request without a whole body from which nothing has come for longest, if that is
-    /// long.
+    /// Returns the request that has waited longest for more of its body, if it has waited at least
+    /// [`BODY_GRACE_MS`].
     fn silent(&self, asking: Asking, now: Millis) -> Option<Holding> {
         let (at, holding) =
             self.by_silence.iter().find(|(_, holding)| *holding != asking.holding)?;
@@ -369,13 +370,13 @@ impl Budget {
         self.old(&self.owners.get(&asking.request.owner)?.incomplete, asking)
     }
 
-    /// Returns the oldest of these requests that is not the asking one, if it is old.
+    /// Returns the oldest request of `incomplete` but the asking one, if that request is old.
     fn old(&self, incomplete: &BTreeSet<Holding>, asking: Asking) -> Option<Holding> {
         let oldest = incomplete.iter().find(|holding| **holding != asking.holding)?;
         (*oldest <= self.last_old).then_some(*oldest)
     }
 
-    /// Counts requests without a whole body as old that have become it.
+    /// Marks requests as old whose body is still incomplete after [`BODY_GRACE_MS`].
     fn age(&mut self, now: Millis) {
         loop {
             let younger = (Bound::Excluded(self.last_old), Bound::Unbounded);

@@ -111,9 +111,10 @@ impl Exchange {
         let limits = match &ask.asker {
             Asker::Count(..) => whole(settings.response_bytes_max),
             Asker::Models(_) => whole(LIST_BYTES_MAX),
-            Asker::Model(..) | Asker::Web => {
-                self.steps.step().map_or(whole(0), |step| step.limits(status, settings))
-            }
+            Asker::Model(..) | Asker::Web => match self.steps.step() {
+                Some(step) => step.limits(status, settings),
+                None => whole(0),
+            },
         };
         let location = headers.value("location").map(str::to_owned);
         ask.head = Some(AskHead { status, location, limits });

@@ -34,8 +34,8 @@ pub(super) struct ConversationId {
 }
 
 impl ConversationId {
-    /// Hashes the client's key, and with it `conversation`: upstream, model and what names the
-    /// conversation.
+    /// Hashes the client's key together with `conversation`: the upstream, the model and the texts
+    /// that identify the conversation.
     pub(super) fn new(secret: u64, client: &str, conversation: &[&str]) -> Self {
         let keyed = |texts: &[&str]| {
             let mut hasher = DefaultHasher::new();
@@ -106,8 +106,8 @@ impl Conversations {
         (one.changes.clone(), one.pending.take())
     }
 
-    /// Keeps a refusal until the next request, which its client is told to send. Returns false
-    /// where it was told so for these words before, or too often.
+    /// Keeps a refusal for the client's next request: the client is told to send the request again.
+    /// Returns false if it was told so for the same words before, or too often.
     pub(super) fn ask(
         &mut self,
         id: ConversationId,
@@ -131,8 +131,8 @@ impl Conversations {
         })
     }
 
-    /// Remembers a change. It is made for as long as `lasts` says, from the first time on, however
-    /// often it helps.
+    /// Remembers a change of the request. `lasts` says for how long it is made, from the first time
+    /// on, however often it helps.
     pub(super) fn note(
         &mut self,
         id: ConversationId,

@@ -67,7 +67,7 @@ pub(super) struct RefusalScope {
 }
 
 /// Change that a rejection asks for: something that is refused and can be left out.
-pub(super) struct Found {
+pub(super) struct FoundChange {
     pub(super) refused: Refused,
     /// Requests of which the same is refused, if the rejection says something of others.
     pub(super) scope: Option<RefusalScope>,
@@ -173,7 +173,7 @@ impl Exchange {
         let found = known
             .or_else(|| self.evident(&rejection, &sent.context, Some((body, &*sent.body))))
             .filter(|found| self.leave_out(&found.refused, body, &mut sent));
-        if let Some(Found { refused, evidence, .. }) = found {
+        if let Some(FoundChange { refused, evidence, .. }) = found {
             let is_lasting = evidence.is_some() && rejection.status < 500;
             let lasts = if is_lasting { Lasts::Long } else { Lasts::Briefly };
             let change = (refused, words_of(&rejection));

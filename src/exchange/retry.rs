@@ -9,7 +9,7 @@
 //! is left out once.
 
 use super::conversations::words_of;
-use super::memory::{Found, RefusalScope, is_of_new_file, is_of_request};
+use super::memory::{FoundChange, RefusalScope, is_of_new_file, is_of_request};
 use super::round::RoundRequest;
 use super::{Exchange, Path};
 use crate::config::Pairing;
@@ -145,7 +145,7 @@ impl Exchange {
             self.remember_no_help(rejection);
         }
         let found = error.rejection().and_then(|rejection| self.found(rejection, context));
-        let Some(Found { refused, scope, evidence }) = found else {
+        let Some(FoundChange { refused, scope, evidence }) = found else {
             return Err(self.given_up(context, error));
         };
         let by_name = evidence == Some(Evidence::Name);
@@ -199,7 +199,7 @@ impl Exchange {
 
     /// Finds what a rejection refuses and can be left out: in words that are known, or by evidence
     /// in the request that was sent, which is made again for it.
-    fn found(&self, rejection: &Rejection, context: &RequestContext) -> Option<Found> {
+    fn found(&self, rejection: &Rejection, context: &RequestContext) -> Option<FoundChange> {
         let known = self.left_out(rejection, context);
         if known.is_some() || !self.keeps_body() {
             return known.or_else(|| self.evident(rejection, context, None));
@@ -216,7 +216,7 @@ impl Exchange {
         &self,
         rejection: &Rejection,
         context: &RequestContext,
-    ) -> Option<Found> {
+    ) -> Option<FoundChange> {
         if !self.keeps_body() && self.refusals.is_none() {
             return None;
         }
@@ -240,7 +240,7 @@ impl Exchange {
             let refused = Refused::of(reason, &rejection.message, context)
                 .filter(|refused| is_new(reason, refused))?;
             let scope = self.lasting_scope(context, rejection, reason, &refused);
-            Some(Found { refused, scope, evidence: None })
+            Some(FoundChange { refused, scope, evidence: None })
         })
     }
 
@@ -252,7 +252,7 @@ impl Exchange {
         rejection: &Rejection,
         context: &RequestContext,
         bodies: Option<(&str, &[u8])>,
-    ) -> Option<Found> {
+    ) -> Option<FoundChange> {
         // Of pairs there is one change, or the operator wants none.
         if rejection.reasons.contains(&Reason::Pairing) {
             return None;
@@ -282,7 +282,11 @@ impl Exchange {
             let changed = self.without(&refused, body, &mut self.steps.warnings(strict));
             changed.is_some_and(|changed| changed.body != sent)
         });
-        found.map(|(evidence, refused)| Found { refused, scope: None, evidence: Some(evidence) })
+        found.map(|(evidence, refused)| FoundChange {
+            refused,
+            scope: None,
+            evidence: Some(evidence),
+        })
     }
 
     pub(super) fn keeps_body(&self) -> bool {

@@ -132,15 +132,15 @@ pub enum Cancel {
     /// Read the answer to its end, which is near: a host that does so, for a moment, can use the
     /// connection again.
     ReadOut,
-    /// Close the connection: the upstream goes on with what nobody reads, such as text behind a
-    /// stop sequence that it does not know.
+    /// Close the connection, because the upstream would go on with text that nobody reads, such as
+    /// text behind a stop sequence unknown to it.
     Cut,
 }
 
 /// End of an upstream's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The body ended as HTTP says it should.
+    /// The body ended completely, by the rules of HTTP.
     Complete,
     /// The connection broke.
     Aborted,
@@ -155,7 +155,7 @@ pub enum Failure {
     Overloaded,
     /// Connect, TLS or DNS failed, or the connection broke before an answer.
     Unreachable(Unreachable),
-    /// The answer broke off before any of it was sent to the client, who gets nothing of it.
+    /// The answer broke off before any of it was sent to the client. The client gets an error.
     BrokeOff,
     /// The answer is compressed, and cannot be unpacked, or unpacks to too much.
     Undecodable,
@@ -165,7 +165,7 @@ pub enum Failure {
     Timeout,
     /// The host has no route for the request.
     NoRoute,
-    /// The host does not answer such clients, and says why.
+    /// The host refuses the client, for this reason.
     Forbidden(&'static str),
     /// The host's configuration of this route cannot be read. Its log says why.
     Misconfigured,
@@ -184,7 +184,8 @@ impl Failure {
         )
     }
 
-    /// Returns true if one call failed, and another can do without it.
+    /// Returns true if the failure concerns only one call, so that a preparation can go on without
+    /// the answer to its call.
     pub(super) fn is_of_call(&self) -> bool {
         self.is_of_upstream() || matches!(self, Self::BrokeOff | Self::Undecodable)
     }
@@ -259,8 +260,8 @@ pub struct HostCan {
     /// Read PDFs, for upstreams that take no files
     /// ([`Exchange::poll_document`](super::Exchange::poll_document)).
     pub read_documents: bool,
-    /// Leave requests for paths that are not Creole's to other services behind it, such as a proxy
-    /// can. They get no answer from Creole.
+    /// Leave requests for paths that are not Creole's to other services behind the host, as a proxy
+    /// can. Creole does not answer them.
     pub serve_others: bool,
 }
 
@@ -269,10 +270,10 @@ pub struct HostCan {
 pub enum Pings {
     /// The host has timers and may write at any time.
     Sent,
-    /// The host writes at any time once the client has the head, which goes out with the upstream's
-    /// first bytes.
+    /// The host may write at any time after the head of the answer. The head goes out with the
+    /// upstream's first bytes.
     AfterHead,
-    /// The host writes only when the upstream does.
+    /// The host writes only when the upstream sends something.
     #[default]
     No,
 }

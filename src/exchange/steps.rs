@@ -19,18 +19,18 @@ use crate::steps::{Came, Can, Change, Hold, Nothing, Question, See, Step};
 use crate::steps::{descriptions, documents, images, verdicts};
 
 /// Steps before the call of an upstream, in their order.
-const BEFORE: &[Row] = &[
-    Row { begin: documents::begin, is_for_counts: true },
+const BEFORE: &[StepRow] = &[
+    StepRow { begin: documents::begin, is_for_counts: true },
     // Of these, the estimate of a count knows what comes.
-    Row { begin: images::begin, is_for_counts: false },
-    Row { begin: descriptions::begin, is_for_counts: false },
+    StepRow { begin: images::begin, is_for_counts: false },
+    StepRow { begin: descriptions::begin, is_for_counts: false },
 ];
 
 /// Step behind an answer.
 const BEHIND: BeginBehind = verdicts::begin;
 
-/// Row of the table of steps.
-pub(super) struct Row {
+/// StepRow of the table of steps.
+pub(super) struct StepRow {
     /// Function that begins the step, if it has something to do. It costs next to nothing where the
     /// configuration does not ask for the step.
     pub(super) begin: fn(&See<'_>, &mut Report) -> Option<Box<dyn Step>>,
@@ -42,7 +42,7 @@ type BeginBehind = fn(&See<'_>, &RequestContext, &mut Report) -> Option<Box<dyn 
 
 /// Progress of the steps of one exchange.
 pub(super) struct Steps {
-    rows: &'static [Row],
+    rows: &'static [StepRow],
     /// Number of rows that have begun, or had nothing to do.
     begun: usize,
     current: Option<Running>,
@@ -79,7 +79,7 @@ impl Default for Steps {
 }
 
 impl Steps {
-    pub(super) fn new(rows: &'static [Row]) -> Self {
+    pub(super) fn new(rows: &'static [StepRow]) -> Self {
         Self { rows, begun: 0, current: None, hold: None, warnings: None }
     }
 
@@ -152,11 +152,11 @@ impl Exchange {
     }
 
     /// Returns the next row for this request.
-    fn next_row(&mut self) -> Option<&'static Row> {
+    fn next_row(&mut self) -> Option<&'static StepRow> {
         let is_for = match self.client.path {
-            Path::Messages => |_: &Row| true,
+            Path::Messages => |_: &StepRow| true,
             Path::CountTokens if self.config.settings.count_tokens != CountTokens::Off => {
-                |row: &Row| row.is_for_counts
+                |row: &StepRow| row.is_for_counts
             }
             Path::CountTokens | Path::Models(_) => return None,
         };
@@ -169,7 +169,7 @@ impl Exchange {
         }
     }
 
-    fn begin_step(&mut self, row: &Row, body: &[u8], now: Millis) -> Result<(), Error> {
+    fn begin_step(&mut self, row: &StepRow, body: &[u8], now: Millis) -> Result<(), Error> {
         let see = see(&self.config, self.can, self.ids, &self.client, body, None, now);
         let Some(step) = (row.begin)(&see, &mut self.report) else { return Ok(()) };
         let route = see.text().and_then(|text| see.route(text)).map(|(upstream, _)| upstream);

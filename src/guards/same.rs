@@ -114,7 +114,7 @@ fn input_value(reader: &mut Reader<'_>, input: Input<'_>) -> Result<u64, Error> 
 /// Content of a result, to be compared with any number of others.
 pub(crate) struct KnownResult<'t, 'a> {
     is_error: bool,
-    parts: Vec<Part<'t, 'a>>,
+    parts: Vec<ResultPart<'t, 'a>>,
 }
 
 impl<'t, 'a> KnownResult<'t, 'a> {
@@ -132,16 +132,16 @@ impl<'t, 'a> KnownResult<'t, 'a> {
 }
 
 /// Text or block of a result.
-enum Part<'t, 'a> {
+enum ResultPart<'t, 'a> {
     Text(Str<'a>),
     Block(&'t Block<'a>),
 }
 
-impl Part<'_, '_> {
-    fn is_same(&self, other: &Part<'_, '_>) -> bool {
+impl ResultPart<'_, '_> {
+    fn is_same(&self, other: &ResultPart<'_, '_>) -> bool {
         match (self, other) {
-            (Self::Text(left), Part::Text(right)) => same_text(*left, *right),
-            (Self::Block(left), Part::Block(right)) => same_block(left, right),
+            (Self::Text(left), ResultPart::Text(right)) => same_text(*left, *right),
+            (Self::Block(left), ResultPart::Block(right)) => same_block(left, right),
             _ => false,
         }
     }
@@ -149,13 +149,13 @@ impl Part<'_, '_> {
 
 /// Returns the parts of a result, without the blocks and the ends of texts that are the client's
 /// words alone.
-fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = Part<'t, 'a>> {
+fn parts<'t, 'a>(blocks: &'t [Block<'a>]) -> impl Iterator<Item = ResultPart<'t, 'a>> {
     blocks.iter().filter_map(|block| match block {
         Block::Text(text) => {
             let parts = without_reminders(text.text);
-            (text.text.is_empty() || !parts.is_empty()).then_some(Part::Text(parts))
+            (text.text.is_empty() || !parts.is_empty()).then_some(ResultPart::Text(parts))
         }
-        _ => Some(Part::Block(block)),
+        _ => Some(ResultPart::Block(block)),
     })
 }
 
@@ -204,8 +204,8 @@ fn same_source(left: &DocumentSource<'_>, right: &DocumentSource<'_>) -> bool {
 /// Returns a hash of a result: the same for results that are the same.
 pub(crate) fn of_result(result: &ToolResult<'_>) -> u64 {
     let of = |parts| match parts {
-        Part::Text(parts) => text(parts),
-        Part::Block(block) => of_block(block),
+        ResultPart::Text(parts) => text(parts),
+        ResultPart::Block(block) => of_block(block),
     };
     let content = parts(&result.content).fold(6, |all, parts| mix(all, of(parts)));
     mix(u64::from(result.is_error), content)

@@ -37,12 +37,12 @@ pub(crate) trait Tokens {
 }
 
 /// Position of a block: index of its message, and index in the message.
-type Place = (usize, usize);
+type ResultPlace = (usize, usize);
 
 /// A tool use that may be cleared.
 struct Use {
-    call: Place,
-    result: Option<Place>,
+    call: ResultPlace,
+    result: Option<ResultPlace>,
     clears_input: bool,
 }
 
@@ -224,7 +224,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         self.uses
     }
 
-    fn add(&mut self, at: Place, block: &Block<'a>) {
+    fn add(&mut self, at: ResultPlace, block: &Block<'a>) {
         match block {
             Block::ToolUse(call) => {
                 let name = call.name.decode();
@@ -262,7 +262,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
         matches!(block_at(self.messages, tool_use.call), Some(Block::ServerToolUse { .. }))
     }
 
-    fn set_result(&mut self, place: Option<usize>, at: Place) {
+    fn set_result(&mut self, place: Option<usize>, at: ResultPlace) {
         if let Some(tool_use) = place.and_then(|place| self.uses.get_mut(place)) {
             tool_use.result.get_or_insert(at);
         }
@@ -290,7 +290,7 @@ impl<'m, 'a, 'e, T: Tokens> ToolUses<'m, 'a, 'e, T> {
     }
 }
 
-fn block_at<'m, 'a>(messages: &'m [Message<'a>], at: Place) -> Option<&'m Block<'a>> {
+fn block_at<'m, 'a>(messages: &'m [Message<'a>], at: ResultPlace) -> Option<&'m Block<'a>> {
     messages.get(at.0)?.content.get(at.1)
 }
 

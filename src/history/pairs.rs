@@ -32,7 +32,7 @@ const CALLS_COMPARED_MAX: usize = 16;
 
 /// The results with one id.
 #[derive(Default)]
-struct Found {
+struct FoundCall {
     /// Indices of these results among all results.
     results: Vec<usize>,
     /// Number of entries of `results` that are used for certain, from the first one on.
@@ -56,7 +56,7 @@ pub(crate) fn repair<'a>(mut turns: Vec<Turn<'a>>, warnings: &mut Warnings) -> V
     if is_right(&turns) {
         return turns;
     }
-    let mut found: Names<'a, Found> = Names::default();
+    let mut found: Names<'a, FoundCall> = Names::default();
     // All results, in the order of the conversation.
     let mut given = Vec::new();
     for (at, turn) in turns.iter_mut().enumerate() {
@@ -168,7 +168,7 @@ fn missing(id: Str<'_>) -> ToolResult<'_> {
     ToolResult { id, content: vec![Block::Text(text)], is_error: true, cleared: false }
 }
 
-impl Found {
+impl FoundCall {
     /// Takes the result of the call in the turn `at`.
     fn take<'a>(
         &mut self,

@@ -97,7 +97,7 @@ pub(crate) fn decide(
             Purpose::Count => None,
         };
         let profile = &profile;
-        let found = Found { window, input_tokens, cleared };
+        let found = WindowFacts { window, input_tokens, cleared };
         let target = Target { client, upstream, profile, model, refused, found };
         if let Some(Local { text, stop_reason }) = local {
             let Plan { context, .. } = target.plan(&mut request, body, warnings)?;
@@ -117,12 +117,12 @@ struct Target<'t> {
     /// Model name sent to the upstream.
     model: &'t str,
     refused: &'t [Refused],
-    found: Found,
+    found: WindowFacts,
 }
 
 /// Size of a request and of its model's window.
 #[derive(Clone, Copy)]
-struct Found {
+struct WindowFacts {
     /// Number of tokens in the model's window; 0 if it is not known.
     window: u64,
     /// Estimated tokens of the prompt, without what is cleared.
@@ -202,7 +202,7 @@ impl Target<'_> {
         warnings: &mut Warnings,
     ) -> Result<Plan<'a>, Error> {
         let Self { client, upstream, profile, model, found, .. } = self;
-        let Found { window, input_tokens, cleared } = found;
+        let WindowFacts { window, input_tokens, cleared } = found;
         let config = client.config;
         let mut counts = tokens::counts(request);
         let conversation = conversation::hash_of(request);

@@ -151,7 +151,7 @@ impl Step for Descriptions {
         self.wanted.get(self.at)?;
         let (upstream, model) = seeing(see.config)?;
         let body = self.request(see.text()?, model).unwrap_or_default();
-        Some(Question::Model(ModelQuestion { upstream, model, body }))
+        Some(Question::Model(Box::new(ModelQuestion { upstream, model, body })))
     }
 
     fn take(&mut self, came: Came, report: &mut Report) {

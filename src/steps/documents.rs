@@ -19,7 +19,7 @@ const DOCUMENTS_MAX: usize = 100;
 /// The documents of one request.
 pub(crate) struct Documents {
     /// Documents in the order of the body.
-    found: Vec<Found>,
+    found: Vec<FoundDocument>,
     /// Documents not read yet, as indices of `found`; the last one is asked for next.
     unknown: Range<usize>,
     /// Number of bytes by which the body may still grow.
@@ -28,7 +28,7 @@ pub(crate) struct Documents {
 }
 
 /// A document in the body.
-struct Found {
+struct FoundDocument {
     block: Range<usize>,
     /// Range of the document's base64 in the body, as a string of JSON with its quotes.
     data: Range<usize>,
@@ -126,7 +126,7 @@ impl Documents {
             // With its quotes.
             let data = begin.saturating_sub(1)..end.saturating_add(1);
             let block = blocks::span(body, document.at);
-            found.push(Found { block, data, source: Err(Unread::NoTime), is_cut: false });
+            found.push(FoundDocument { block, data, source: Err(Unread::NoTime), is_cut: false });
         });
         let room = settings.request_bytes_max.saturating_sub(body.len());
         if found.is_empty() {

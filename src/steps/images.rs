@@ -32,9 +32,9 @@ const REDIRECTIONS_MAX: u32 = 3;
 /// The images of one request.
 pub(crate) struct Images {
     /// Images in the order of the body.
-    found: Vec<Found>,
+    found: Vec<FoundImage>,
     /// Images to fetch, one for each URL, the newest first.
-    wanted: Vec<Wanted>,
+    wanted: Vec<WantedImage>,
     /// Index in `wanted` of the next image to fetch.
     at: usize,
     settings: FetchImages,
@@ -44,7 +44,7 @@ pub(crate) struct Images {
 }
 
 /// An image in the body.
-struct Found {
+struct FoundImage {
     block: Range<usize>,
     /// True if the request is refused without this image.
     must_come: bool,
@@ -53,7 +53,7 @@ struct Found {
 }
 
 /// An image on the web.
-struct Wanted {
+struct WantedImage {
     address: Address,
     is_private: bool,
     redirections: u32,
@@ -128,7 +128,7 @@ impl Step for Images {
     }
 
     fn ask<'s>(&self, _: &See<'s>) -> Option<Question<'s>> {
-        let Wanted { address, is_private, .. } = self.wanted.get(self.at)?;
+        let WantedImage { address, is_private, .. } = self.wanted.get(self.at)?;
         let (url, may_be_private) = (address.url(), *is_private);
         Some(Question::Web(WebQuestion { url, may_be_private, accept: ACCEPT }))
     }
@@ -198,7 +198,7 @@ impl Images {
             let ImageSource::Url(url) = &image.source else { return };
             if image.source.is_remote() {
                 let block = blocks::span(body, image.at);
-                images.found.push(Found {
+                images.found.push(FoundImage {
                     block,
                     must_come: must_come && is_new,
                     wanted: Err(Missing::NotAllowed),
@@ -226,7 +226,7 @@ impl Images {
                 if at >= IMAGES_MAX {
                     return Err(Missing::TooMany);
                 }
-                wanted.push(Wanted { address, is_private, redirections: 0, source: None });
+                wanted.push(WantedImage { address, is_private, redirections: 0, source: None });
                 Ok(at)
             });
             found.wanted = place.copied().unwrap_or(Err(Missing::NotAllowed));
@@ -289,7 +289,7 @@ impl Images {
     fn written(mut self, body: &str, warnings: &mut Warnings) -> Result<Vec<u8>, Error> {
         // What the configuration does not allow refuses the request, though others were not fetched
         // for that.
-        let refused = |found: &&Found| found.must_come && found.wanted.is_err();
+        let refused = |found: &&FoundImage| found.must_come && found.wanted.is_err();
         if let Some(found) = self.found.iter().rev().find(refused) {
             return Err(refusal(body, found, found.wanted.err().unwrap_or(Missing::NotAllowed)));
         }
@@ -318,7 +318,7 @@ impl Images {
         Ok(blocks::replaced(body, &edits))
     }
 
-    fn source_for(&self, found: &Found) -> Result<&str, Missing> {
+    fn source_for(&self, found: &FoundImage) -> Result<&str, Missing> {
         let wanted = self.wanted.get(found.wanted?).and_then(|wanted| wanted.source.as_ref());
         let source = wanted
             .map_or(Err(Missing::TimedOut), |source| source.as_deref().map_err(|why| *why))?;
@@ -327,7 +327,7 @@ impl Images {
 }
 
 /// Returns the error of a request that is refused without an image.
-fn refusal(body: &str, found: &Found, missing: Missing) -> Error {
+fn refusal(body: &str, found: &FoundImage, missing: Missing) -> Error {
     let (path, why) = (path_at(body, found.block.start), missing.words());
     let message =
         format!("{path}.source.url: the image could not be fetched: {why}; send it as base64");

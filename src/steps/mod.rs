@@ -141,7 +141,7 @@ pub(crate) struct Can {
 
 /// Question that a step asks somebody else.
 pub(crate) enum Question<'s> {
-    Model(ModelQuestion<'s>),
+    Model(Box<ModelQuestion<'s>>),
     Web(WebQuestion),
     /// Document that the host reads: the range of its base64 in the body, with the quotes.
     Document(Range<usize>),

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::{none, read, with_ending};
+use crate::{is_test, none, read, with_ending};
 
 /// Maximum number of lines of a file. What is always read together stands together; a longer file
 /// does too much.

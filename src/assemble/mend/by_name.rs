@@ -24,11 +24,11 @@ pub(super) enum Rule {
 pub(super) struct ByName(Option<&'static [(&'static str, Rule)]>);
 
 /// Name of a tool, the members by which it is recognized, and the rules for its members.
-type Row = (&'static str, &'static [&'static str], &'static [(&'static str, Rule)]);
+type NameRow = (&'static str, &'static [&'static str], &'static [(&'static str, Rule)]);
 
 const AGENT: &[(&str, Rule)] = &[("subagent_type", Rule::Blank), ("model", Rule::UnknownWord)];
 
-const ROWS: [Row; 7] = [
+const ROWS: [NameRow; 7] = [
     ("Read", &["file_path", "offset", "limit"], &[("offset", Rule::Zero)]),
     ("Bash", &["command", "timeout", "run_in_background"], &[("timeout", Rule::BelowOne)]),
     ("Agent", &["prompt", "subagent_type", "model"], AGENT),
@@ -40,7 +40,7 @@ const ROWS: [Row; 7] = [
 
 impl ByName {
     pub(super) fn of(tool: &str, shape: &Shape) -> Self {
-        let is_it = |(name, members, _): &&Row| {
+        let is_it = |(name, members, _): &&NameRow| {
             *name == tool && members.iter().all(|member| shape.member(member).is_some())
         };
         Self(ROWS.iter().find(is_it).map(|(_, _, rules)| *rules))

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{Row, Steps};
+use super::{StepRow, Steps};
 use crate::config::{Config, Settings};
 use crate::error::Error;
 use crate::observe::report::Report;
@@ -15,7 +15,7 @@ struct Toy {
     word: Option<String>,
 }
 
-const TOY: &[Row] = &[Row { begin, is_for_counts: false }];
+const TOY: &[StepRow] = &[StepRow { begin, is_for_counts: false }];
 
 fn begin(see: &See<'_>, _: &mut Report) -> Option<Box<dyn Step>> {
     see.text()?.contains("WORD").then(|| Box::new(Toy { word: None }) as Box<dyn Step>)
@@ -45,7 +45,7 @@ impl Step for Toy {
     }
 
     fn give_up(&mut self) {
-        self.word.get_or_insert("late".to_owned());
+        self.word.get_or_insert_with(|| "late".to_owned());
     }
 
     fn done(self: Box<Self>, see: &See<'_>, _: &mut Report) -> Result<Change, Error> {

@@ -22,7 +22,7 @@ pub(crate) struct MessagesWriter {
     ids: Ids,
     phase: Phase,
     form: Form,
-    block: Block,
+    block: OpenBlock,
     /// Citations of the open text, where the client gets one message.
     citations: Vec<u8>,
 }
@@ -38,7 +38,7 @@ enum Form {
 
 /// The block that is open, or was last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Block {
+enum OpenBlock {
     Text,
     Thinking,
     /// Reasoning whose signature was written.
@@ -53,7 +53,7 @@ impl MessagesWriter {
             true => Form::Events { index: 0 },
             false => Form::Message { content: Vec::new() },
         };
-        Self { ids, phase: Phase::Start, form, block: Block::Text, citations: Vec::new() }
+        Self { ids, phase: Phase::Start, form, block: OpenBlock::Text, citations: Vec::new() }
     }
 
     /// Begins the answer. The ping lets a client know early that the connection works. Minting the
@@ -68,9 +68,9 @@ impl MessagesWriter {
         }
     }
 
-    fn open(&mut self, block: Block, out: &mut Vec<u8>) {
+    fn open(&mut self, block: OpenBlock, out: &mut Vec<u8>) {
         self.block = block;
-        let thinking = block == Block::Thinking;
+        let thinking = block == OpenBlock::Thinking;
         match &mut self.form {
             Form::Events { index } => {
                 begin_block(*index, out);
@@ -92,7 +92,7 @@ impl MessagesWriter {
     /// Begins a call. In events, `input` is `{}` and its one copy follows as deltas: some clients
     /// ignore the one, some the other, and one adds them together.
     fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
-        self.block = Block::Call;
+        self.block = OpenBlock::Call;
         match &mut self.form {
             Form::Events { index } => {
                 begin_block(*index, out);
@@ -111,7 +111,7 @@ impl MessagesWriter {
     }
 
     fn sign(&mut self, signature: &str, out: &mut Vec<u8>) {
-        self.block = Block::Signed;
+        self.block = OpenBlock::Signed;
         match &mut self.form {
             Form::Events { index } => {
                 delta(*index, b",\"delta\":{\"type\":\"signature_delta\",\"signature\":", out);
@@ -174,9 +174,9 @@ impl MessagesWriter {
                 content.extend_from_slice(b"]}");
             }
             Form::Message { content } => content.extend_from_slice(match self.block {
-                Block::Text => b"\"}",
-                Block::Thinking => b"\",\"signature\":\"\"}",
-                Block::Signed | Block::Call => b"}",
+                OpenBlock::Text => b"\"}",
+                OpenBlock::Thinking => b"\",\"signature\":\"\"}",
+                OpenBlock::Signed | OpenBlock::Call => b"}",
             }),
         }
     }
@@ -225,8 +225,8 @@ impl AnswerWriter for MessagesWriter {
                 content.extend_from_slice(text.as_bytes());
             }
             (Event::Started { model, input_tokens }, _) => self.start(model, input_tokens, out),
-            (Event::TextBegins, _) => self.open(Block::Text, out),
-            (Event::ThinkingBegins, _) => self.open(Block::Thinking, out),
+            (Event::TextBegins, _) => self.open(OpenBlock::Text, out),
+            (Event::ThinkingBegins, _) => self.open(OpenBlock::Thinking, out),
             (Event::CallBegins(call), _) => self.open_call(&call, out),
             (Event::Signature(signature), _) => self.sign(signature, out),
             (Event::Citation(citation), _) => self.cite(citation, out),

@@ -116,7 +116,8 @@ impl Step for Judging {
         let (Asks::Judge(brief), None) = (&self.asks, &self.judged) else { return None };
         let (upstream, model) = see.config.judge()?;
         let body = question::body(model, brief, self.gate.calls(), upstream.takes_schema());
-        Some(Question::Model(ModelQuestion { upstream: Cow::Borrowed(upstream), model, body }))
+        let upstream = Cow::Borrowed(upstream);
+        Some(Question::Model(Box::new(ModelQuestion { upstream, model, body })))
     }
 
     fn take(&mut self, came: Came, report: &mut Report) {

@@ -25,13 +25,13 @@ pub(crate) struct Pattern {
     after: String,
     /// True if random letters and a bracket stand behind `after`.
     padded: bool,
-    place: Option<Target>,
+    place: Option<TextTarget>,
     misses: u8,
 }
 
 /// Place of the text in a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Target {
+struct TextTarget {
     choice: u64,
     field: Field,
 }
@@ -49,7 +49,7 @@ impl Pattern {
     /// Reads a chunk that differs from the last one in its text alone; returns its choice and
     /// delta.
     pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
-        let Target { choice, field } = self.place?;
+        let TextTarget { choice, field } = self.place?;
         let (start, rest) = data.split_at_checked(self.before.len())?;
         if !is_same(start, &self.before) {
             return None;
@@ -99,7 +99,7 @@ impl Pattern {
 /// Returns the one text of a chunk in which nothing else counts, and its place. What names the
 /// whole stream, such as the id and the model, is known from the chunk that was read.
 // Long: one pass over the bytes of a chunk that repeats the one before.
-fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
+fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(TextTarget, Str<'a>)> {
     // All by name, so that nobody adds a member without saying what becomes of it here.
     let Chunk {
         id: _,
@@ -178,7 +178,7 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(Target, Str<'a>)> {
         },
         _ => return None,
     };
-    Some((Target { choice: *index, field }, text))
+    Some((TextTarget { choice: *index, field }, text))
 }
 
 /// Returns the end of a chunk without the value of its last member, where that is random letters,

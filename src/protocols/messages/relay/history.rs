@@ -5,7 +5,7 @@
 //! written block by block.
 //!
 //! ```text
-//! body ─▶ Part(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
+//! body ─▶ BlockPart(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
 //!                                                              by where raw stands in the body
 //! ```
 
@@ -36,7 +36,7 @@ pub(super) struct SentMessages<'a> {
 struct SentMessage<'a> {
     raw: &'a str,
     role: Role,
-    blocks: Vec<Part<'a>>,
+    blocks: Vec<BlockPart<'a>>,
     /// Number of empty texts left out of the message.
     texts_left_out: u32,
     /// Number of Creole's own thinking blocks left out of the message.
@@ -45,7 +45,7 @@ struct SentMessage<'a> {
 
 /// Block of a message, or its content where that is one string.
 #[derive(Clone, Copy)]
-struct Part<'a> {
+struct BlockPart<'a> {
     raw: &'a str,
     kind: BlockKind<'a>,
 }
@@ -149,7 +149,7 @@ impl<'a> SentMessages<'a> {
                 message.texts_left_out = 1;
             } else {
                 // There can be many messages of one: no capacity is kept for others.
-                message.blocks = vec![Part { raw: content, kind: BlockKind::Neither }];
+                message.blocks = vec![BlockPart { raw: content, kind: BlockKind::Neither }];
             }
         } else {
             reader.begin_array()?;
@@ -174,7 +174,7 @@ impl<'a> SentMessages<'a> {
         Ok(())
     }
 
-    fn part(&mut self, raw: &'a str) -> Result<Part<'a>, NotRead> {
+    fn part(&mut self, raw: &'a str) -> Result<BlockPart<'a>, NotRead> {
         let (mut kind, mut id, mut call, mut signature, mut text) = (None, None, None, None, None);
         let mut reader = Reader::of(raw);
         reader.begin_object()?;
@@ -219,7 +219,7 @@ impl<'a> SentMessages<'a> {
             ("text", ..) if text.is_some_and(|text| text.is_empty()) => BlockKind::EmptyText,
             _ => BlockKind::Neither,
         };
-        Ok(Part { raw, kind })
+        Ok(BlockPart { raw, kind })
     }
 
     /// Returns the text of all messages, where it differs from what the client wrote.
@@ -288,7 +288,7 @@ impl<'a> SentMessages<'a> {
 
     /// Makes a block for `history::pairs`. Only ids are looked at there, so what stands for the
     /// rest is the block's own text.
-    fn block(&self, part: &Part<'a>) -> Block<'a> {
+    fn block(&self, part: &BlockPart<'a>) -> Block<'a> {
         let text = Block::Unknown(Str::plain(part.raw));
         match part.kind {
             BlockKind::Use(id) => Block::ToolUse(Box::new(ToolUse {

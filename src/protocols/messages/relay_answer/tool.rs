@@ -1,4 +1,4 @@
-//! The call in a block: its input, and the deltas of it that have not been sent.
+//! Tool call in a block: its input, and the deltas of the input that have not been sent.
 
 use super::delta::Delta;
 use super::events::Events;
@@ -10,13 +10,13 @@ use crate::json::{self, Reader};
 /// Number of bytes counted for a held delta besides its text.
 pub(super) const DELTA_BYTES: usize = 32;
 
-/// An input, and the deltas of it that have not been sent.
+/// Input of a tool call, with the deltas that have not been sent.
 #[derive(Debug, Default)]
 pub(super) struct Tool {
-    /// The start's input: JSON, or nothing.
+    /// Input in the start of the call's block: JSON, or empty.
     start: String,
     input: ToolInput,
-    /// Mends the input while it is sent, if there may be something to mend.
+    /// Mender of the input while it is sent; `None` if there is nothing to mend.
     mender: Option<Mender>,
     held: Vec<String>,
     held_bytes: usize,
@@ -26,7 +26,7 @@ pub(super) struct Tool {
 }
 
 impl Tool {
-    /// Makes a call from the `input` in its start.
+    /// Makes a call from the `input` in the start of its block.
     pub(super) fn new(input: &str) -> Self {
         Self { start: input_of(input), ..Self::default() }
     }
@@ -36,17 +36,18 @@ impl Tool {
         self.mender = mender;
     }
 
-    /// Returns the number of members of the input that were mended since it was last asked.
+    /// Returns the number of members of the input that were mended since the last call of this
+    /// function.
     pub(super) fn take_mended(&mut self) -> u32 {
         self.mender.as_mut().map_or(0, Mender::take_mended)
     }
 
-    /// Whether its start has an input.
+    /// Returns true if the start of the call's block has an input.
     pub(super) fn has_start(&self) -> bool {
         !self.start.is_empty()
     }
 
-    /// Whether its input is an object.
+    /// Returns true if the input that has come is a whole object.
     pub(super) fn is_complete(&self) -> bool {
         self.input.is_object()
     }
@@ -94,7 +95,7 @@ impl Tool {
         out.input(&held, is_same, sent, index);
     }
 
-    /// Sends what was held back. Says whether the deltas contradicted each other.
+    /// Sends the deltas that were held back. Returns true if the deltas contradicted each other.
     pub(super) fn finish(
         &mut self,
         has_delta: bool,
@@ -124,8 +125,8 @@ impl Tool {
     }
 }
 
-/// Returns the input that the start of a call has; empty if it says nothing. Some servers put the
-/// text of the input there.
+/// Returns the input in the start of a call, or an empty text if there is none. Some servers put
+/// the input there as a string.
 fn input_of(value: &str) -> String {
     let text = string(value).map(|text| text.decode());
     let text = text.as_deref().unwrap_or(value).trim();

@@ -1,6 +1,6 @@
 //! A repaired history: messages that stay are copied, others are written block by block.
 
-use super::{Part, SentMessage, SentMessages};
+use super::{BlockPart, SentMessage, SentMessages};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::model::turn::{MOVED, Turn, UserPart};
 use crate::model::{Block, Role, ToolResult};
@@ -91,7 +91,7 @@ impl<'a> SentMessages<'a> {
             let message = self.messages.get(at).filter(|message| message.role == role)?;
             let (mine, others) = rest.split_at_checked(message.blocks.len())?;
             let mut pairs = message.blocks.iter().zip(mine);
-            let is_same = |(part, entry): (&Part<'a>, &Entry<'_, 'a>)| match entry {
+            let is_same = |(part, entry): (&BlockPart<'a>, &Entry<'_, 'a>)| match entry {
                 Entry::Raw(raw) => self.offset(raw) == self.offset(part.raw),
                 _ => false,
             };
