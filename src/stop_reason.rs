@@ -3,16 +3,16 @@
 /// Reason why an answer ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StopReason {
-    /// The model has said all.
+    /// The model ended its answer by itself.
     #[default]
     EndTurn,
-    /// The answer has as many tokens as the request allows.
+    /// The answer reached the request's `max_tokens`.
     MaxTokens,
-    /// The answer came to a stop sequence of the client.
+    /// The answer reached one of the client's stop sequences.
     StopSequence,
     /// The model calls tools.
     ToolUse,
-    /// A server stopped a long turn, which the client may go on with.
+    /// A server interrupted a long turn, which the client may continue.
     PauseTurn,
     /// The model, or a filter, refuses.
     Refusal,

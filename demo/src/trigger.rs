@@ -1,67 +1,67 @@
 //! The words in a prompt that choose the answer: `demo:WORD ARGUMENT`. `docs/quick-start.md`
 //! explains each of them.
 
-/// Behaviour that the words of one message ask for.
+/// Triggers of one message: the behaviour that words such as `demo:say` ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Triggers {
-    /// `tool NAME`, once for each call.
+    /// Names of the tools to call: `tool NAME`, once for each call.
     pub(crate) tools: Vec<String>,
-    /// `input TEXT`: the arguments of the calls in order, as they are; the last one's for all after
-    /// it.
+    /// Arguments of the calls in order, unchanged: `input TEXT`. The last ones are used for all
+    /// further calls.
     pub(crate) inputs: Vec<String>,
-    /// `id TEXT`: the id of every call, as it is.
+    /// Id of every call, unchanged: `id TEXT`.
     pub(crate) id: Option<String>,
-    /// `parallel N`.
+    /// Number of calls in one message: `parallel N`.
     pub(crate) parallel: Option<usize>,
-    /// `interleave`.
+    /// True if the deltas of parallel calls take turns: `interleave`.
     pub(crate) interleave: bool,
-    /// `turns N`, or `Nturns`.
+    /// Number of turns with tool calls before the answer: `turns N`, or `Nturns`.
     pub(crate) turns: Option<usize>,
-    /// `say TEXT`.
+    /// Text of the answer: `say TEXT`.
     pub(crate) say: Option<String>,
-    /// `big N`.
+    /// Length of the answer's text in bytes: `big N`.
     pub(crate) big: Option<usize>,
-    /// `reason`, `reason reasoning`.
+    /// Name of the field for reasoning: `reason`, or `reason reasoning`.
     pub(crate) reason: Option<String>,
-    /// `refuse`.
+    /// True if the answer is a `refusal`: `refuse`.
     pub(crate) refuse: bool,
-    /// `length`.
+    /// True if the answer ends at half with `finish_reason: length`: `length`.
     pub(crate) length: bool,
-    /// `filter`.
+    /// True if the answer ends with `finish_reason: content_filter`: `filter`.
     pub(crate) filter: bool,
-    /// `no-usage`.
+    /// True if the answer has no usage: `no-usage`.
     pub(crate) no_usage: bool,
-    /// `error STATUS` or `error CODE`.
+    /// Status or code of an error in place of the answer: `error STATUS` or `error CODE`.
     pub(crate) error: Option<String>,
-    /// `error-in-200`.
+    /// True if the answer is status 200 with an error object: `error-in-200`.
     pub(crate) error_in_200: bool,
-    /// `error-mid`.
+    /// True if an error object comes in the middle of the stream: `error-mid`.
     pub(crate) error_mid: bool,
-    /// `html`.
+    /// True if the answer is an HTML page: `html`.
     pub(crate) html: bool,
-    /// `empty`.
+    /// True if the body of the answer is empty: `empty`.
     pub(crate) empty: bool,
-    /// `json-cut`.
+    /// True if the JSON, or an event of the stream, breaks off in the middle: `json-cut`.
     pub(crate) json_cut: bool,
-    /// `unfinished`.
+    /// True if the stream ends between events, without finish and `[DONE]`: `unfinished`.
     pub(crate) unfinished: bool,
-    /// `cut`.
+    /// True if the connection is cut in the middle: `cut`.
     pub(crate) cut: bool,
-    /// `hang`.
+    /// True if nothing follows after the middle, and the connection stays open: `hang`.
     pub(crate) hang: bool,
-    /// `late MS`.
+    /// Pause before the head of the answer, in milliseconds: `late MS`.
     pub(crate) late_ms: u64,
-    /// `stall MS`.
+    /// Pause in the middle of the answer, in milliseconds: `stall MS`.
     pub(crate) stall_ms: u64,
-    /// `slow MS`.
+    /// Pause before each piece of the answer, in milliseconds: `slow MS`.
     pub(crate) slow_ms: u64,
-    /// `pieces BYTES`.
+    /// Size of the pieces that the stream is cut into instead of events: `pieces BYTES`.
     pub(crate) pieces: Option<usize>,
 }
 
 const PREFIX: &str = "demo:";
 
-/// Whether a text has a trigger.
+/// Returns true if a text has a trigger.
 pub(crate) fn any(text: &str) -> bool {
     text.contains(PREFIX)
 }
@@ -131,7 +131,7 @@ impl Triggers {
     }
 }
 
-/// A name without the punctuation of the sentence around it.
+/// Returns a name without the punctuation of the sentence around it.
 fn name(argument: &str) -> String {
     argument
         .trim_matches(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-'))

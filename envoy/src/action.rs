@@ -31,22 +31,22 @@ pub enum Flow {
 /// Action that a host is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// The head of this side is these headers and no others. Only while it is in the filter's
-    /// hands: in the callback of the head, and later if that was answered with [`Flow::Stop`].
+    /// Replace all headers of the head of this side. This works only while the filter has the head:
+    /// in the head's callback, and later if that callback returned [`Flow::Stop`].
     ReplaceHeaders(Side, Vec<Header>),
-    /// Mark the request as one that Creole sends on, for `creole-guard`: a client can set headers,
-    /// and no filter state.
+    /// Set the filter state that tells `creole-guard` that the request is translated. A header
+    /// would not do: clients can set headers, but no filter state.
     Mark,
-    /// The piece that this body callback is about is these bytes instead. Outside of a body
-    /// callback, Envoy has a buffer behind it only after [`Flow::Pause`].
+    /// Replace the piece of the body that this body callback got. Outside of a body callback, Envoy
+    /// has a buffer to replace only after [`Flow::Pause`].
     ReplaceBody(Side, Vec<u8>),
-    /// Let what waits after [`Flow::Pause`] go on to the client.
+    /// Send what waits after [`Flow::Pause`] on to the client.
     ContinueResponse,
     /// Answer the client from here, and drop the upstream.
     SendLocalResponse(LocalResponse),
     /// Reset the stream: the client sees it break.
     CloseStream,
-    /// Call `on_tick` of this root context that often.
+    /// Call `on_tick` of this root context at this interval.
     SetTickPeriod {
         /// Time between two ticks, in milliseconds.
         period_ms: u32,
@@ -70,7 +70,7 @@ pub enum Action {
 }
 
 impl Action {
-    /// Returns true if the stream is over for Envoy once it has done this.
+    /// Returns true if Envoy ends the stream with this action.
     #[must_use]
     pub fn ends_stream(&self) -> bool {
         matches!(self, Self::SendLocalResponse(_) | Self::CloseStream)
@@ -97,20 +97,20 @@ impl LocalResponse {
 /// Direction of a head or a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The way from the client to the upstream.
+    /// Direction from the client to the upstream.
     Request,
-    /// The way from the upstream to the client.
+    /// Direction from the upstream to the client.
     Response,
 }
 
 impl Decision {
-    /// Lets the head or piece pass as it is.
+    /// Returns the decision to let the head or piece pass unchanged.
     #[must_use]
     pub fn pass() -> Self {
         Self::default()
     }
 
-    /// Goes on after these actions.
+    /// Returns the decision to take these actions and then continue.
     #[must_use]
     pub fn go_on(actions: Vec<Action>) -> Self {
         Self { actions, flow: Flow::Continue }

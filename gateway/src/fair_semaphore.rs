@@ -18,7 +18,7 @@ const HALVED_AFTER: Duration = Duration::from_secs(60);
 /// Used time that is not remembered any more.
 const FORGOTTEN: Duration = Duration::from_millis(1);
 
-/// Places, and the clients that have one or wait for one.
+/// Semaphore with a fixed number of permits, which clients take in turn.
 #[derive(Debug)]
 pub(crate) struct FairSemaphore {
     places: usize,
@@ -29,14 +29,14 @@ pub(crate) struct FairSemaphore {
 struct Clients {
     /// Clients that wait, in the order in which they came.
     waiting: Vec<(Owner, oneshot::Sender<Permit>)>,
-    /// Clients that have a place, and since when.
+    /// Clients that hold a permit, and the time at which they got it.
     running: Vec<(Owner, Instant)>,
-    /// Time for which permits were held that ended.
+    /// Time for which each client held permits that it has given back.
     used: BTreeMap<Owner, Duration>,
     halved: Instant,
 }
 
-/// Permission to use one place, until it is dropped.
+/// Permit of a client, given back when dropped.
 #[derive(Debug)]
 pub(crate) struct Permit {
     semaphore: Arc<FairSemaphore>,
@@ -55,7 +55,7 @@ impl FairSemaphore {
         Arc::new(Self { places, clients: Mutex::new(clients) })
     }
 
-    /// Waits for a place.
+    /// Waits for a permit.
     pub(crate) async fn begin(self: &Arc<Self>, owner: Owner) -> Option<Permit> {
         let (sender, permit) = oneshot::channel();
         self.clients().waiting.push((owner, sender));
@@ -63,7 +63,7 @@ impl FairSemaphore {
         permit.await.ok()
     }
 
-    /// Gives all places that may be taken.
+    /// Hands out all permits that waiting clients may have now.
     fn give(self: &Arc<Self>) {
         loop {
             let next = self.clients().next(self.places);
@@ -79,7 +79,7 @@ impl FairSemaphore {
 }
 
 impl Clients {
-    /// Lets the next client begin, if a place is free for one of them.
+    /// Takes the next client from the queue, if a permit is free for any of the waiting clients.
     fn next(&mut self, places: usize) -> Option<(Owner, oneshot::Sender<Permit>, Instant)> {
         self.waiting.retain(|(_, waiting)| !waiting.is_closed());
         let free = places.saturating_sub(self.running.len());

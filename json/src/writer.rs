@@ -36,8 +36,8 @@ impl<'o> Writer<'o> {
         self.out
     }
 
-    /// Reserves capacity for some of many things. The buffer grows by an eighth, where it would
-    /// double: a text of many small things becomes longer on its way.
+    /// Reserves capacity while a long list is written. The buffer grows by an eighth instead of
+    /// doubling, since such a text may grow slightly while it is rewritten.
     pub fn make_room(&mut self) {
         const STEP: usize = 4096;
         if self.out.capacity().saturating_sub(self.out.len()) < STEP {
@@ -257,7 +257,7 @@ impl<'a> Raw<'a> {
         self.text.len().saturating_sub(self.blanks)
     }
 
-    /// Appends it without its white space. See [`compact`].
+    /// Appends the value without its white space. See [`compact`].
     pub fn compact(&self, out: &mut Vec<u8>) {
         match self.blanks {
             0 => out.extend_from_slice(self.text.as_bytes()),
@@ -265,7 +265,8 @@ impl<'a> Raw<'a> {
         }
     }
 
-    /// Appends it without its white space, as the inside of a JSON string. See [`escape_compact`].
+    /// Appends the value without its white space, as the inside of a JSON string. See
+    /// [`escape_compact`].
     pub fn escape_compact(&self, out: &mut Vec<u8>) {
         match self.blanks {
             0 => escape(out, self.text),

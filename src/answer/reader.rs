@@ -22,7 +22,7 @@ pub trait AnswerReader: Debug + Send + Sync {
     /// The upstream reports an error, or sends what cannot be understood.
     fn handle_whole(&mut self, body: &[u8], to: &mut Output<'_>) -> Result<(), Error>;
 
-    /// Takes the end of the stream.
+    /// Handles the end of the stream.
     ///
     /// # Errors
     /// It ended before the answer did.
@@ -37,15 +37,14 @@ pub trait AnswerReader: Debug + Send + Sync {
     /// Returns the state of the answer.
     fn state(&self) -> &dyn AnswerState;
 
-    /// Returns the state of the answer, to be told events that no body says, such as a lost
+    /// Returns the state of the answer, to note events from outside of the body, such as a lost
     /// connection.
     fn state_mut(&mut self) -> &mut dyn AnswerState;
 }
 
 /// State of an answer that is being read.
 pub trait AnswerState: Debug + Send + Sync {
-    /// Notes that the connection did not end as it should, or that there is nothing more to wait
-    /// for.
+    /// Notes that the connection broke, or that nothing more of the answer is worth waiting for.
     fn break_off(&mut self) {}
 
     /// Begins the message, though nothing of the answer is known yet.

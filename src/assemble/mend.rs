@@ -105,7 +105,7 @@ enum At {
     Element,
     /// State: a comma comes, or the end of an array.
     NextElement,
-    /// State: nothing is expected. The object is complete, or it is no JSON, and everything passes.
+    /// State: everything passes unchanged, because the object is complete or the text is no JSON.
     Off,
 }
 
@@ -176,7 +176,7 @@ impl Mender {
         (mender.mended > 0 && mender.held.is_empty()).then_some((mender.out, mender.mended))
     }
 
-    /// Takes more of the input, and returns the text that can be sent.
+    /// Reads the next piece of a tool call's input, and returns the mended text to send.
     #[inline]
     pub(crate) fn push<'t>(&'t mut self, text: &'t str, budget: &mut Budget) -> &'t str {
         let passes = match self.at {

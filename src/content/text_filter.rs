@@ -30,7 +30,7 @@ pub(super) struct TextFilter {
 }
 
 impl TextFilter {
-    /// `None` where the text needs nothing.
+    /// Returns the filter for the text of an answer, or `None` if no filter is needed.
     pub(super) fn new(context: &RequestContext) -> Option<Self> {
         let profile = &context.profile;
         // With their places in the list: `Machine::end` looks the sequence up by it.
@@ -89,7 +89,7 @@ impl TextFilter {
         pieces
     }
 
-    /// Every step but the last gives up what it holds.
+    /// Releases the text that all steps but the last hold back.
     fn release_steps(&mut self, pieces: &mut Vec<Piece>) {
         let text = self.unescape.rest();
         if !text.is_empty() {

@@ -79,7 +79,7 @@ pub(crate) enum Piece {
     Thinking(Field, String),
     /// A stop sequence, by its position in `stop_sequences`. Nothing follows.
     Stop(usize),
-    /// A call; `input` is an object.
+    /// Tool call. `input` is a JSON object.
     Call {
         id: Option<String>,
         name: String,
@@ -96,18 +96,18 @@ impl Piece {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Watch {
     Watching,
-    /// `held` starts with the first tag of markup behind text in its line, and nothing has followed
-    /// it yet.
+    /// State: `held` starts with the first tag of markup that stands behind text in its line.
+    /// Nothing has followed the tag yet.
     Opened,
-    /// `held` starts with a bracket, which may begin a list of calls.
+    /// State: `held` starts with a bracket, which may begin a list of calls.
     Listed,
-    /// `held` starts with markup.
+    /// State: `held` starts with markup.
     Found,
-    /// The text is text.
+    /// State: the text holds no calls, and is passed on.
     Off,
 }
 
-/// A line with so much space before it is code.
+/// Number of spaces before a line that make the line code in Markdown.
 const CODE_INDENT: usize = 4;
 
 /// Maximum bytes of white space behind an opener: to the end of its line, and before the text that
@@ -115,7 +115,7 @@ const CODE_INDENT: usize = 4;
 const BLANKS_MAX: usize = 64;
 
 impl Markup {
-    /// Watches for calls in this syntax, if it is one.
+    /// Returns a watcher for calls in this syntax, or `None` if the syntax is `off`.
     pub(crate) fn new(syntax: TextToolCalls) -> Option<Self> {
         Some(Self {
             syntax: Syntax::of(syntax)?,

@@ -5,15 +5,15 @@ use super::usage::Usage;
 /// Token counts as the Messages API has them: input tokens are without those of the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// `input_tokens`
+    /// Member `input_tokens`: tokens of the prompt that were not in the cache.
     pub input: u64,
-    /// `cache_read_input_tokens`
+    /// Member `cache_read_input_tokens`: tokens of the prompt read from the cache.
     pub cache_read: u64,
-    /// `cache_creation_input_tokens`
+    /// Member `cache_creation_input_tokens`: tokens of the prompt written to the cache.
     pub cache_creation: u64,
-    /// `output_tokens`
+    /// Member `output_tokens`: tokens of the answer.
     pub output: u64,
-    /// `thinking_tokens`, where the upstream counts them apart.
+    /// Member `thinking_tokens`, if the upstream counts thinking separately.
     pub thinking: Option<u64>,
     /// True if some of the counts are estimates.
     pub estimated: bool,

@@ -115,15 +115,15 @@ pub struct Refusable {
     /// Message and block, by their positions in the client's request, of the first reasoning item
     /// of Responses.
     pub thought_at: Option<(usize, usize)>,
-    /// `temperature` or `top_p`
+    /// True if the request has `temperature` or `top_p`.
     pub sampling: bool,
-    /// `top_k`
+    /// True if the request has `top_k`.
     pub top_k: bool,
     /// True if anything in the request tells the model to think, or not to think.
     pub thinking: bool,
-    /// `metadata.user_id`
+    /// True if the request has `metadata.user_id`.
     pub user: bool,
-    /// `service_tier` or `speed`
+    /// True if the request has `service_tier` or `speed`.
     pub service_tier: bool,
     /// True if assistant messages are neighbours, or one is the first message.
     pub neighbours: bool,

@@ -127,7 +127,7 @@ impl<'a> Source<'a, '_> {
         })
     }
 
-    /// Counts one more of something in the value that starts at `start`.
+    /// Counts one more item of the kind `many`, in the value that starts at `start`.
     #[inline]
     pub(crate) fn count(&mut self, many: Many, start: usize) -> Read<()> {
         if self.counted.is_exceeded_by(many) {
@@ -162,14 +162,14 @@ impl<'a> Source<'a, '_> {
         Ok(())
     }
 
-    /// Reads a string into its place. Like all that read into a place, it says that the member is
+    /// Reads a string into `place`. Returns true, as all such readers do, because the member is
     /// known.
     pub(crate) fn string(&mut self, place: &mut Option<Str<'a>>) -> Read<bool> {
         *place = Some(self.reader.string()?);
         Ok(true)
     }
 
-    /// Reads a text, and decodes it.
+    /// Reads a string into `place`, decoded.
     pub(crate) fn word(&mut self, place: &mut Option<Cow<'a, str>>) -> Read<bool> {
         *place = Some(self.reader.string()?.decode());
         Ok(true)
@@ -192,7 +192,7 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// Notes that there is a value, whatever it is.
+    /// Notes that the member is present, and skips its value.
     pub(crate) fn given(&mut self, place: &mut bool) -> Read<bool> {
         *place = true;
         self.skip()
@@ -205,7 +205,7 @@ impl<'a> Source<'a, '_> {
         Ok(true)
     }
 
-    /// Reads a value of one kind as JSON text.
+    /// Reads a value as JSON text, and checks that its type is `kind`.
     pub(crate) fn raw_of(&mut self, kind: ValueKind) -> Read<&'a str> {
         self.expect(kind)?;
         self.reader.skip()

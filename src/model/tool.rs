@@ -22,17 +22,17 @@ pub(crate) struct ToolDefinition<'a> {
     pub tool_type: Cow<'a, str>,
     /// `name`, for a Chat Completions tool that of its function.
     pub name: Option<Cow<'a, str>>,
-    /// `description`
+    /// Member `description` of the tool.
     pub description: Option<Str<'a>>,
     /// `input_schema`, an object; for a Chat Completions tool the `parameters`.
     pub input_schema: Option<Raw<'a>>,
     /// Findings about `input_schema`.
     pub found: Found,
-    /// `cache_control`
+    /// Member `cache_control`: mark up to which the prompt is to be cached.
     pub cached: Option<CacheMark>,
-    /// `strict`
+    /// Member `strict`: true if inputs of the tool must match its schema.
     pub strict: bool,
-    /// `defer_loading`
+    /// Member `defer_loading`: true if the tool is shown to the model only after a tool search.
     pub defer_loading: bool,
     /// True if `allowed_callers` are given, and the model itself is none of them.
     pub uncallable: bool,
@@ -46,33 +46,33 @@ pub(crate) struct ToolDefinition<'a> {
 pub(crate) struct Search<'a> {
     /// `user_location`, an object.
     pub user_location: Option<&'a str>,
-    /// `allowed_domains`, as it was written.
+    /// Member `allowed_domains`, as JSON text.
     pub allowed_domains: Option<&'a str>,
-    /// `max_uses`
+    /// Member `max_uses`: maximum number of searches.
     pub max_uses: Option<u64>,
 }
 
 /// Members of an MCP toolset, as they were written.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct McpToolset<'a> {
-    /// `mcp_server_name`
+    /// Member `mcp_server_name`, as JSON text.
     pub server_name: Option<&'a str>,
-    /// `default_config`
+    /// Member `default_config`, as JSON text.
     pub default_config: Option<&'a str>,
-    /// `tools`
+    /// Member `tools`, as JSON text.
     pub tools: Option<&'a str>,
 }
 
-/// Members of a computer.
+/// Members that only a computer tool has.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Computer {
-    /// `display_width_px`
+    /// Member `display_width_px`: width of the screen in pixels.
     pub display_width_px: Option<u64>,
-    /// `display_height_px`
+    /// Member `display_height_px`: height of the screen in pixels.
     pub display_height_px: Option<u64>,
-    /// `display_number`
+    /// Member `display_number`: number of the X11 display.
     pub display_number: Option<u64>,
-    /// `enable_zoom`
+    /// Member `enable_zoom`: true if the tool can zoom into the screen.
     pub enable_zoom: bool,
 }
 
@@ -102,9 +102,9 @@ pub(crate) struct Rare<'a> {
 pub(crate) struct MemberConfig {
     /// Name of the member.
     pub name: String,
-    /// `enabled`
+    /// Member `enabled`: whether the model may use this member.
     pub enabled: Option<bool>,
-    /// `defer_loading`
+    /// Member `defer_loading`: true if this member is shown only after a tool search.
     pub defer_loading: bool,
 }
 
@@ -306,12 +306,12 @@ const SERVER_TOOL_LIMITS: [&str; 14] = [
     "tools",
 ];
 
-/// `tool_choice`
+/// Value of a request's `tool_choice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ToolChoice<'a> {
     /// `type` and `name`
     pub mode: ChoiceMode<'a>,
-    /// `disable_parallel_tool_use`
+    /// Member `disable_parallel_tool_use`: true if the model may call at most one tool.
     pub disable_parallel_tool_use: bool,
 }
 

@@ -27,7 +27,7 @@ const MESSAGE_BYTES_MAX: usize = 300;
 /// Bytes of most lines.
 const LINE_BYTES: usize = 768;
 
-/// The request as the host knows it.
+/// Facts about a request for its line in the log, from the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Request {
     /// The method.

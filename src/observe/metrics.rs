@@ -1,4 +1,4 @@
-//! The metrics: one table for all hosts, and the samples of one exchange.
+//! Metrics: one table for all hosts, and the samples of one exchange.
 //!
 //! A host keeps one [`Counters`] and gives the [`Sample`]s of each finished exchange to its
 //! platform: Prometheus, Envoy's statistics, Analytics Engine. Names and labels are the same
@@ -19,10 +19,11 @@ use crate::Millis;
 use crate::error::Fault;
 use crate::observe::report::{JudgeReport, Outcome, Report, VisionReport};
 
-/// Most names of models that are not in the model map and still have a label of their own.
+/// Maximum number of model names that have a label of their own without being in the model map.
 pub const MODELS_MAX: usize = 32;
 
-/// Most labels that such names have or had, but for those that a host has removed.
+/// Maximum number of present and former labels of model names that are not in the model map. Labels
+/// that a host has removed do not count.
 pub const GIVEN_MAX: usize = 256;
 
 /// Number of answers after which earlier ones count half.
@@ -157,7 +158,7 @@ pub struct Counters {
     served: Labels,
 }
 
-/// Names that have labels, and names that may get one, each with its answers.
+/// Names that have labels, and names that may get a label, each with its number of answers.
 #[derive(Clone, Debug, Default)]
 struct Labels {
     known: BTreeMap<String, u32>,
@@ -236,7 +237,8 @@ impl Counters {
 }
 
 impl Labels {
-    /// Returns the name if it has a label, or gets one now.
+    /// Counts an answered exchange for the name. Returns the name if it has a label, or else
+    /// `other`.
     fn label<'a>(&mut self, name: Cow<'a, str>, report: &Report) -> Cow<'a, str> {
         if report.outcome == Outcome::Answered && !name.is_empty() {
             self.count(&name);

@@ -6,13 +6,13 @@
 
 use crate::error::Error;
 
-/// Most codes in the header.
+/// Maximum number of warning codes in the header.
 const HEADER_CODES_MAX: usize = 16;
 
-/// Most kinds of warnings that are counted each by itself.
+/// Maximum number of kinds of warnings with a counter of their own.
 const KINDS_MAX: usize = 64;
 
-/// Most names that are looked up in vain. The rest is counted without a name.
+/// Maximum number of unknown names that are looked up. Further ones are counted without a name.
 const UNKNOWN_MAX: u32 = 1_000;
 
 /// Longest name of a dropped thing in the header, in bytes; names can be chosen by the client.

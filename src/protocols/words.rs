@@ -20,7 +20,7 @@ use crate::text::words;
 use browser::push_browser_state;
 pub(crate) use parts::{Parts, end_text, write_file, write_image};
 
-/// Profile, body and parts by which the words of one request are written.
+/// Writer of the parts of a request as text, with the request's profile, body and parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'p, 'a> {
     pub(crate) profile: &'p Profile,
@@ -48,7 +48,7 @@ fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
 }
 
 impl Words<'_, '_> {
-    /// Returns true if a block can be put in words, all of it by [`Words::push_text`].
+    /// Returns true if [`Words::push_text`] can write the whole block as text.
     pub(crate) fn is_block_text(&self, block: &Block<'_>) -> bool {
         match block {
             Block::Image(_) => self.profile.image_parts == ImageParts::None,
@@ -131,7 +131,7 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Appends what blocks say in words, one below the other.
+    /// Appends the text of several blocks, one below the other.
     pub(crate) fn push_lines(&self, out: &mut Vec<u8>, blocks: &[Block<'_>]) -> Result<(), Error> {
         let start = out.len();
         for block in blocks {
@@ -211,7 +211,7 @@ impl<'a> Words<'_, 'a> {
         })
     }
 
-    /// Whether the texts of a user's turn with results go into the last result.
+    /// Returns true if the texts of a user's turn with tool results go into the last result.
     pub(crate) fn joins_result(&self, items: &[UserPart<'a>]) -> bool {
         // A system message is an item of the user's only where the upstream takes none there.
         let in_place = self.profile.mid_system != MidSystem::AsUser;
@@ -221,12 +221,12 @@ impl<'a> Words<'_, 'a> {
         self.merges() || items.iter().all(is_told)
     }
 
-    /// Whether texts after results are part of the last result.
+    /// Returns true if texts after tool results become part of the last result.
     pub(crate) fn merges(&self) -> bool {
         self.profile.text_after_tool_results == TextAfterToolResults::MergeIntoLastTool
     }
 
-    /// Whether an item is all words.
+    /// Returns true if an item can be written as text as a whole.
     pub(crate) fn is_text(&self, item: &UserPart<'_>) -> bool {
         match item {
             UserPart::Block(block) => self.is_block_text(block),
@@ -243,7 +243,7 @@ impl<'a> Words<'_, 'a> {
         result.content.iter().all(|block| self.is_block_text(block))
     }
 
-    /// Appends what an item says in words, as the inside of a JSON string.
+    /// Appends the text of an item of a user's turn, escaped as the inside of a JSON string.
     pub(crate) fn push_item(
         &self,
         out: &mut Vec<u8>,
@@ -415,7 +415,7 @@ fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     }
 }
 
-/// Whether a result begins with the word "error", whatever its case.
+/// Returns true if a result begins with the word "error", in any case.
 fn says_error(content: &[Block<'_>]) -> bool {
     let is_empty = |block: &&Block<'_>| matches!(block, Block::Text(it) if it.text.is_empty());
     let Some(Block::Text(text)) = content.iter().find(|it| !is_empty(it)) else { return false };

@@ -23,7 +23,7 @@ const AROUND: &[u8] = b"[]\": \n";
 pub(crate) enum Payload<'a> {
     /// A JSON object.
     Object(&'a str),
-    /// The end mark.
+    /// End mark of the stream, such as `[DONE]`.
     Done,
     /// Data that says nothing: other JSON values, and words that keep a connection alive.
     SignOfLife,
@@ -113,7 +113,7 @@ pub(crate) fn unquoted(data: &str) -> Option<String> {
     inside.trim_start().starts_with('{').then(|| inside.into_owned())
 }
 
-/// Returns what follows the end mark, if `text` begins with it.
+/// Returns the text behind the end mark, if `text` begins with that mark.
 fn after_done(text: &str) -> Option<&str> {
     match text.strip_prefix('"') {
         Some(text) => words::after_start(text, DONE).map(|rest| words::trim_start(rest, b"\"")),

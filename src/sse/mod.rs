@@ -19,7 +19,8 @@ use crate::text::words::{self, BYTE_ORDER_MARK};
 /// The end mark.
 pub(crate) const DONE: &str = "[DONE]";
 
-/// Bytes kept of lines that are no event stream, and of one such line: an error in plain text.
+/// Maximum number of bytes kept of a body that is no event stream, and of one line of it. Such a
+/// body is mostly an error in plain text.
 const JUNK_BYTES: usize = 1 << 10;
 
 /// Splits a body into events.
@@ -41,7 +42,7 @@ pub(crate) struct Decoder {
     after_cr: bool,
     /// True if `data` was given out and can be reused.
     given: bool,
-    /// The first lines that are none of an event stream.
+    /// First lines of a body that is no event stream, such as an error in plain text.
     junk: Vec<u8>,
     bytes_max: usize,
 }
@@ -54,19 +55,19 @@ pub(crate) struct Event<'a> {
     pub(crate) called: Called,
 }
 
-/// Name of an event, as far as it is known.
+/// Kind of event by its name, as far as the name is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Called {
-    /// No name, or `message`.
+    /// Event without a name, or with the name `message`.
     #[default]
     Nothing,
-    /// `error` or `exception`.
+    /// Event with the name `error` or `exception`.
     Error,
     /// Name of an event of the Messages API.
     Messages(&'static str),
     /// Name of an event of the Responses API.
     Responses(&'static str),
-    /// Any other name.
+    /// Event with any other name.
     Other,
 }
 

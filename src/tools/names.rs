@@ -10,13 +10,13 @@ use crate::ids::hex_of_hash;
 use crate::profile::{Profile, ToolSchema};
 use crate::text::words::{is_name_byte, truncate};
 
-/// Most characters of a name by OpenAI's rules.
+/// Maximum number of characters of a tool's name by OpenAI's rules.
 const LENGTH_MOST: usize = 64;
 
-/// Most characters of the client's name that are kept before the hash.
+/// Maximum number of characters of the client's name that are kept before the hash.
 const KEPT_MAX: usize = LENGTH_MOST - MARK_LENGTH;
 
-/// `_` and eight hexadecimal digits.
+/// Length of the mark at the end of a shortened name: `_` and eight hexadecimal digits.
 const MARK_LENGTH: usize = 9;
 
 /// Prefix of a name whose first character the upstream does not take there.
@@ -25,7 +25,7 @@ const PREFIX: &str = "tool_";
 /// Rules for the names that an upstream takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Rules {
-    /// Maximum number of characters; 0 is no limit.
+    /// Maximum number of characters of a name; 0 is no limit.
     length_max: usize,
     first: First,
 }

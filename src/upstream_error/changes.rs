@@ -1,6 +1,6 @@
 //! Changes of a request that an upstream may ask for by refusing it: one row a change.
 //!
-//! A row knows which requests have its subject, where that stands in them, by which words people
+//! A row knows which requests have the refused part, where it stands in them, by which words people
 //! name it, and what the change is. It does not know how a server words its refusal.
 
 mod rows;
@@ -15,7 +15,8 @@ pub(super) use rows::rows;
 /// Loss of a client by a change, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Loss {
-    /// No loss: the form of texts and ids, or what only the upstream's operator sees.
+    /// Loss of nothing that the client sees: only forms of texts and ids change, or what the
+    /// upstream's operator sees.
     Nothing,
     /// Loss of words: reasoning, or a schema that the model reads in place of the server.
     Words,
@@ -23,8 +24,8 @@ pub(super) enum Loss {
     Ability,
 }
 
-/// Function that returns true if a request with this context can have the subject. If it cannot, an
-/// error that names the subject means something else.
+/// Function that returns true if a request with this context can have the refused part. If the
+/// request lacks the part, an error that names it means something else.
 type Has = fn(&Refused, &RequestContext) -> bool;
 
 /// Change of a request, and the evidence that asks for it. Members of text are lists with ` | `
@@ -34,25 +35,25 @@ pub(super) struct Row {
     pub(super) loss: Loss,
     /// Name of the change in warnings: its own code, or the profile's key that saves the first try.
     warning: Warning,
-    /// Requests of Chat Completions that have the subject.
+    /// Test whether a request of Chat Completions can have the refused part.
     chat: Has,
-    /// Requests of Responses that have the subject.
+    /// Test whether a request of Responses can have the refused part.
     responses: Has,
     /// True if requests of Messages can have this change.
     messages: bool,
     /// Member of the client's request that is lost, which strict mode does not allow; empty where
     /// none is.
     drops: &'static str,
-    /// Change of the profile to that of an upstream that does not take the subject. The last
+    /// Change of the profile to that of an upstream that does not take the refused part. The last
     /// argument estimates the tokens of the prompt.
     narrow: fn(&Refused, &mut Profile, &dyn Fn() -> u64),
-    /// Paths of the subject in requests of any protocol; `*` is any position.
+    /// Paths of the refused part in requests of any protocol; `*` is any position.
     pub(super) places: &'static str,
-    /// Words of which one, or all that ` & ` joins, name the subject: in lower case, with spaces
-    /// for signs but `_`.
+    /// Words that name the refused part, in lower case, with spaces for signs but `_`. One of them
+    /// is enough; words joined with ` & ` must all be there.
     pub(super) names: &'static str,
-    /// Words for what is wrong with the subject, one of which a name needs beside it; empty where
-    /// the name is enough.
+    /// Words for what is wrong with the refused part, one of which must stand beside its name.
+    /// Empty if the name is enough.
     pub(super) lacks: &'static str,
     /// True if the change makes a text of a list, for servers that want a text.
     pub(super) makes_text: bool,
@@ -64,7 +65,7 @@ pub(super) struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Warning {
     Code(&'static str),
-    /// `parameter_refused:KEY`
+    /// Key of the profile, in the warning `parameter_refused:KEY`.
     Key(&'static str),
 }
 
@@ -83,21 +84,21 @@ impl Refused {
         }
     }
 
-    /// Returns true if a Chat Completions request can have the subject. If it cannot, an error that
-    /// names the subject means something else.
+    /// Returns true if a Chat Completions request can have the refused part. If it cannot, an error
+    /// that names the part means something else.
     #[must_use]
     pub(crate) fn may_be_in_chat(&self, context: &RequestContext) -> bool {
         (self.row().chat)(self, context)
     }
 
-    /// Returns true if a Responses request can have the subject.
+    /// Returns true if a Responses request can have the refused part.
     #[must_use]
     pub(crate) fn may_be_in_responses(&self, context: &RequestContext) -> bool {
         (self.row().responses)(self, context)
     }
 
-    /// Returns true if the subject is part of a Messages request, too, where the upstream speaks
-    /// that.
+    /// Returns true if a Messages request can have the refused part, too, when the upstream speaks
+    /// Messages.
     #[must_use]
     pub fn is_of_messages(&self) -> bool {
         self.row().messages
@@ -121,7 +122,7 @@ impl Refused {
         }
     }
 
-    /// Changes the profile to that of an upstream that does not take the subject. `estimate`
+    /// Changes the profile to that of an upstream that does not take the refused part. `estimate`
     /// returns the tokens of the prompt.
     ///
     /// # Errors

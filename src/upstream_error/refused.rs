@@ -25,9 +25,10 @@ pub enum Refused {
     MaxTokens(u64),
     /// Limit of the answer, for which there is no space in the context window beside the prompt.
     Space(Space),
-    /// `stream_options`, in each stream. Without them the answer's tokens are not known.
+    /// `stream_options` of any stream: left out. Then the upstream sends no token counts of the
+    /// answer.
     StreamOptions,
-    /// Effort of reasoning: of these values the nearest is sent, or none.
+    /// Effort of reasoning: the nearest of these values is sent, or none.
     Effort(Vec<Effort>),
     /// Number of stop sequences above this one: Creole cuts the text at the others itself.
     StopCount(usize),
@@ -77,11 +78,12 @@ pub struct Space {
 }
 
 impl Space {
-    /// Minimum number of tokens for an answer: in fewer hardly a call is written to its end.
-    /// Clients compact where they read of such a window.
+    /// Minimum number of tokens for an answer: fewer hardly hold a whole tool call. Clients compact
+    /// the history when they read of such a window.
     pub(crate) const LEAST: u64 = 1024;
 
-    /// Returns the space beside a prompt, if the answer fits into some of it.
+    /// Returns the space that the prompt leaves for the answer, if it is at least [`Self::LEAST`]
+    /// tokens.
     fn of(limit: ContextLimit, context: &RequestContext) -> Option<Self> {
         let ContextLimit::Sum { prompt, answer, window } = limit else { return None };
         // What was refused is too much, even where it would fit by these numbers.
@@ -95,8 +97,8 @@ impl Space {
         (answer >= Self::LEAST).then_some(space)
     }
 
-    /// Returns true if the upstream may have counted the request's own prompt, whose tokens are
-    /// estimated. An error may have other numbers in it: those of a text that it quotes.
+    /// Returns true if the upstream's count may be that of the request's own prompt, whose tokens
+    /// are estimated. An error may contain other numbers, such as those of a quoted text.
     #[must_use]
     pub(crate) fn is_of(self, estimate: u64) -> bool {
         let known = estimate / 8..=estimate.saturating_mul(8);

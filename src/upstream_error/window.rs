@@ -18,9 +18,11 @@ use crate::model::request_context::RequestContext;
 use crate::text::words;
 use crate::upstream_error::refused::ANSWER_MOST_LEAST;
 
-/// Snowflake's words for a full window. Others say it of the answer, behind other words.
+/// Snowflake's words for a full context window. Other servers use these words for the answer,
+/// behind other words.
 const SNOWFLAKE: &str = "max tokens of ";
-/// Cohere's words, after "too many tokens", which it says of a prompt too.
+/// Cohere's words for a limit of the answer. They follow "too many tokens", which Cohere says of
+/// prompts, too.
 const COHERE: &str = "max tokens must be";
 /// Maximum number of bytes between a number and its unit.
 const UNIT_BYTES: usize = 48;
@@ -258,9 +260,9 @@ pub(super) fn over_rate(error_body: &ErrorBody, context: &RequestContext) -> Opt
     })
 }
 
-/// Returns true if `max_tokens` is too low for a word. Claude Code and others ask for one token to
-/// see whether a model is there; the models of OpenAI that think first, and the Responses API
-/// behind gateways, take so few for an error.
+/// Returns true if the upstream refuses `max_tokens` as too low for even one word. Claude Code and
+/// others ask for one token to test whether a model exists. OpenAI's reasoning models, and the
+/// Responses API behind gateways, answer this with an error.
 pub(super) fn is_answer_too_short(error_body: &ErrorBody, context: &RequestContext) -> bool {
     let text = error_body.message.to_ascii_lowercase();
     let least = |wordings: &Wordings, more: u64| {

@@ -1,4 +1,4 @@
-//! Rows that a check shows, one for each step.
+//! Rows of the table that `creole check` prints, one for each step.
 
 use super::inside::Received;
 
@@ -23,14 +23,14 @@ impl Level {
     }
 }
 
-/// A step, and what came of it.
+/// Step of a check, with its result.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) step: &'static str,
     pub(super) level: Level,
-    /// Result in one line.
+    /// Description of the result in one line.
     pub(super) text: String,
-    /// Problem in one word; empty where there is none.
+    /// Code of the problem in one word; empty if there is no problem.
     pub(super) code: &'static str,
     pub(super) warnings: Vec<String>,
     pub(super) duration_ms: Option<u64>,

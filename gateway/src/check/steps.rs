@@ -1,4 +1,5 @@
-//! The steps that need a model: each asks what agents ask, and says what came of it.
+//! Steps of a check that need a model: each sends a request like an agent's, and reports the
+//! result.
 
 use std::time::Duration;
 
@@ -248,7 +249,7 @@ fn without_call(forced: &Answer, said: &str) -> String {
         .to_owned()
 }
 
-/// An error with the client's status before it.
+/// Returns the error text, with the status that the client got before it.
 fn refused(received: &Received, error: &str) -> String {
     match received.status {
         0 | 200 => error.to_owned(),

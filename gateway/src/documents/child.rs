@@ -1,4 +1,5 @@
-//! `creole read-document`: one PDF from standard input, and its text on standard output.
+//! Process `creole read-document`: reads one PDF from standard input, and writes its text to
+//! standard output.
 //!
 //! Only the gateway starts it. Text goes out page by page, so that what was read before a crash is
 //! not lost. Where there is no text at all, the exit code says why.
@@ -30,11 +31,13 @@ pub(crate) struct ReadDocument {
     pub(crate) seconds_max: u64,
 }
 
-/// Address space of this process. The largest document that a request can have takes a tenth of it.
+/// Maximum address space of this process. The largest document that a request can have takes a
+/// tenth of it.
 #[cfg(unix)]
 const MEMORY_BYTES_MAX: u64 = 256 << 20;
 
-/// The exit codes beside 0; others are those of a crash.
+/// Exit codes of this program for documents without a readable text. Any other code but 0 is that
+/// of a crash.
 const CODES: [(u8, Unread); 4] = [
     (70, Unread::Encrypted),
     (71, Unread::Malformed),
@@ -42,7 +45,8 @@ const CODES: [(u8, Unread); 4] = [
     (73, Unread::NoLetters),
 ];
 
-/// Returns what an exit code says, if it is one of this program's own.
+/// Returns the reason for which a document could not be read, if `code` is an exit code of this
+/// program.
 pub(super) fn unread(code: i32) -> Option<Unread> {
     CODES.iter().find(|(own, _)| i32::from(*own) == code).map(|(_, unread)| *unread)
 }
@@ -67,8 +71,8 @@ pub(crate) fn run(options: &ReadDocument) -> ExitCode {
     code.map_or(ExitCode::FAILURE, |(code, _)| ExitCode::from(*code))
 }
 
-/// Has the system end this process when the gateway's thread that started it ends; false where the
-/// gateway is gone.
+/// Makes Linux end this process together with the gateway's thread that started it. Returns false
+/// if the gateway is already gone.
 #[cfg(target_os = "linux")]
 fn ends_with_gateway() -> bool {
     use rustix::process::{Signal, getppid, set_parent_process_death_signal};
@@ -78,8 +82,8 @@ fn ends_with_gateway() -> bool {
     getppid() == gateway
 }
 
-/// Takes from this process what it does not need. Where a system does not know such a limit, the
-/// others hold.
+/// Limits the memory, time and files of this process. If a system does not know one of the limits,
+/// the others still hold.
 #[cfg(unix)]
 fn bound(seconds_max: u64) {
     // Where memory gets short, this process goes before the gateway does.
@@ -103,7 +107,7 @@ fn bound(seconds_max: u64) {
     }
 }
 
-/// Ends this process when its time is over, even if nobody is left to end it.
+/// Ends this process when its time is over, even if the gateway is gone.
 #[cfg(not(unix))]
 fn bound(seconds_max: u64) {
     let end = std::time::Duration::from_secs(seconds_max.saturating_add(1));
@@ -121,7 +125,7 @@ struct Found {
     damaged: bool,
 }
 
-/// Gives `write` the text of a document, page by page, until it takes no more.
+/// Passes the text of a document to `write`, page by page, until `write` returns false.
 fn read(
     document: Vec<u8>,
     options: &ReadDocument,

@@ -17,7 +17,7 @@ use hayro_interpret::{
     BlendMode, ClipPath, Device, DrawMode, DrawProps, Image, ImageDrawProps, SoftMask,
 };
 
-/// Units of a font's own, of which its size is a thousand.
+/// Number of a font's own units that make its size.
 const EM: f64 = 1000.0;
 
 /// Distances between glyphs, in sizes of the font, beyond which there is a space, or a tab: another
@@ -32,14 +32,15 @@ const LETTERS_MAX: usize = 32;
 /// letters of another size.
 const OFF_LINE: f64 = 0.5;
 
-/// Lines that are further apart than this many sizes have an empty one between.
+/// Distance between two lines, in sizes of the font, beyond which an empty line is written between
+/// them.
 const PARAGRAPH: f64 = 1.9;
 
-/// A page as it is drawn: only texts are kept.
+/// Drawing device for a page that keeps only the texts.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) text: String,
-    /// True if the page shows an image, such as what a scanner made of it.
+    /// True if the page shows an image, such as a scan.
     pub(super) has_image: bool,
     /// Letters that are known, and those that only have a shape: their font does not say what they
     /// are.
@@ -120,8 +121,8 @@ impl Page {
 }
 
 impl Last {
-    /// Returns the gap between this glyph and one that begins at `begin`, in whose line `along`
-    /// shows the way.
+    /// Returns the gap between this glyph and a glyph that begins at `begin`. `along` is the
+    /// direction of the line.
     fn gap(&self, begin: Point, size: f64, along: Vec2) -> Gap {
         let size = size.max(self.size);
         let (on, off) = ((begin - self.end).dot(along), (begin - self.end).cross(along));
@@ -180,7 +181,7 @@ fn letters(glyph: &Glyph<'_>) -> Option<String> {
     Some(letters)
 }
 
-/// The letters that a font shows in one shape.
+/// Returns the letters of a ligature.
 fn ligature(letter: char) -> Option<&'static str> {
     Some(match letter {
         '\u{fb00}' => "ff",
@@ -215,7 +216,7 @@ impl Device<'_> for Page {
 }
 
 impl Page {
-    /// Whether the last glyph of a run is where the last one was.
+    /// Returns true if the last glyph of a run is at the place of the last kept glyph.
     fn is_at(&self, run: &GlyphRun<'_, '_>, props: &DrawProps<'_>) -> bool {
         let Some((last, glyph)) = self.last.zip(run.glyphs().last()) else { return false };
         let begin = props.transform * glyph.transform() * Point::ORIGIN;

@@ -44,7 +44,7 @@ pub(crate) struct Session<'a> {
     pub(crate) preset: Option<&'a str>,
 }
 
-/// The environment of a client.
+/// Environment variables to set and unset for a client.
 #[derive(Debug, Default)]
 pub(crate) struct Variables {
     /// Variables that are always set: where everything goes.

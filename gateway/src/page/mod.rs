@@ -1,4 +1,4 @@
-//! A page for browsers at `/`: what the gateway does now, and what it did of late.
+//! Web page at `/`, which shows what the gateway does now and has done recently.
 //!
 //! It has names and numbers, never a prompt, an answer, a tool's input or a key: all of it comes
 //! from reports, as the log's lines do. It is one answer with its style and its script in it, so
@@ -41,7 +41,7 @@ const FORWARDED: [&str; 7] = [
     "cf-connecting-ip",
 ];
 
-/// A request that is for the page, and not a client's probe.
+/// Part of the page that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Page,
@@ -52,9 +52,9 @@ pub(crate) enum Wanted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reader {
     Let,
-    /// May come in with a key.
+    /// The sender may read the page with a key, but sent none.
     WithoutKey,
-    /// Gets what clients get.
+    /// The sender is treated like any other client, and gets no page.
     Nobody,
 }
 
@@ -106,8 +106,8 @@ pub(crate) fn respond(
     Some(response)
 }
 
-/// Returns what a browser wants of the page. Clients that probe a base URL ask for anything, or for
-/// JSON.
+/// Returns the part of the page that a browser asks for, or `None` for a client's request. Clients
+/// that probe a base URL accept anything, or JSON.
 pub(crate) fn wanted(head: &Parts) -> Option<Wanted> {
     if head.uri.path() != "/" || ![Method::GET, Method::HEAD].contains(&head.method) {
         return None;
@@ -148,7 +148,8 @@ fn password(headers: &HeaderMap) -> Option<String> {
     Some(text.split_once(':')?.1.to_owned())
 }
 
-/// Whether a person opens a page: monitors and clients that name HTML among others send neither.
+/// Returns true if a person opens the page in a browser. Monitors, and clients that accept HTML
+/// among other types, send neither of these headers.
 fn is_navigation(headers: &HeaderMap) -> bool {
     let is = |name: &str, value: &str| headers.get(name).is_some_and(|sent| sent == value);
     is("sec-fetch-mode", "navigate") || is("upgrade-insecure-requests", "1")

@@ -1,4 +1,4 @@
-//! The places that were looked at in vain, as the error tells them.
+//! Places where no server with the wanted model was found, for the error message.
 
 use super::models::{self, Model};
 use crate::Failed;
@@ -11,17 +11,18 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Notes a place without a model, and why.
+    /// Notes an address where no model was found, with the reason.
     pub(crate) fn note(&mut self, place: &str, reason: &str) {
         self.others.push(format!("{place}: {reason}"));
     }
 
-    /// Notes a server that lists `models`, and not the model that was asked for.
+    /// Notes a server that lists `models`, but not the model `wanted`.
     pub(crate) fn note_lacking(&mut self, place: &str, wanted: &str, models: &[Model]) {
         self.lacking.push(models::lacks(place, wanted, models));
     }
 
-    /// `nothing`: what to do where no server answers at all.
+    /// Returns the error that lists the noted places. `nothing` is the advice to the user if no
+    /// server answers at all.
     pub(crate) fn failed(self, nothing: &str) -> Failed {
         let others = self.others.join("\n  ");
         if self.lacking.is_empty() {

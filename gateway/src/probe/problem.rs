@@ -15,12 +15,12 @@ const USUAL_PORTS: [(&str, &str); 5] = [
     (":30000", "python -m sglang.launch_server"),
 ];
 
-/// Problem of an upstream, and what to do about it. Neither field has a key in it.
+/// Problem of an upstream, with the advice to solve it. No field contains a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
-    /// Name of the problem in one word, for machines.
+    /// Code of the problem in one word, for machines.
     pub(crate) code: &'static str,
-    /// Problem and cure in one line, for people.
+    /// Problem and advice in one line, for people.
     pub(crate) text: String,
 }
 
@@ -35,7 +35,7 @@ impl Problem {
         ANSWERS.contains(&self.code)
     }
 
-    /// Describes an upstream of which nothing could be asked.
+    /// Describes an upstream to which no connection could be made.
     pub(crate) fn unreachable(url: &str, reason: &Unreachable) -> Self {
         let words = reason.words();
         let host = url.split_once("://").map_or(url, |(_, host)| host);
@@ -100,7 +100,7 @@ impl Problem {
         }
     }
 
-    /// Describes an upstream that wants another key than it got.
+    /// Describes an upstream that asks for a key, or refused the key it got.
     pub(crate) fn key(upstream: &Upstream, status: u16) -> Self {
         let url = &upstream.url;
         match upstream.key {

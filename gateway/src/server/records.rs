@@ -14,7 +14,7 @@ use crate::page::Board;
 #[derive(Debug)]
 pub(crate) struct Records {
     pub(crate) metrics: Metrics,
-    /// Board of the page; `None` without a page.
+    /// State that the gateway's web page shows; `None` if the page is off.
     pub(crate) board: Option<Arc<Board>>,
     format: Format,
     refused: Mutex<RefusedLines>,
@@ -26,7 +26,7 @@ impl Records {
         Self { metrics: Metrics::new(), board, format, refused: Mutex::default() }
     }
 
-    /// A number for an exchange that begins.
+    /// Returns a number for an exchange that begins.
     pub(crate) fn begin(&self) -> u64 {
         self.board.as_ref().map_or(0, |board| board.begin())
     }
@@ -38,7 +38,7 @@ impl Records {
         }
     }
 
-    /// An exchange is over.
+    /// Records an exchange that is over.
     pub(crate) fn end(
         &self,
         number: u64,

@@ -53,7 +53,8 @@ enum Coding {
 #[derive(Debug)]
 struct Member {
     decoder: GzDecoder<Vec<u8>>,
-    /// A whole member came before it, and nothing has come of this one: it may be none.
+    /// True if a whole member came before this one, and nothing has come of this one. Then these
+    /// bytes may be no member at all.
     is_doubtful: bool,
 }
 
@@ -117,7 +118,7 @@ impl Answer {
         self.body
     }
 
-    /// Unpacks what is here, and returns what can be given of it.
+    /// Unpacks the bytes that have come, and returns as much of the text as is ready.
     fn unpacked(&mut self) -> Result<Option<Bytes>, Broken> {
         if let Coding::Unknown(claim, first) = &mut self.coding {
             first.extend_from_slice(&self.rest);
@@ -216,7 +217,7 @@ impl Member {
         }
     }
 
-    /// Unpacks this member. `true`: it is whole, and bytes are left.
+    /// Unpacks this member. Returns true if the member is whole and bytes are left behind it.
     fn take(&mut self, bytes: &mut &[u8], is_last: bool) -> io::Result<bool> {
         let is_whole = take(&mut self.decoder, bytes)?;
         if is_whole || is_last {
@@ -240,7 +241,8 @@ fn take(decoder: &mut impl io::Write, bytes: &mut &[u8]) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Returns the coding that the headers name. `None`: something that is not undone here.
+/// Returns the coding that the `content-encoding` headers name, or `None` if the gateway cannot
+/// decode it.
 fn claim(headers: &[Header]) -> Option<Claim> {
     let said = headers.iter().filter(|(name, _)| name == "content-encoding");
     let words = said.flat_map(|(_, value)| value.split(',')).map(str::trim);
@@ -276,7 +278,7 @@ fn coding(claim: Claim, first: &[u8]) -> Coding {
     }
 }
 
-/// Whether a body begins as JSON, a page, or the lines of a stream do.
+/// Returns true if a body begins like JSON, a web page or lines of an event stream.
 fn is_text(first: &[u8]) -> bool {
     let first = first.strip_prefix(b"\xef\xbb\xbf").unwrap_or(first).trim_ascii_start();
     let begins = |text: &&str| text.as_bytes().iter().zip(first).all(|(text, byte)| text == byte);

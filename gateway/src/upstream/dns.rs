@@ -27,7 +27,8 @@ const THREADS: usize = 8;
 /// Number of threads for names that clients choose, which may hang on purpose.
 const PUBLIC_THREADS: usize = 2;
 
-/// Maximum number of clients' names that are looked up or wait for it. Others are refused.
+/// Maximum number of names given by clients that are looked up or wait to be looked up. Further
+/// names are refused.
 const PUBLIC_WAITING_MAX: usize = 64;
 
 /// Maximum time of a look-up: two tries of five seconds, as `resolv.conf` has it unless told
@@ -67,9 +68,9 @@ impl Resolver {
         Ok(Self { pool, lookup, waiting, waiting_max: usize::MAX, only_public: false })
     }
 
-    /// Gives the public addresses of names alone. Whoever connects takes an address that is given
-    /// here, so that no second look-up can give another one. Clients choose these names, so that
-    /// those of upstreams do not wait for them: they have threads of their own.
+    /// Returns a resolver that gives only public addresses. Callers must connect to an address from
+    /// this resolver, since a second look-up might give another address. Clients choose these
+    /// names, so they have threads of their own and do not delay look-ups of upstreams.
     ///
     /// # Errors
     /// The system gives no more threads.
@@ -79,7 +80,7 @@ impl Resolver {
         Ok(Self { pool, lookup, waiting, waiting_max: PUBLIC_WAITING_MAX, only_public: true })
     }
 
-    /// The look-up of this name that is under way, or a new one.
+    /// Returns the pending look-up of this name, or starts a new one.
     fn look_up(&self, name: &str) -> Waiting {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = waiting.get(name) {

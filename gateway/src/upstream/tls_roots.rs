@@ -3,11 +3,13 @@
 use rustls::RootCertStore;
 use rustls::pki_types::CertificateDer;
 
-/// The variables that name a file, and folders, of authorities to use in place of the machine's.
+/// Environment variables for a file and folders of root certificates to use instead of the
+/// machine's.
 const CHOSEN: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// The roots of the web and those of this machine (or of `SSL_CERT_FILE` and `SSL_CERT_DIR`): a
-/// container often has no roots at all, and a company has its own.
+/// Returns the trusted root certificates: Mozilla's, and those of this machine or of
+/// `SSL_CERT_FILE` and `SSL_CERT_DIR`. A container often has no root certificates, and a company
+/// has its own.
 pub(crate) fn trusted() -> RootCertStore {
     let mut roots = RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
@@ -31,8 +33,8 @@ fn of_machine() -> Found {
     (native.certs, native.errors.iter().map(ToString::to_string).collect())
 }
 
-/// Reads the authorities without the keychain: asking it needs a framework of Apple, which only a
-/// Mac can link.
+/// Reads root certificates from `SSL_CERT_FILE` and `SSL_CERT_DIR` only. Access to the keychain
+/// needs a framework of Apple, which can be linked only on a Mac.
 #[cfg(target_os = "macos")]
 fn of_machine() -> Found {
     let [file, folders] = CHOSEN.map(std::env::var_os);

@@ -247,7 +247,7 @@ pub fn value<'a>(headers: &'a [Header], name: &str) -> Option<&'a str> {
     headers.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// A place where the translation runs.
+/// Program or server in which the translation of requests and answers is tested.
 pub trait Host: Sync {
     /// Returns the host's name in tables.
     fn name(&self) -> &'static str;

@@ -15,7 +15,7 @@ use crate::{Answer, Got, Header, Request, Trial};
 /// finds its upstream.
 const MODEL: &str = "claude-test";
 
-/// Trials that one configuration serves.
+/// Trials that use the same configuration.
 #[derive(Debug, Default)]
 pub struct Suite {
     /// The configuration.
@@ -24,7 +24,7 @@ pub struct Suite {
     pub trials: Vec<Named>,
 }
 
-/// A trial of a fixture.
+/// Trial made from a fixture, with its name and the expected result.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// The fixture, and which of its trials.
@@ -33,7 +33,7 @@ pub struct Named {
     pub trial: Trial,
     /// Result that the fixture expects.
     pub expected: Value,
-    /// Whether the client streams.
+    /// True if the client asks for a stream.
     pub stream: bool,
     /// True if the fixture is about the request to the upstream, and not about the answer.
     pub is_request: bool,

@@ -16,7 +16,7 @@ const WORKER: &str = "workerd, Creole";
 const LITELLM: &str = "LiteLLM";
 const ROUTER: &str = "claude-code-router";
 
-/// Absolute figures, for who looks at a terminal.
+/// Returns a table of the absolute figures, to be printed in a terminal.
 pub(crate) fn table(results: &Results) -> Result<String> {
     let mut text = format!(
         "{:<24} {:>10} {:>10} {:>10} {:>8} {:>7} {:>7} {:>7} {:>7}\n{:<24} {:>10} {:>10} {:>10} {:>8} {:>7} {:>7} {:>7} {:>7}\n",
@@ -67,7 +67,7 @@ pub(crate) fn table(results: &Results) -> Result<String> {
     Ok(text)
 }
 
-/// The part of `docs/speed.md` before it is written by hand.
+/// Mark in `docs/speed.md` that ends the part written by hand.
 pub(crate) const MARK: &str =
     "<!-- From here on, made by `cargo xtask load`: see harness/load/src/page.rs -->\n";
 
@@ -115,7 +115,7 @@ pub(crate) fn page(results: &Results) -> Result<String> {
     Ok(text)
 }
 
-/// About two figures that count; of what is small, one.
+/// Writes a ratio with about two significant figures, or one if it is small.
 fn figures(ratio: f64) -> String {
     match ratio {
         ..0.095 => format!("{ratio:.2}"),

@@ -64,7 +64,7 @@ struct Flavour<'s> {
     definitions: Names<'static, (String, &'s str)>,
     /// Maximum depth at which properties are written.
     depth_max: u32,
-    /// Whether definitions may refer to others than themselves.
+    /// True if definitions may refer to other definitions.
     follows: bool,
     /// The definitions that must require less, or allow more.
     loosened: NameSet<'static>,
@@ -75,7 +75,7 @@ struct Flavour<'s> {
     within: Option<String>,
 }
 
-/// Writes a whole schema, as it is for a function or for an output.
+/// Writes the whole schema of a function or of an output.
 pub(super) fn write(root: &str, json: &mut Writer<'_>, function: bool) {
     let mut flavour = Flavour {
         root,
@@ -132,7 +132,7 @@ fn definitions(root: &str) -> Names<'static, (String, &str)> {
 }
 
 impl Flavour<'_> {
-    /// Writes all of it, so that nothing in it requires itself without end.
+    /// Writes the whole schema, loosened until no definition requires itself without end.
     fn whole(&mut self, place: SchemaPosition) -> String {
         loop {
             (self.depth, self.within) = (0, None);
@@ -183,7 +183,7 @@ impl Flavour<'_> {
         self.object(&facts, json, place);
     }
 
-    /// Writes a choice of schemas, under the description of this one.
+    /// Writes a choice of schemas (`anyOf`), under the description of the schema around the choice.
     fn choice(
         &mut self,
         branches: &str,
@@ -197,7 +197,7 @@ impl Flavour<'_> {
         });
     }
 
-    /// Writes a schema of one thing, beside which only a title and a description stand.
+    /// Writes a schema that has only one keyword beside a title and a description.
     fn noted(
         &mut self,
         facts: &Facts<'_>,
@@ -287,7 +287,8 @@ impl Flavour<'_> {
         json.end_object();
     }
 
-    /// Whether a key may stand where the walk is: in definitions, none has a `/`.
+    /// Returns true if a property may have this key: inside definitions, Kimi takes no key with a
+    /// `/`.
     fn takes_key(&self, key: &str) -> bool {
         self.within.is_none() || !words::has_byte(key, b'/')
     }
@@ -351,8 +352,8 @@ impl Flavour<'_> {
         }
     }
 
-    /// Writes a schema that a keyword holds. References stand in few places; one in a choice stands
-    /// anywhere.
+    /// Writes a schema that is the value of a keyword. Kimi takes references in few places, but in
+    /// a choice anywhere.
     fn held(&mut self, schema: &str, takes_references: bool, json: &mut Writer<'_>) {
         let refers = Facts::of(schema).reference.and_then(|it| self.reference(it));
         if refers.is_none() || takes_references {
@@ -387,7 +388,8 @@ impl Flavour<'_> {
         json.end_object();
     }
 
-    /// A reference as it is sent, if Kimi knows to what: the whole, or a definition.
+    /// Returns a reference as it is sent, if Kimi takes it: to the whole schema, or to a
+    /// definition.
     fn reference(&self, reference: Str<'_>) -> Option<String> {
         if reference == "#" {
             return self.follows.then(|| "#".to_owned());
@@ -406,7 +408,7 @@ fn chooses(facts: &Facts<'_>) -> bool {
         && facts.are_whole(&branches)
 }
 
-/// Whether a choice or a reference stands where Kimi takes none.
+/// Returns true if a choice or a reference stands where Kimi takes none.
 fn merges(facts: &Facts<'_>, root: bool) -> bool {
     let chooses = !facts.any_of.is_empty() && facts.properties;
     root && (facts.has_branches() || facts.reference.is_some()) || chooses

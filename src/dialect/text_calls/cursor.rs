@@ -122,7 +122,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The text up to `end`, exactly as it is.
+    /// Reads the text up to `end`, and returns it unchanged.
     pub(super) fn until(&mut self, end: &str) -> Option<&'a str> {
         let (text, rest) = words::split_once(self.rest, end)?;
         self.rest = rest;

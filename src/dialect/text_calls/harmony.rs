@@ -98,7 +98,7 @@ pub(super) fn read(
     Some(())
 }
 
-/// Reads an answer with prose behind a call, which shows how one is written.
+/// Reads an answer with prose behind a call as text: the call is an example.
 fn example<'a>(cursor: &mut Cursor<'a>, answer: &'a str, pieces: &mut Vec<Piece>) -> Option<()> {
     cursor.rest = answer;
     pieces.clear();
@@ -151,8 +151,8 @@ impl<'a> Cursor<'a> {
         input.map(std::borrow::Cow::into_owned)
     }
 
-    /// A message, up to its end; where that is missing, up to the next head. Says which of both it
-    /// was.
+    /// Reads a message up to its end token, or up to the next head if that token is missing. Also
+    /// returns whether the end token was there.
     fn message(&mut self) -> Option<(&'a str, bool)> {
         let next = words::find(self.rest, MESSAGE);
         let text = self.rest.get(..next.unwrap_or(self.rest.len()))?;

@@ -1,4 +1,4 @@
-//! The syntaxes that write each value of an input between tags, as it is.
+//! Readers of the syntaxes that write each value of a call's input between tags, without escapes.
 //!
 //! Nothing in such a value is quoted, so the text of a file can look like the end of a value, or
 //! like a call. One rule for all of them says where a value ends ([`Cursor::value`]); where it
@@ -22,8 +22,7 @@ struct Tags {
     parameter: &'static str,
     key_end: &'static str,
     value_end: &'static str,
-    /// The start of an element that a value may have in it and that ends as a value does: it takes
-    /// one such end.
+    /// Start of an element that may stand inside of a value and has the same end tag as a value.
     element: &'static str,
     /// Reads what stands between the key and the value.
     head: fn(&mut Cursor<'_>) -> Option<Declared>,
@@ -88,7 +87,7 @@ const GLM: Tags = Tags {
     own_lines: false,
 };
 
-/// Claude's form, which many models know; MiniMax has it for its own.
+/// Tags of Claude's syntax, which many models know. MiniMax uses them as its own.
 const CLAUDE: Tags = Tags {
     call: "<invoke name=\"",
     call_end: "</invoke>",
@@ -112,6 +111,7 @@ const CLAUDE: Tags = Tags {
 /// Claude's tags with DeepSeek's mark in each; values are read as they are.
 const DSML: Tags = Tags { layout: |value| value, ..CLAUDE };
 
+/// Reads Qwen's form:
 /// `<tool_call><function=NAME><parameter=KEY>VALUE</parameter></function></tool_call>`.
 pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     // What looks like the end of a value can be an example within it, as nothing there is quoted.
@@ -126,6 +126,7 @@ pub(super) fn qwen(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     Some(Piece::call(None, tool, input))
 }
 
+/// Reads GLM's form:
 /// `<tool_call>NAME<arg_key>KEY</arg_key><arg_value>VALUE</arg_value></tool_call>`.
 pub(super) fn glm(cursor: &mut Cursor<'_>, tools: Tools<'_>) -> Option<Piece> {
     let end = cursor.rest.find(['<', '\n'])?;
@@ -216,7 +217,7 @@ impl<'a> Cursor<'a> {
         Some(input.unwrapped(schema(tool)))
     }
 
-    /// The key of the parameter that begins here, and what stands behind it.
+    /// Returns the key of the parameter that begins here, and the text behind the key.
     fn parameter(&self, tags: &Tags, text: &'a str) -> Option<(&'a str, &'a str)> {
         let text = self.behind(text, tags.parameter)?;
         let (key, _) = words::split_once(words::beginning(text, KEY_BYTES_MAX), tags.key_end)?;
@@ -225,7 +226,7 @@ impl<'a> Cursor<'a> {
         (!key.bytes().any(|byte| matches!(byte, b'<' | b'\n'))).then_some((key, rest))
     }
 
-    /// A value: up to the first end of one behind which another tag stands.
+    /// Reads a value, up to the first end tag of a value that has another tag behind it.
     ///
     /// Other ends within it belong to elements in it, or stand in the midst of a line. It is in
     /// doubt if it has the start of a call in it, or that of a parameter that the tool has: then an
@@ -281,9 +282,9 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Writes a value that was written as plain text. Whether `5` is a number or a text, only its
-/// schema knows, a part of `root`, unless it is `declared`; where the schema does not say, it is
-/// what it looks like.
+/// Writes a value that came as plain text. Only the schema, a part of `root`, tells whether `5` is
+/// a number or a text, unless `declared` says so. Without a schema, the value is what it looks
+/// like.
 pub(super) fn write_value(
     out: &mut Vec<u8>,
     value: &str,
@@ -330,14 +331,14 @@ pub(super) struct Object {
 }
 
 impl Object {
-    /// A member whose value is written as it is. A key comes once.
+    /// Writes a member with the value of a parameter. Returns `None` if the key came before.
     fn member(&mut self, key: &str, value: &str, declared: Declared, schema: &str) -> Option<()> {
         let mut json = self.key(key)?;
         write_value(json.out(), value, declared, schema, property(schema, key));
         Some(())
     }
 
-    /// A member that is a text, exactly as it stands there.
+    /// Writes a member whose value is a text, unchanged.
     pub(super) fn text(&mut self, key: &str, value: &str) -> Option<()> {
         self.key(key)?.text(value);
         Some(())

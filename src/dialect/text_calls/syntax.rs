@@ -25,14 +25,14 @@ pub(super) struct Syntax {
     pub(super) openers: (&'static [&'static str], &'static str),
     /// True if the starts are ordinary characters, which a model writes in examples too.
     pub(super) is_in_letters: bool,
-    /// True if an answer that is a call says nothing before it.
+    /// True if calls in this syntax stand only at the start of an answer, with no text before them.
     pub(super) begins_answer: bool,
-    /// Function that returns true if a bare list that begins like this is one of calls, false if it
-    /// is none, and `None` while both can be.
+    /// Function that returns true if a bare list that begins like this text contains calls, and
+    /// false if it does not. `None`: the text is too short to tell.
     pub(super) list_is_call: fn(&str) -> Option<bool>,
     /// True if the parts of the answer that are no call are read, too (Harmony).
     reads_answer: bool,
-    /// The forms of a text, each with how it begins; the first that begins so is read.
+    /// Forms of markup, each with its beginning. The first form with a matching beginning is read.
     forms: &'static [(&'static str, Form)],
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Syntax {
 enum Form {
     /// Calls that each begin with `start`, in sections.
     Calls { around: Around, start: &'static str, call: Call },
-    /// Something else.
+    /// Markup with a reader of its own.
     Other(fn(&mut Cursor<'_>, Tools<'_>, &mut Vec<Piece>) -> Option<()>),
 }
 
@@ -49,10 +49,10 @@ const fn calls(around: Around, start: &'static str, call: Call) -> Form {
     Form::Calls { around, start, call }
 }
 
-/// The section of Seed differs by its name.
+/// Sections of Qwen's and Seed's calls, which differ only in the tag's name.
 const QWEN: Around = &[("<tool_call>", "</tool_call>"), ("<seed:tool_call>", "</seed:tool_call>")];
 
-/// vLLM takes either.
+/// Sections of Kimi's calls. vLLM takes both spellings.
 const KIMI: Around = &[
     ("<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
     ("<|tool_call_section_begin|>", "<|tool_call_section_end|>"),
@@ -60,7 +60,7 @@ const KIMI: Around = &[
 
 const DEEPSEEK: Around = &[("<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>")];
 
-/// A row without starts, from which the others differ.
+/// Row without any forms, with the defaults for all other rows.
 const NONE: Syntax = Syntax {
     name: TextToolCalls::Off,
     tokens: &[],
@@ -199,7 +199,7 @@ static SYNTAXES: [Syntax; 11] = [
 ];
 
 impl Syntax {
-    /// The row of a syntax, unless it is off.
+    /// Returns the row of a syntax, or `None` if the syntax is `off`.
     pub(super) fn of(name: TextToolCalls) -> Option<&'static Self> {
         SYNTAXES.iter().find(|syntax| syntax.name == name)
     }

@@ -7,8 +7,8 @@ use crate::assemble::Assembly;
 use crate::assemble::call::{Call, CallState};
 use crate::error::Error;
 
-/// Facts about the calls of one answer, learned from their fragments, by which later fragments find
-/// their call.
+/// Facts about the calls of one answer, learned from their fragments. They tell which call a later
+/// fragment belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     /// Facts about each call, by its position in the answer.
@@ -34,8 +34,8 @@ impl Fragments {
         self.known.resize(assembly.calls().all().len(), Known::default());
     }
 
-    /// Takes a call, or a fragment of one. Gives the position of the call that all of it belongs
-    /// to, if the client gets that. Entries of a whole answer (`is_whole`) are calls of their own.
+    /// Reads a call, or a fragment of a call. Returns the position of its call, if the client gets
+    /// that call. Each entry of a whole answer (`is_whole`) is a call of its own.
     pub(super) fn take(
         &mut self,
         fragment: &Fragment<'_>,

@@ -45,9 +45,9 @@ pub(super) struct Slot {
     is_cut_off: bool,
     /// State of the reasoning, if the item is reasoning.
     thought: Thought,
-    /// Number of sources of the item's texts that have come.
+    /// Number of citations of the item's texts that have come.
     annotations: usize,
-    /// Last part whose sources are all here, and the number of sources that had come by then.
+    /// Last part whose citations have all come, and the number of citations that had come by then.
     annotated: (Option<u64>, usize),
     id: Option<String>,
 }
@@ -116,7 +116,7 @@ impl Slot {
         self.annotations
     }
 
-    /// Counts one more source of the item's texts.
+    /// Counts one more citation of the item's texts.
     pub(super) fn count_annotation(&mut self) {
         self.annotations = self.annotations.saturating_add(1);
     }
@@ -130,7 +130,7 @@ impl Slot {
         }
     }
 
-    /// Returns the number of sources that belong to the parts before this one.
+    /// Returns the number of citations that belong to the parts before `part`.
     pub(super) fn annotations_before(&self, part: u64) -> usize {
         match self.annotated {
             (Some(last), _) if last >= part => 0,
@@ -138,7 +138,7 @@ impl Slot {
         }
     }
 
-    /// Notes that all sources of a part are here.
+    /// Notes that all citations of a part have come.
     pub(super) fn end_annotations(&mut self, part: u64) {
         if self.annotated.0.is_none_or(|last| last < part) {
             self.annotated = (Some(part), self.annotations);
@@ -313,7 +313,7 @@ impl Slots {
         slot.tool.as_deref() == Some(tool) && slot.input.begins(input)
     }
 
-    /// Returns true if the names are those of another call than the one in this slot.
+    /// Returns true if the names in an item are those of another call than the call in this slot.
     fn is_another(&self, slot: usize, named: Named<'_>) -> bool {
         let known = self.list.get(slot).and_then(|slot| slot.call_id.as_deref());
         named.call_id.is_some() && known.is_some() && named.call_id != known
@@ -377,8 +377,8 @@ impl Slots {
         }
     }
 
-    /// Returns the number of the part that an event with this index belongs to; begins one if it
-    /// fits none.
+    /// Returns the number of the part that an event with this index belongs to. Begins a new part
+    /// if the event fits no part.
     pub(super) fn part(
         &mut self,
         slot: usize,
@@ -407,8 +407,8 @@ impl Slots {
         slot.parts.begin(kind, index)
     }
 
-    /// Returns true if the texts of an item came as one part, which is longer than the first of
-    /// them.
+    /// Returns true if several texts of an item came joined as one part, longer than the text
+    /// `first`.
     pub(super) fn has_joined(&self, slot: usize, first: Str<'_>) -> bool {
         let Some(slot) = self.list.get(slot) else { return false };
         let said = slot.texts.get((PartKind::Text, 0));
