@@ -1,25 +1,25 @@
-//! Cache breakpoints: marks of how much of the prompt the client wants cached, for upstreams that
-//! take them.
+//! Cache breakpoints, which mark the prefix of the prompt that the client wants cached, for
+//! upstreams that accept breakpoints.
 
 use crate::json::Writer;
 use crate::model::turn::{Turn, User, UserPart};
 use crate::model::{Block, CacheMark, ToolResult};
 use crate::protocols::words::Words;
 
-/// Most cache breakpoints that an upstream takes in one request.
+/// Maximum number of cache breakpoints that an upstream accepts in one request.
 const BREAKPOINTS_MAX: usize = 4;
 
-/// A cache breakpoint that is written.
+/// Cache breakpoint in the form that the upstream expects.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Breakpoint {
-    /// `prompt_cache_breakpoint`
+    /// Breakpoint written as the member `prompt_cache_breakpoint` of a content part.
     PromptCacheBreakpoint,
-    /// `cache_control`
+    /// Breakpoint written as the member `cache_control` of a content part.
     CacheControl(CacheMark),
 }
 
 impl Breakpoint {
-    /// Writes the breakpoint as a member of the part that is open.
+    /// Writes the breakpoint as a member of the JSON object that is being written.
     pub(super) fn write(self, json: &mut Writer<'_>) {
         match self {
             Self::PromptCacheBreakpoint => {
@@ -31,12 +31,13 @@ impl Breakpoint {
     }
 }
 
-/// The cache breakpoints of one request. Of too many, the last ones are written.
+/// Cache breakpoints of one request. If a request has too many breakpoints, the last ones are
+/// written.
 pub(super) struct Breakpoints<'r, 'a> {
     words: Words<'r, 'a>,
-    /// True if the results of tools have a place for breakpoints.
+    /// True if the upstream accepts breakpoints in tool results.
     in_results: bool,
-    /// Number of breakpoints that are still passed over.
+    /// Number of breakpoints still to skip, because the request has too many.
     passed_over: usize,
 }
 
@@ -45,8 +46,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         Self { words, in_results, passed_over: 0 }
     }
 
-    /// Marks the last place in the turns that can have a mark, because the client wants all of the
-    /// prompt cached. A mark that stands there stays.
+    /// Marks the last position in the turns that accepts a breakpoint, because the client wants the
+    /// whole prompt cached. An existing mark at the position is kept.
     pub(super) fn mark_end(&self, mark: Option<CacheMark>, turns: &mut [Turn<'_>]) {
         let Some(mark) = mark.filter(|_| self.words.has_breakpoints()) else { return };
         let last = turns.iter_mut().rev().find_map(|turn| match turn {
@@ -75,7 +76,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         })
     }
 
-    /// Counts the breakpoints of the turns, and `before` others that come before them.
+    /// Counts the breakpoints of the turns, and the `before` breakpoints in front of the turns.
     pub(super) fn count(&mut self, turns: &[Turn<'_>], before: usize) {
         if !self.words.has_breakpoints() {
             return;
@@ -93,7 +94,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         self.passed_over = all.saturating_sub(BREAKPOINTS_MAX);
     }
 
-    /// Returns the client's last mark in a result, if the upstream has a place for it.
+    /// Returns the client's last cache mark in a tool result, if the upstream accepts a mark there.
     fn mark_in(&self, result: &ToolResult<'_>) -> Option<CacheMark> {
         let mark = |block: &Block<'_>| match block {
             Block::Text(it) if !it.text.is_blank() => it.cached,
@@ -102,7 +103,8 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         result.content.iter().rev().find_map(mark).filter(|_| self.in_results)
     }
 
-    /// Returns the breakpoint to write for a result and the words that stand with it.
+    /// Returns the breakpoint to write for a tool result and the texts that are merged into the
+    /// result.
     pub(super) fn due_in(
         &mut self,
         result: &ToolResult<'_>,
@@ -116,7 +118,7 @@ impl<'r, 'a> Breakpoints<'r, 'a> {
         self.due(mark)
     }
 
-    /// Returns the breakpoint to write for something that the client may have marked.
+    /// Returns the breakpoint to write for a part that the client may have marked.
     pub(super) fn due(&mut self, mark: Option<CacheMark>) -> Option<Breakpoint> {
         let breakpoint = self.words.breakpoint(mark?)?;
         let is_due = self.passed_over == 0;

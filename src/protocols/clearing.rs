@@ -1,5 +1,5 @@
-//! Clearing of the history where the client asks for it, for an upstream that does not clear by
-//! itself.
+//! Clearing of old parts of the history at the client's request (`context_management`), for
+//! upstreams that cannot clear the history themselves.
 
 use crate::history::clearing;
 use crate::model::Request;
@@ -7,21 +7,22 @@ use crate::model::context_management::Cleared;
 use crate::profile::{Profile, ReasoningHistory};
 use crate::tokens::parts::Parts;
 
-/// Marks what is cleared, as [`clearing::mark`] does. Gives nothing where the client asks for
-/// nothing of the kind.
+/// Marks the parts to clear, as [`clearing::mark`] does. Returns `None` if the client does not
+/// request clearing.
 pub(super) fn mark(request: &mut Request<'_>, profile: &Profile) -> Option<Cleared> {
     let Request { messages, system, tools, context_management: edits, .. } = request;
     if !edits.clears() {
         return None;
     }
     if profile.reasoning_history == ReasoningHistory::Never {
-        // None of it is sent.
+        // The upstream receives no thinking anyway.
         edits.thinking_kept = None;
     }
     Some(clearing::mark(messages, edits, &Parts { system, tools }))
 }
 
-/// Clears what is cleared at once. Gives nothing where the client asks for nothing of the kind.
+/// Marks and clears parts of the history at once. Returns `None` if the client does not request
+/// clearing.
 pub(super) fn clear(request: &mut Request<'_>, profile: &Profile) -> Option<Cleared> {
     let cleared = mark(request, profile)?;
     clearing::clear_messages(&mut request.messages);

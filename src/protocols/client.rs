@@ -1,4 +1,4 @@
-//! The client's request, in the protocol that clients speak: read, checked and routed.
+//! Client request in the Messages API: parsed, checked and routed to an upstream.
 
 use crate::config::{Config, Upstream};
 use crate::error::Error;
@@ -11,45 +11,46 @@ use crate::text::surrogates;
 
 use super::messages::check;
 
-/// A request as the client sent it.
+/// Client request, not yet parsed, with its headers and the configuration.
 #[derive(Clone, Copy)]
 pub(crate) struct ClientRequest<'c> {
     pub(crate) body: &'c str,
     pub(crate) config: &'c Config,
-    /// The client's headers that are kept.
+    /// Headers of the client that are kept for the upstream.
     pub(crate) headers: &'c [Header],
-    /// Upstream that the request goes to, whatever the model map says, and the name of the model
-    /// there.
+    /// Fixed upstream and model name for a request of Creole's own. If set, the model map is
+    /// ignored.
     pub(crate) target: Option<(&'c Upstream, &'c str)>,
 }
 
-/// Reason why a request is written.
+/// Purpose for which an upstream request is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// The upstream is to answer the request.
+    /// Purpose: an answer of the upstream for the client.
     Answer,
-    /// The upstream is to count the request's tokens, for which no limit of the output is needed.
+    /// Purpose: the upstream shall count the request's tokens, for which `max_tokens` is not
+    /// required.
     Count,
 }
 
-/// A request that can be served, and where it goes.
+/// Valid request with its upstream and the upstream's model name.
 pub(crate) struct Routed<'a> {
     pub(crate) request: Request<'a>,
-    /// The body that the request was read from.
+    /// Body from which the request was parsed.
     pub(crate) body: &'a str,
     pub(crate) upstream: &'a Upstream,
-    /// The model as the upstream knows it.
+    /// Model name sent to the upstream.
     pub(crate) model: &'a str,
 }
 
 impl<'c> ClientRequest<'c> {
-    /// Returns the upstream of the model that the body names.
+    /// Returns the upstream of the model named in the body.
     pub(crate) fn route(&self) -> Option<&'c Upstream> {
         let model = json::member(self.body, "model").and_then(json::string)?;
         self.route_of(&model.decode()).map(|(upstream, _)| upstream)
     }
 
-    /// Returns the upstream of a model, and the upstream's name for it.
+    /// Returns the upstream of a model, and the upstream's name for the model.
     pub(crate) fn route_of<'m>(&self, model: &'m str) -> Option<(&'c Upstream, &'m str)>
     where
         'c: 'm,
@@ -57,12 +58,13 @@ impl<'c> ClientRequest<'c> {
         self.target.or_else(|| self.config.route(model))
     }
 
-    /// Returns true if the client asks for verdicts on tool calls, and there is a judge.
+    /// Returns true if the client requests verdicts on tool calls, and a model that judges tool
+    /// calls is configured.
     pub(crate) fn is_judged(&self, safeguards: Option<&str>) -> bool {
         self.config.judge().is_some() && safeguards.and_then(dangerous_tool_use).is_some()
     }
 
-    /// Reads and checks the request, and gives it to `write`.
+    /// Parses and checks the request, and passes the result to `write`.
     ///
     /// # Errors
     /// The request cannot be served, or `write` failed.
@@ -83,8 +85,8 @@ impl<'c> ClientRequest<'c> {
         }
         let name = request.model.decode();
         if request.safeguards.is_some() && !self.is_judged(request.safeguards) {
-            // Clients that ask for verdicts do without where an answer has none, so strict mode
-            // need not refuse.
+            // Clients that request verdicts accept answers without verdicts, so strict mode need
+            // not refuse.
             warnings.add_named("dropped", "safeguards");
         }
         let route = self.route_of(&name);
@@ -105,13 +107,13 @@ impl<'c> ClientRequest<'c> {
         Ok(request)
     }
 
-    /// Refuses what the real API refuses of a conversation, in strict mode.
+    /// Refuses a conversation that Anthropic's API would refuse, in strict mode.
     pub(crate) fn check_strictly(&self, request: &Request<'_>) -> Result<(), Error> {
         if self.config.settings.strict { check::strictly(request) } else { Ok(()) }
     }
 
-    /// Returns the error for a request that no upstream can get: its body cannot be read, or its
-    /// model has no upstream.
+    /// Returns the error for a request without an upstream: the body is invalid, or the model has
+    /// no upstream.
     pub(crate) fn refusal(&self, purpose: Purpose, warnings: &mut Warnings) -> Error {
         let read = self.read(purpose, warnings, |_, _| Ok(()));
         debug_assert!(read.is_err(), "a request that has an upstream is not refused");

@@ -4,11 +4,11 @@ use crate::headers::session;
 use crate::model::{Block, Request, Role};
 use crate::text::hash::{bytes, mix};
 
-/// Maximum number of bytes of the user's first words that are hashed.
+/// Maximum number of bytes of the user's first text that are hashed.
 const WORDS_BYTES_MAX: usize = 4 << 10;
 
-/// Returns the hash of the session in the user id, else of the user id and the user's first words;
-/// 0 where there are none.
+/// Returns the hash of the session in the user id, else of the user id and the user's first text,
+/// or 0 without such data.
 pub(super) fn hash_of(request: &Request<'_>) -> u64 {
     let user_id = request.user_id.map(|id| id.decode()).unwrap_or_default();
     if let Some(session) = session::of_user_id(&user_id) {

@@ -1,4 +1,4 @@
-//! Estimates and requests of token counts, for every protocol of upstreams.
+//! Estimates of token counts, and requests for counts, for all upstream protocols.
 
 use crate::carry::marks::Marks;
 use crate::config::Upstream;
@@ -15,8 +15,8 @@ use crate::protocols::decide::schema_in_words;
 use crate::tokens::counted::TokenCount;
 use crate::tokens::{self, Count};
 
-/// Estimates the input tokens of a request. `add_reasoning` adds those of the reasoning that goes
-/// back to the upstream.
+/// Estimates the input tokens of a request. `add_reasoning` adds the tokens of the reasoning that
+/// is sent back to the upstream.
 pub(super) fn estimate(
     client: &ClientRequest<'_>,
     add_reasoning: impl FnOnce(&mut Request<'_>, &Upstream, &Marks, &mut Count<'static>),
@@ -38,7 +38,7 @@ pub(super) fn estimate(
 
 /// Copies the members of an object that `names` lists.
 pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Option<()> {
-    // What is nested deeper than a reader can go has no exact count and is estimated.
+    // An object nested more deeply than the reader's limit has no exact count and is estimated.
     let mut reader = Reader::of(object);
     reader.begin_object().ok()?;
     while let Some(key) = reader.next_key().ok()? {
@@ -51,8 +51,8 @@ pub(super) fn copy(object: &str, names: &[&str], json: &mut Writer<'_>) -> Optio
     Some(())
 }
 
-/// Gives the turns of the assistant as the recipient gets them, if a message has reasoning. The
-/// messages are taken out of the request.
+/// Returns the assistant's turns in the form sent to the upstream, if a message has reasoning. The
+/// messages are moved out of the request.
 pub(super) fn sent_reasoning(
     request: &mut Request<'_>,
     recipient: Recipient<'_>,
@@ -64,7 +64,7 @@ pub(super) fn sent_reasoning(
         return;
     }
     let messages = std::mem::take(&mut request.messages);
-    // What cannot be sent is an error where it is sent.
+    // Content that cannot be sent causes an error later, when the request is written.
     let history = History::read(messages, recipient, &mut Warnings::new(false));
     for turn in history.map(|history| history.turns).unwrap_or_default() {
         if let Turn::Assistant(blocks) = turn {

@@ -1,5 +1,5 @@
-//! Decisions on a request that do not depend on the upstream's protocol: its repaired turns, tools,
-//! thinking, and what its answer must know.
+//! Decisions on a request that do not depend on the upstream's protocol: repaired turns, tools,
+//! thinking, and the context for reading the answer.
 
 use crate::StopReason;
 use std::borrow::Cow;
@@ -38,15 +38,15 @@ use crate::tokens;
 use crate::tools::{ToolRequest, ToolSet};
 use crate::upstream_error::refused::Refused;
 
-/// A request of which everything is decided but its form.
+/// Request with all decisions made, ready to be written in an upstream's protocol.
 pub(crate) struct Decided<'d, 'a> {
     /// Client's request, without the parts that the other members hold.
     pub(crate) request: Request<'a>,
-    /// The client's body, for the paths of errors.
+    /// Body of the client's request, for the paths in errors.
     pub(crate) body: &'a str,
-    /// The client's headers that are kept.
+    /// Headers of the client that are kept for the upstream.
     pub(crate) headers: &'d [Header],
-    /// Profile of the upstream, without what the upstream refused.
+    /// Profile of the upstream, without the features that the upstream refused.
     pub(crate) profile: &'d Profile,
     /// Model name sent to the upstream.
     pub(crate) model: &'d str,
@@ -56,7 +56,8 @@ pub(crate) struct Decided<'d, 'a> {
     pub(crate) effective: Effective,
 }
 
-/// Decides of a request without what the upstream refused, and has `write` give its bytes.
+/// Makes the decisions on a request, without the parts that the upstream refused, and calls `write`
+/// for the bytes.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -78,7 +79,8 @@ pub(crate) fn decide(
             && request.effort.is_some()
             && is_of_claude_code(client.headers)
         {
-            // That is how it says that thinking is off, to a model whose name it does not know.
+            // Claude Code omits `thinking` to turn thinking off for a model whose name it does not
+            // know.
             request.thinking = Some(Thinking { mode: ThinkingMode::Disabled, omitted: false });
         }
         let mut profile = Cow::Borrowed(&upstream.profile);
@@ -107,12 +109,13 @@ pub(crate) fn decide(
     })
 }
 
-/// Upstream and model that a request goes to, and what was found of the request.
+/// Upstream and model of a request, and the facts found in the request.
 #[derive(Clone, Copy)]
 struct Target<'t> {
     client: &'t ClientRequest<'t>,
     upstream: &'t Upstream,
-    /// Profile of the upstream, without what the upstream refused.
+    /// Profile (supported features) of the upstream, without the features that the upstream
+    /// refused.
     profile: &'t Profile,
     /// Model name sent to the upstream.
     model: &'t str,
@@ -120,30 +123,30 @@ struct Target<'t> {
     found: WindowFacts,
 }
 
-/// Size of a request and of its model's window.
+/// Sizes of a request and of its model's context window.
 #[derive(Clone, Copy)]
 struct WindowFacts {
-    /// Number of tokens in the model's window; 0 if it is not known.
+    /// Number of tokens in the model's context window; 0 if unknown.
     window: u64,
-    /// Estimated tokens of the prompt, without what is cleared.
+    /// Estimated number of tokens of the prompt, without the cleared parts.
     input_tokens: u64,
-    /// Counts of what is cleared of the history, where the client asks for that.
+    /// Counts of the parts cleared from the history, if the client requests clearing.
     cleared: Option<Cleared>,
 }
 
-/// Decisions on a request before the notes of guards are written into its turns.
+/// Decisions on a request before the guards' notes are inserted into its turns.
 struct Plan<'a> {
     history: History<'a>,
     tools: ToolSet<'a>,
     effective: Effective,
     notes: Vec<Note>,
-    /// Text of an answer that needs no upstream.
+    /// Text of an answer without an upstream call, if a guard ends the conversation.
     end: Option<String>,
     context: Box<RequestContext>,
 }
 
 impl Target<'_> {
-    /// Writes a request for the upstream, or answers it where a guard ends the conversation.
+    /// Writes a request for the upstream, or returns an answer if a guard ends the conversation.
     fn translate<'a>(
         self,
         mut request: Request<'a>,
@@ -186,7 +189,8 @@ impl Target<'_> {
         let body = write(decided, &mut context, warnings)?;
 
         if is_for_cache {
-            // Fills a prompt cache at Anthropic, and nothing else. Nobody reads the prompt here.
+            // Requests with `max_tokens` 0 only fill a prompt cache at Anthropic, so no upstream
+            // reads the prompt.
             context.input_tokens = 0;
             let text = String::new();
             return Ok(Translated::Answer { context, text, stop_reason: StopReason::MaxTokens });
@@ -194,7 +198,7 @@ impl Target<'_> {
         Ok(Translated::Send { upstream: self.upstream.name.clone(), body, context })
     }
 
-    /// Decides what a request becomes, before anything is written into its turns.
+    /// Makes the decisions on a request, before anything is inserted into its turns.
     fn plan<'a>(
         self,
         request: &mut Request<'a>,
@@ -276,12 +280,12 @@ impl Target<'_> {
         }
     }
 
-    /// Whether reasoning goes back as items of Responses.
+    /// Returns true if reasoning is sent back as items of the Responses API.
     fn takes_items(&self) -> bool {
         self.upstream.protocol == Protocol::Responses
     }
 
-    /// Reads the turns, repaired and in the order that upstreams want. The messages are taken out
+    /// Reads the turns, repaired and in the order that upstreams expect. The messages are moved out
     /// of the request.
     fn read_history<'a>(
         self,
@@ -306,8 +310,8 @@ impl Target<'_> {
         };
         let mut history = History::read(messages, recipient, warnings)?;
         history.repair(pairing, warnings);
-        // An empty last message must not be left out if the assistant spoke before it: the answer
-        // would continue those words.
+        // An empty last message must not be left out after an assistant message: the answer would
+        // continue the assistant's text.
         let ends_with_assistant = matches!(history.turns.last(), Some(Turn::Assistant(_)));
         if only_system {
             return Err(Error::invalid("messages: first message must use the \"user\" role"));
@@ -320,10 +324,11 @@ impl Target<'_> {
     }
 }
 
-/// Returns the profile by which the answer is read: text is no call where the client allows none.
+/// Returns the profile for reading the answer. If the client allows no tool calls, text that looks
+/// like a call stays text.
 fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
-    // What looks like a call is none where the client allows none. Harmony has text in its markup,
-    // too.
+    // If the client allows no calls, text that looks like a call stays text. Harmony markup also
+    // encloses ordinary text.
     let text_tool_calls = match profile.text_tool_calls {
         TextToolCalls::Harmony => TextToolCalls::Harmony,
         _ if tools.forbids_calls() => TextToolCalls::Off,
@@ -332,8 +337,8 @@ fn for_answer(profile: &Profile, tools: &ToolSet<'_>) -> Profile {
     Profile { text_tool_calls, ..profile.clone() }
 }
 
-/// Returns which parts of the request the upstream may refuse: those that it is sent. `attached`
-/// has the images and files.
+/// Returns the parts of the request that the upstream may refuse, which are the parts that are
+/// sent. `attached` has the flags of images and files.
 fn refusable(
     attached: Refusable,
     request: &Request<'_>,
@@ -350,14 +355,14 @@ fn refusable(
         user: request.user_id.is_some(),
         service_tier: request.service_tier.is_some() || request.speed.is_some(),
         neighbours: !alternates(&history.turns),
-        // Known when the messages are written.
+        // Set later, when the messages are written.
         silent_calls: false,
         ..attached
     }
 }
 
-/// Returns the message and the position of the first block that carries reasoning of some upstream
-/// of ours.
+/// Returns the indices of the message and the block of the first reasoning that carries a signature
+/// made by Creole.
 fn first_item(messages: &[Message<'_>]) -> Option<(usize, usize)> {
     messages.iter().enumerate().find_map(|(at, message)| {
         let carries = |block: &Block<'_>| match block {
@@ -368,18 +373,18 @@ fn first_item(messages: &[Message<'_>]) -> Option<(usize, usize)> {
     })
 }
 
-/// Returns true if a message is a user's and has no words.
+/// Returns true if a message is a user message without text.
 fn says_nothing(message: &Message<'_>) -> bool {
     let is_blank = |block: &Block<'_>| matches!(block, Block::Text(text) if text.text.is_empty());
     message.role == Role::User && message.content.iter().all(is_blank)
 }
 
-/// Whether the last words are the assistant's.
+/// Returns true if the last turn is an assistant text, which the answer shall continue.
 pub(crate) fn is_prefilled(turns: &[Turn<'_>]) -> bool {
     matches!(turns.last(), Some(Turn::Assistant(blocks)) if calls(blocks).next().is_none())
 }
 
-/// Returns the final words of the assistant, which the answer continues.
+/// Returns the final text of the assistant, which the answer continues.
 fn prefill(
     turns: &[Turn<'_>],
     profile: &Profile,
@@ -408,7 +413,8 @@ fn prefill(
     Ok(texts.collect())
 }
 
-/// Schemas are kept for answers in which calls are written as text, checked or mended.
+/// Returns true if tool schemas are kept for reading the answer: to find calls written as text, and
+/// to check or repair inputs.
 fn keeps_schemas(config: &Config, profile: &Profile) -> bool {
     profile.text_tool_calls != TextToolCalls::Off
         || config.settings.checks_inputs()
@@ -428,7 +434,7 @@ fn system_prompt<'a>(
     if profile.strip_billing_header
         && let Some(first) = texts.first_mut().filter(|text| is_billing(text))
     {
-        // It is one line: what comes after it is the client's prompt.
+        // The billing header is one line; the text after the line is the client's prompt.
         let line = words::find(first.text.raw(), "\\n").map(|at| at.saturating_add(2));
         first.text = first.text.after(line.unwrap_or(usize::MAX));
     }
@@ -437,8 +443,8 @@ fn system_prompt<'a>(
     SystemPrompt { texts, schema: schema_in_words(request, profile) }
 }
 
-/// Returns the schema of the answer, where the prompt has it because the upstream knows no other
-/// way.
+/// Returns the JSON schema of the answer, if the schema must be written into the prompt because the
+/// upstream has no parameter for schemas.
 pub(crate) fn schema_in_words<'a>(request: &Request<'a>, profile: &Profile) -> Option<&'a str> {
     request.output_schema.filter(|_| profile.response_format != ResponseFormat::JsonSchema)
 }

@@ -1,4 +1,4 @@
-//! Effort of the model's thinking, and limits of the tokens for thinking and for the answer.
+//! Reasoning effort, and limits of the tokens for thinking and for the answer.
 
 use crate::error::Error;
 use crate::json::Str;
@@ -7,30 +7,30 @@ use crate::observe::warning::Warnings;
 use crate::profile::effort::{nearest, of_word};
 use crate::profile::{Effort, Profile, ThinkingBudget, ThinkingSwitch};
 
-/// State of the conversation that decides about thinking in this turn.
+/// State of the conversation that affects thinking in this turn.
 pub(crate) struct Turn<'a> {
-    /// The effort that the last system message in the middle asks for.
+    /// Effort requested by the last system message in the middle of the conversation.
     pub effort: Option<Str<'a>>,
-    /// Whether the model must call a tool.
+    /// True if the request forces the model to call a tool.
     pub forced: bool,
-    /// Whether the answer continues a prefill.
+    /// True if the answer continues a prefill, a final assistant message of the request.
     pub prefilled: bool,
 }
 
-/// The settings of thinking in the upstream's request.
+/// Thinking settings in the upstream's request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Effective {
-    /// Word for the effort.
+    /// Reasoning effort, as the upstream's keyword.
     pub effort: Option<Effort>,
-    /// Whether the model thinks, where the client says so.
+    /// True if thinking is turned on, false if turned off, `None` if the client does not choose.
     pub switch: Option<bool>,
-    /// Number of tokens that the model may think for.
+    /// Maximum number of thinking tokens.
     pub budget: Option<u64>,
 }
 
 impl Effective {
-    /// Decides how the model thinks. Servers that think by default refuse a forced call and a
-    /// prefill, unless thinking is switched off.
+    /// Chooses the thinking settings. Servers that think by default refuse a forced tool call and a
+    /// prefill, unless thinking is turned off.
     pub(crate) fn new(
         request: &Request<'_>,
         turn: Turn<'_>,
@@ -42,8 +42,8 @@ impl Effective {
         let is_off = matches!(mode, Some(ThinkingMode::Disabled | ThinkingMode::BetweenTools));
         let must_be_off = match profile.thinking_switch {
             ThinkingSwitch::ThinkingType => turn.forced,
-            // Models of Qwen that also think by default refuse an answer that is JSON, and one
-            // without a stream.
+            // Qwen models that think by default also refuse JSON answers, and answers without a
+            // stream.
             ThinkingSwitch::EnableThinking => {
                 turn.forced || request.output_schema.is_some() || !request.stream && mode.is_none()
             }
@@ -74,7 +74,7 @@ impl Effective {
         }
         let values = &profile.reasoning_effort_values;
         if *values == [Effort::None] {
-            // Where that is the only word, there is no other way to use tools.
+            // If `none` is the only value, tools cannot be used in another way.
             wanted = wanted.or(Some(Effort::Low));
         }
         let effort = wanted.and_then(|wanted| nearest(wanted, values));
@@ -82,13 +82,13 @@ impl Effective {
     }
 }
 
-/// Returns the number of tokens that the answer may have.
+/// Returns the maximum number of tokens for the answer.
 pub(crate) fn limited(wanted: u64, profile: &Profile) -> u64 {
     if profile.max_tokens_max == 0 { wanted } else { wanted.min(profile.max_tokens_max) }
 }
 
-/// Returns the number of tokens that the model may think for. The client left tokens for an answer
-/// below its own limit; where that is lowered, half of the new one is left.
+/// Returns the maximum number of tokens for thinking. If the answer's limit was lowered, half of
+/// the new limit is left for the answer's text.
 fn thinking_budget(wanted: u64, request: &Request<'_>, profile: &Profile) -> u64 {
     let context = request.max_tokens.unwrap_or(u64::MAX);
     let limit = limited(context, profile);

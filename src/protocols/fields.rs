@@ -1,4 +1,4 @@
-//! The fields that are written alike in Chat Completions and in Responses.
+//! Request fields that are written alike in Chat Completions and in Responses.
 
 use crate::error::Error;
 use crate::headers::{Header, Headers, session};
@@ -9,7 +9,7 @@ use crate::observe::warning::Warnings;
 use crate::profile::{Profile, UserId};
 use crate::text::words;
 
-/// Longest `prompt_cache_key`.
+/// Maximum length of a `prompt_cache_key`, in bytes.
 const CACHE_KEY_BYTES_MAX: usize = 64;
 
 /// Writes `temperature`, `top_p` and `top_k`.
@@ -22,8 +22,7 @@ pub(crate) fn write_sampling(
     warnings: &mut Warnings,
     json: &mut Writer<'_>,
 ) -> Result<(), Error> {
-    // Where the most likely token is always taken, it says nothing, and Mistral and candle-vllm
-    // refuse it.
+    // Greedy decoding ignores `top_p`, and Mistral and candle-vllm refuse it.
     let is_greedy = profile.sampling && request.temperature.is_some_and(is_zero);
     let top_p = request.top_p.filter(|_| !is_greedy);
     for (value, key) in [(request.temperature, "temperature"), (top_p, "top_p")] {
@@ -31,7 +30,8 @@ pub(crate) fn write_sampling(
         if profile.sampling {
             json.key(key).raw(value);
         } else {
-            // The model has no such knob: no reason to refuse the request, strict or not.
+            // The model has no sampling parameters, which is no reason to refuse the request,
+            // strict or not.
             warnings.add_named("dropped", key);
         }
     }
@@ -45,12 +45,12 @@ pub(crate) fn write_sampling(
     Ok(())
 }
 
-/// Whether a number is zero, however it is written.
+/// Returns true if a JSON number is zero, in any notation.
 fn is_zero(number: &str) -> bool {
     words::before(number, b"eE").bytes().all(|byte| matches!(byte, b'0' | b'.' | b'-'))
 }
 
-/// Writes the user as a hash, because the client's value can hold account ids.
+/// Writes a hash of the client's user id, because the user id can contain account ids.
 pub(crate) fn write_identity(
     request: &Request<'_>,
     profile: &Profile,
@@ -73,7 +73,7 @@ pub(crate) fn write_identity(
     if profile.prompt_cache_key
         && let Some(session) = session::of(headers, user_id.as_deref())
     {
-        // A sub-agent has the session of its parent, and another prompt.
+        // A sub-agent has the session of its parent, but a different prompt.
         let agent = headers.value("x-claude-code-agent-id").filter(|id| !id.is_empty());
         let key = match agent {
             Some(agent) => hex_of_hash([&session, "/", agent].concat().as_bytes()),
@@ -84,10 +84,10 @@ pub(crate) fn write_identity(
     }
 }
 
-/// Writes `service_tier`, out of the client's `service_tier` and `speed`.
+/// Writes `service_tier`, derived from the client's `service_tier` and `speed`.
 ///
 /// # Errors
-/// The configuration allows nothing to be left out.
+/// A value cannot be sent, and strict mode allows no value to be dropped.
 pub(crate) fn write_tier(
     request: &Request<'_>,
     profile: &Profile,

@@ -1,4 +1,4 @@
-//! Requests of clients that need no model, where the configuration wants them answered here.
+//! Client requests that need no model, and that Creole answers itself if configured.
 
 use super::client::ClientRequest;
 use crate::StopReason;
@@ -7,20 +7,20 @@ use crate::json::{self, Writer};
 use crate::model::{Block, Request, Role};
 use crate::observe::warning::Warnings;
 
-/// The text of a probe is no longer, in bytes: a client says "quota" or "Hi".
+/// Maximum length of a probe's text, in bytes: clients send "quota" or "Hi".
 const PROBE_BYTES_MAX: usize = 32;
 
-/// About as much of a title is shown, in letters.
+/// Maximum length of a title, in characters: clients show about as many.
 const TITLE_LETTERS_MAX: usize = 50;
 
-/// An answer of Creole's own.
+/// Answer made by Creole without an upstream call.
 #[derive(Debug)]
 pub(crate) struct Local {
     pub(crate) text: String,
     pub(crate) stop_reason: StopReason,
 }
 
-/// Returns the answer to a request that needs no model.
+/// Returns the answer to a request that needs no model, if configured.
 pub(crate) fn answer(
     client: &ClientRequest<'_>,
     request: &Request<'_>,
@@ -45,7 +45,7 @@ pub(crate) fn answer(
     Some(local)
 }
 
-/// Whether a request only asks whether it would be answered: for one token, with a word.
+/// Returns true if a request is a probe of the client's quota: one short text, with `max_tokens` 1.
 fn is_probe(request: &Request<'_>) -> bool {
     let [message] = request.messages.as_slice() else { return false };
     let is_word = matches!(message.content.as_slice(),
@@ -54,7 +54,8 @@ fn is_probe(request: &Request<'_>) -> bool {
     asks_for_one && message.role == Role::User && is_word
 }
 
-/// Whether a request asks for a title and nothing else: an object with this one member.
+/// Returns true if a request only asks for a title: its schema is an object with the single member
+/// `title`.
 fn wants_title(request: &Request<'_>) -> bool {
     let Some(schema) = request.output_schema else { return false };
     let properties = json::member(schema, "properties").unwrap_or_default();
@@ -65,14 +66,15 @@ fn wants_title(request: &Request<'_>) -> bool {
     is_title && members.next().is_none() && request.messages.len() == 1
 }
 
-/// Returns an object with the beginning of what the user said, or nothing if that is no plain text.
+/// Returns a JSON object with the beginning of the user's text as the title, or `None` without
+/// plain text.
 fn title(request: &Request<'_>) -> Option<String> {
     let message = request.messages.first().filter(|message| message.role == Role::User)?;
     let texts = message.content.iter().filter_map(|block| match block {
         Block::Text(text) => Some(text.text.decode()),
         _ => None,
     });
-    // Lines that begin with a tag are the client's own.
+    // Lines that begin with a tag were inserted by the client.
     let line = texts.into_iter().find_map(|text| {
         let mut lines = text.lines().map(str::trim);
         lines.find(|line| !line.is_empty() && !line.starts_with('<')).map(str::to_owned)

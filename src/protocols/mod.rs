@@ -1,9 +1,9 @@
-//! Protocols: each is a folder that knows nothing of the others. This file alone knows all of them,
-//! and `client` knows Messages, which clients speak.
+//! Protocols of upstreams and clients, one folder each, without knowledge of each other. Only this
+//! file knows all protocols, and `client` knows the Messages API, which clients use.
 //!
-//! A request is read and checked once (`client`). The upstream's protocol then writes it: `chat`
-//! and `responses` out of what `decide` has made of it (repaired turns, tools, thinking),
-//! `messages` as an edit list over the client's own bytes.
+//! A request is parsed and checked once (`client`). Then the upstream's protocol writes the
+//! upstream request: `chat` and `responses` from the decisions in `decide` (repaired turns, tools,
+//! thinking), `messages` as a list of edits to the client's own bytes.
 
 mod breakpoints;
 pub(crate) mod chat;
@@ -41,7 +41,7 @@ use messages::write_answer::MessagesWriter;
 pub use upstream::Translated;
 pub(crate) use upstream::{CountRequest, UpstreamProtocol};
 
-/// Returns the protocol of upstreams that the configuration calls by this name.
+/// Returns the implementation of an upstream protocol that the configuration names.
 #[must_use]
 pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     match protocol {
@@ -53,18 +53,18 @@ pub(crate) fn of(protocol: Protocol) -> &'static dyn UpstreamProtocol {
     }
 }
 
-/// Returns the protocol in which a request is written. A request that goes to no upstream is
-/// refused alike by all protocols.
+/// Returns the protocol in which a request is written. For a request without an upstream, all
+/// protocols give the same error.
 fn for_request(client: &ClientRequest<'_>) -> &'static dyn UpstreamProtocol {
     let mut protocols = client.config.upstreams.values().map(|upstream| upstream.protocol);
     let first = protocols.next().unwrap_or(Protocol::Openai);
-    // Where there is a choice, the body is looked at.
+    // The body is parsed only if the upstreams use different protocols.
     let is_only = protocols.all(|protocol| protocol == first);
     let routed = if is_only { None } else { client.route() };
     of(routed.map_or(first, |upstream| upstream.protocol))
 }
 
-/// Translates the body of `POST /v1/messages`. `headers` are those of the client that are kept.
+/// Translates the body of `POST /v1/messages`. `headers` are the client's headers that are kept.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -92,8 +92,8 @@ pub fn request_without(
     for_request(&client).write_request(&client, refused, warnings)
 }
 
-/// Writes a request of Creole's own for this model of an upstream, without what the upstream
-/// refused. `body` is one of the Messages API.
+/// Writes a request of Creole's own for an upstream and its model, without the parts that the
+/// upstream refused. `body` is in the format of the Messages API.
 ///
 /// # Errors
 /// The request cannot be served.
@@ -104,7 +104,7 @@ pub(crate) fn own_request(
     target: (&Upstream, &str),
 ) -> Result<Translated, Error> {
     let client = ClientRequest { body, config, headers: &[], target: Some(target) };
-    // Nobody reads the warnings of a request that no client sent.
+    // Warnings are discarded, because no client sent this request.
     of(target.0.protocol).write_request(&client, refused, &mut Warnings::new(false))
 }
 
@@ -121,15 +121,16 @@ pub fn count_tokens(body: &str, config: &Config) -> Result<TokenCount, Error> {
     for_request(&client).estimate(&client)
 }
 
-/// Returns the path at which an upstream counts tokens; `None` if it cannot, or must not.
+/// Returns the upstream's path for token counts, or `None` if the upstream cannot count or the
+/// configuration does not ask upstreams.
 #[must_use]
 pub(crate) fn count_path(config: &Config, upstream: &Upstream) -> Option<String> {
     let is_wanted = config.settings.count_tokens == CountTokens::Upstream;
     is_wanted.then(|| of(upstream.protocol).count_path(upstream)).flatten()
 }
 
-/// Writes the request that has an upstream count the tokens of a request; `None` if it cannot
-/// count, or must not.
+/// Writes the request that makes an upstream count tokens, or returns `None` if the upstream cannot
+/// count or the configuration does not ask upstreams.
 #[must_use]
 pub(crate) fn count_request(
     body: &str,
@@ -141,7 +142,8 @@ pub(crate) fn count_request(
     is_wanted.then(|| for_request(&client).write_count(&client)).flatten()
 }
 
-/// Starts the answer to a client of Messages, from an upstream of this protocol.
+/// Creates the answer for a client of the Messages API, translated from an upstream of the given
+/// protocol.
 #[must_use]
 pub fn answer(
     protocol: Protocol,
@@ -155,13 +157,13 @@ pub fn answer(
     Answer::new(context, rules, ids, reader, Box::new(writer))
 }
 
-/// Reads an answer in JSON, whose objects go to `objects`. They may turn out to be of another
-/// protocol.
+/// Creates a reader for an answer in JSON, whose objects are passed to `objects`. The reader
+/// switches if the objects turn out to belong to a different protocol.
 fn json_answer(objects: Box<dyn ObjectReader>, settings: &Settings) -> Box<dyn AnswerReader> {
     Box::new(JsonAnswer::new(objects, object_reader, settings.event_bytes_max))
 }
 
-/// Returns the reader for an upstream that turns out to speak another protocol.
+/// Returns the reader for an upstream whose answer turns out to use a different protocol.
 fn object_reader(kind: ObjectKind, to: &Output<'_>) -> Box<dyn ObjectReader> {
     match kind {
         ObjectKind::Chunks => Box::new(ChatReader::new(to.context, to.context.ids_used.clone())),

@@ -10,15 +10,15 @@ use crate::observe::warning::Warnings;
 use crate::profile::Profile;
 use crate::text::words;
 
-/// Least tokens to which the window's rest lowers an answer. With less room the upstream refuses
-/// the prompt, and says how long it is.
+/// Minimum number of tokens to which an answer's limit is lowered to fit the window. With less
+/// space left, the upstream refuses the prompt and reports its length.
 const ROOM_LEAST: u64 = 1024;
 
-/// The window that a client believes in when it asks for the long one.
+/// Size of the context window that a client expects when it requests the long window, in tokens.
 const LONG_WINDOW: u64 = 1_000_000;
 
-/// Lowers the limit of the answer to what the model gives, and gives the size of its window; 0
-/// where it is not known. `prompt`: its tokens, estimated.
+/// Lowers the limit of the answer to the model's limit, and returns the size of the model's context
+/// window, or 0 if unknown. `prompt`: estimated number of prompt tokens.
 pub(crate) fn fit(
     client: &ClientRequest<'_>,
     request: &Request<'_>,
@@ -26,7 +26,8 @@ pub(crate) fn fit(
     profile: &mut Cow<'_, Profile>,
     warnings: &mut Warnings,
 ) -> u64 {
-    // The model map is for the names of clients. A request of Creole's own names the upstream's.
+    // The model map applies to names of clients; a request of Creole's own uses the upstream's
+    // name.
     let target = client.config.models.target(&request.model.decode());
     let Some(target) = target.filter(|_| client.target.is_none()) else { return 0 };
     let (window, wanted) = (target.max_input_tokens, request.max_tokens.unwrap_or_default());
@@ -55,7 +56,8 @@ pub(crate) fn fit(
     window
 }
 
-/// Whether prompt and answer may be more than the window has: no text has more tokens than bytes.
+/// Returns true if prompt and answer may exceed the context window, based on the fact that no text
+/// has more tokens than bytes.
 fn may_fill(client: &ClientRequest<'_>, target: &Target, wanted: u64) -> bool {
     let most = (client.body.len() as u64).saturating_add(wanted);
     target.max_input_tokens > 0 && most > target.max_input_tokens

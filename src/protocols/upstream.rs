@@ -1,4 +1,4 @@
-//! The interface of the protocols that upstreams speak, and the requests that they write.
+//! Interface of the protocols that upstreams use, and the requests written in these protocols.
 
 use super::client::ClientRequest;
 use crate::StopReason;
@@ -11,9 +11,9 @@ use crate::observe::warning::Warnings;
 use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 
-/// A protocol that upstreams speak: how requests are written in it, and answers read.
+/// Protocol of upstreams, which writes their requests and reads their answers.
 pub(crate) trait UpstreamProtocol: Sync {
-    /// Returns the path of requests, below the upstream's base path.
+    /// Returns the path of upstream requests, relative to the upstream's base path.
     fn endpoint(&self) -> &'static str;
 
     /// Returns all headers of a request, besides `host` and `content-length`.
@@ -24,13 +24,13 @@ pub(crate) trait UpstreamProtocol: Sync {
         headers::to_upstream(client, key, stream)
     }
 
-    /// Returns the header with a secret of the gateway's own, which replaces what a client sent;
-    /// `None` where the client's is used.
+    /// Returns the header with the gateway's own credential, which replaces the client's
+    /// credential; `None` if the client's credential is used.
     fn own_credential(&self, key: &Key) -> Option<(&'static str, String)> {
         headers::bearer(key)
     }
 
-    /// Writes a request without what the upstream refused.
+    /// Writes a request without the parts that the upstream refused.
     ///
     /// # Errors
     /// The request cannot be served.
@@ -47,30 +47,30 @@ pub(crate) trait UpstreamProtocol: Sync {
     /// The request cannot be served.
     fn estimate(&self, client: &ClientRequest<'_>) -> Result<TokenCount, Error>;
 
-    /// Returns the path at which an upstream counts tokens; `None` if it cannot.
+    /// Returns the upstream's path for token counts, or `None` if the upstream cannot count.
     fn count_path(&self, upstream: &Upstream) -> Option<String>;
 
-    /// Writes the request that has an upstream count tokens; `None` if the upstream cannot count
-    /// them.
+    /// Writes the request that makes an upstream count tokens, or returns `None` if the upstream
+    /// cannot count.
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest>;
 
-    /// Whether a request with this context can have what is refused. Where it has not, an error
-    /// that names it means something else.
+    /// Returns true if a request with this context can contain the refused part. If false, an error
+    /// that names the part has another cause.
     fn may_refuse(&self, refused: &Refused, context: &RequestContext) -> bool;
 
-    /// Returns true if calls and results can be written as words, where the upstream refuses how
-    /// they are paired.
+    /// Returns true if tool calls and results can be rewritten as text for an upstream that refuses
+    /// their pairing.
     fn rebuilds_calls(&self) -> bool {
         false
     }
 
-    /// Returns true if later requests are written without what was refused of an earlier one.
+    /// Returns true if parts that were refused once are left out of later requests.
     fn remembers_refusals(&self) -> bool {
         false
     }
 
-    /// Returns true if a message may begin while nothing of it is known, so that pings can follow.
-    /// Where its beginning is the upstream's own, the client must wait for that.
+    /// Returns true if a message may begin before the upstream has sent anything, so that pings can
+    /// follow. If false, the client must wait for the start of the upstream's message.
     fn begins_in_silence(&self) -> bool {
         true
     }
@@ -80,44 +80,44 @@ pub(crate) trait UpstreamProtocol: Sync {
         false
     }
 
-    /// Starts to read an answer.
+    /// Creates the reader for an upstream's answer in this protocol.
     fn reader(&self, context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader>;
 }
 
-/// Outcome of translating a request.
+/// Result of translating a client request.
 #[derive(Debug)]
 pub enum Translated {
-    /// The request goes to an upstream.
+    /// Request to send to an upstream.
     Send {
         /// Name of the upstream in the configuration.
         upstream: String,
-        /// The request in the upstream's protocol.
+        /// Request body in the upstream's protocol.
         body: Vec<u8>,
-        /// Facts of the request that reading the answer needs.
+        /// Facts about the request that are needed to read the answer.
         context: Box<RequestContext>,
     },
-    /// The request is answered here, without an upstream.
+    /// Answer made by Creole, without an upstream call.
     Answer {
-        /// Facts of the request that writing the answer needs.
+        /// Facts about the request that are needed to write the answer.
         context: Box<RequestContext>,
-        /// The text; none if empty.
+        /// Text of the answer; if empty, the answer has no text block.
         text: String,
-        /// `stop_reason`
+        /// Value of `stop_reason` in the answer.
         stop_reason: StopReason,
     },
 }
 
-/// A request that has an upstream count tokens.
+/// Request that makes an upstream count tokens.
 #[derive(Debug)]
 pub(crate) struct CountRequest {
     /// Name of the upstream in the configuration.
     pub upstream: String,
-    /// The request for its tokenizer.
+    /// Body of the request to the upstream's tokenizer.
     pub body: Vec<u8>,
-    /// Tokens that the tokenizer is not shown.
+    /// Estimated number of tokens in parts that are not sent to the tokenizer.
     pub beside: u64,
-    /// True if older versions of this server refuse the request.
+    /// True if older versions of the server reject the request.
     pub may_be_older: bool,
-    /// Facts of the request that reading its answer needs.
+    /// Facts about the request that are needed to read the answer.
     pub context: Box<RequestContext>,
 }

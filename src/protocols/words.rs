@@ -1,6 +1,6 @@
-//! Blocks and the parts of turns, put into words.
+//! Text form of content blocks and parts of turns.
 //!
-//! Texts are written as the inside of a JSON string, straight from the client's escaped text.
+//! Texts are written as the inside of a JSON string, copied from the client's escaped text.
 
 mod browser;
 mod parts;
@@ -20,25 +20,26 @@ use crate::text::words;
 use browser::push_browser_state;
 pub(crate) use parts::{Parts, end_text, write_file, write_image};
 
-/// Writer of the parts of a request as text, with the request's profile, body and parts.
+/// Writer that turns the parts of a request into text, by the upstream's profile and the protocol's
+/// format of parts.
 #[derive(Clone, Copy)]
 pub(crate) struct Words<'p, 'a> {
     pub(crate) profile: &'p Profile,
-    /// The client's body, for the paths of errors.
+    /// Body of the client's request, for the paths in errors.
     pub(crate) body: &'a str,
-    /// Form in which the protocol writes parts.
+    /// Format in which the upstream's protocol writes content parts.
     pub(crate) parts: &'static Parts,
 }
 
-/// Appends a text, as the inside of a JSON string.
+/// Appends a text as the inside of a JSON string, keeping the client's escapes.
 pub(crate) fn push(out: &mut Vec<u8>, text: Str<'_>) {
     out.extend_from_slice(text.raw().as_bytes());
 }
 
-/// Appends an attribute whose value is a text.
+/// Appends an attribute with a text as its value.
 fn push_attribute(out: &mut Vec<u8>, name: &str, value: Str<'_>) {
     escape(out, &format!(" {name}=\""));
-    // A quote can be written as `\u0022`, as .NET and Symfony do.
+    // The quote can be escaped as `\u0022`, as .NET and Symfony do.
     if value.is_escaped() {
         escape(out, &value.decode().replace('"', "&quot;"));
     } else {
@@ -68,7 +69,7 @@ impl Words<'_, '_> {
         self.parts.file_urls && self.profile.file_parts
     }
 
-    /// Returns the images and files among `blocks`, also those inside documents.
+    /// Returns the images and files among `blocks`, including those inside documents.
     pub(crate) fn attachments<'b, 'c>(&self, blocks: &'b [Block<'c>]) -> Vec<&'b Block<'c>> {
         let mut found = Vec::new();
         self.collect_attachments(blocks, &mut found);
@@ -87,8 +88,8 @@ impl Words<'_, '_> {
         }
     }
 
-    /// Appends what a block says in words, as the inside of a JSON string. Images and files are
-    /// left to the protocol.
+    /// Appends a block in text form, as the inside of a JSON string. Images and files are written
+    /// by the protocol instead.
     pub(crate) fn push_text(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
         match block {
             Block::Text(text) => push(out, text.text),
@@ -131,7 +132,7 @@ impl Words<'_, '_> {
         Ok(())
     }
 
-    /// Appends the text of several blocks, one below the other.
+    /// Appends the text of several content blocks, separated by line ends.
     pub(crate) fn push_lines(&self, out: &mut Vec<u8>, blocks: &[Block<'_>]) -> Result<(), Error> {
         let start = out.len();
         for block in blocks {
@@ -148,8 +149,10 @@ impl Words<'_, '_> {
         Ok(())
     }
 
+    /// Checks that the upstream accepts an image.
+    ///
     /// # Errors
-    /// The upstream takes no such image.
+    /// The upstream does not accept the image's source.
     pub(crate) fn check_image(&self, image: &Image<'_>) -> Result<(), Error> {
         match &image.source {
             ImageSource::File => Err(self.no_source(image.at, "the source type file")),
@@ -163,8 +166,10 @@ impl Words<'_, '_> {
         }
     }
 
+    /// Checks that the upstream accepts a document.
+    ///
     /// # Errors
-    /// The upstream takes no such document.
+    /// The upstream does not accept the document's source or type.
     pub(crate) fn check_document(&self, document: &Document<'_>) -> Result<(), Error> {
         match &document.source {
             DocumentSource::Url(_) if self.takes_file_urls() => Ok(()),
@@ -196,7 +201,7 @@ impl Words<'_, '_> {
 }
 
 impl<'a> Words<'_, 'a> {
-    /// Appends the items of a user's turn, with an empty line between them.
+    /// Appends the items of a user's turn, separated by empty lines.
     pub(crate) fn push_items(
         &self,
         out: &mut Vec<u8>,
@@ -211,9 +216,11 @@ impl<'a> Words<'_, 'a> {
         })
     }
 
-    /// Returns true if the texts of a user's turn with tool results go into the last result.
+    /// Returns true if the texts of a user's turn with tool results are merged into the last
+    /// result.
     pub(crate) fn joins_result(&self, items: &[UserPart<'a>]) -> bool {
-        // A system message is an item of the user's only where the upstream takes none there.
+        // System messages are items of a user's turn only if the upstream accepts no system message
+        // there.
         let in_place = self.profile.mid_system != MidSystem::AsUser;
         let is_told = |item: &UserPart<'_>| {
             is_of_client(item) && (matches!(item, UserPart::System(_)) || !in_place)
@@ -221,12 +228,12 @@ impl<'a> Words<'_, 'a> {
         self.merges() || items.iter().all(is_told)
     }
 
-    /// Returns true if texts after tool results become part of the last result.
+    /// Returns true if the profile merges texts after tool results into the last result.
     pub(crate) fn merges(&self) -> bool {
         self.profile.text_after_tool_results == TextAfterToolResults::MergeIntoLastTool
     }
 
-    /// Returns true if an item can be written as text as a whole.
+    /// Returns true if the whole item can be written as text.
     pub(crate) fn is_text(&self, item: &UserPart<'_>) -> bool {
         match item {
             UserPart::Block(block) => self.is_block_text(block),
@@ -285,10 +292,10 @@ impl<'a> Words<'_, 'a> {
         Ok(())
     }
 
-    /// Appends what a block of the assistant says.
+    /// Appends a block of the assistant in text form.
     ///
     /// # Errors
-    /// It shows what the assistant's own words have no place for.
+    /// The block is a base64 document, which an assistant message cannot contain.
     pub(crate) fn push_said(&self, out: &mut Vec<u8>, block: &Block<'_>) -> Result<(), Error> {
         match block {
             Block::ServerToolUse { name, input } => {
@@ -313,10 +320,10 @@ impl<'a> Words<'_, 'a> {
         Ok(())
     }
 
-    /// Writes the arguments of a call, as a text. `schema`: that of its tool.
+    /// Writes the arguments of a tool call as a JSON string. `schema`: the schema of the tool.
     ///
     /// # Errors
-    /// They are no object, in strict mode.
+    /// The arguments are not an object, and strict mode is on.
     pub(crate) fn write_arguments(
         &self,
         call: &ToolUse<'_>,
@@ -352,11 +359,12 @@ impl<'a> Words<'_, 'a> {
     }
 }
 
-/// The system prompt.
+/// System prompt of a request.
 #[derive(Debug, Default)]
 pub(crate) struct SystemPrompt<'a> {
     pub(crate) texts: Vec<Text<'a>>,
-    /// The schema that the answer must have, for upstreams that know no other way.
+    /// JSON schema of the answer, if the upstream has no parameter for schemas and the prompt must
+    /// contain the schema.
     pub(crate) schema: Option<&'a str>,
 }
 
@@ -366,10 +374,10 @@ impl SystemPrompt<'_> {
     }
 }
 
-/// Text that ends a document.
+/// Text after the content of a document in a prompt.
 const DOCUMENT_END: &str = "\n</document>";
 
-/// Appends what begins a document.
+/// Appends the start of a document: its tag, title and context.
 fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
     escape(out, "<document");
     if let Some(title) = document.title.filter(|title| !title.is_empty()) {
@@ -382,7 +390,7 @@ fn push_document_start(out: &mut Vec<u8>, document: &Document<'_>) {
     }
 }
 
-/// Appends texts, with an empty line between them.
+/// Appends texts, separated by empty lines.
 pub(crate) fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item = Str<'t>>) {
     for (at, text) in texts.into_iter().enumerate() {
         if at > 0 {
@@ -392,7 +400,7 @@ pub(crate) fn push_joined<'t>(out: &mut Vec<u8>, texts: impl IntoIterator<Item =
     }
 }
 
-/// Appends the system prompt.
+/// Appends the system prompt to a text, with the JSON schema of the answer if needed.
 pub(crate) fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
     let start = out.len();
     push_joined(out, system.texts.iter().map(|text| text.text));
@@ -408,7 +416,7 @@ pub(crate) fn push_system(out: &mut Vec<u8>, system: &SystemPrompt<'_>) {
     }
 }
 
-/// Appends the word that says that a tool failed, unless its result begins with it.
+/// Appends "Error: " for a failed tool, unless the result already begins with "error".
 fn push_failure(out: &mut Vec<u8>, result: &ToolResult<'_>) {
     if result.is_error && !says_error(&result.content) {
         escape(out, "Error: ");

@@ -1,9 +1,9 @@
-//! Tokens of a request: estimated here, or counted by the server's own endpoint
-//! (`Profile::tokenizer`).
+//! Token counts for Chat Completions upstreams: estimated here, or requested from the server's
+//! tokenizer endpoint (`Profile::tokenizer`).
 //!
-//! An endpoint that takes messages gets those of the translated request, with the tools, so that it
-//! counts what a later request would cost. One that takes text gets all text of the request, and
-//! the tokens of the chat template are estimated.
+//! An endpoint that accepts messages receives the messages and tools of the translated request, so
+//! that the count matches a later request. An endpoint that accepts text receives all text of the
+//! request; the tokens of the chat template are then estimated.
 
 use super::write_request::thinking::Reasoning;
 use super::write_request::write_request;
@@ -25,12 +25,14 @@ use crate::text::surrogates;
 use crate::tokens;
 use crate::tokens::counted::TokenCount;
 
-/// The members of a Chat Completions request that a chat template reads.
+/// Members of a Chat Completions request that a server's chat template reads.
 const TEMPLATE_MEMBERS: [&str; 6] =
     ["model", "messages", "tools", "chat_template_kwargs", CONTINUES, "add_generation_prompt"];
 
-/// The members that SGLang makes a prompt of. It renders them as for a chat, and a final message
-/// that is to be continued only with `add_generation_prompt: true`, where the chat has `false`.
+/// Members of a Chat Completions request from which SGLang renders the prompt.
+///
+/// SGLang renders them as for a chat. But it continues a final message only with
+/// `add_generation_prompt: true`, while a chat request has `false`.
 const CHAT_MEMBERS: [&str; 7] = [
     "model",
     "messages",
@@ -64,7 +66,7 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
     })
 }
 
-/// Writes the request for the tokenizer of the upstream that serves the model of a request.
+/// Writes the token-counting request for the upstream that serves the request's model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     let body = surrogates::without_halves(client.body);
     let client = ClientRequest { body: &body, ..*client };
@@ -109,7 +111,7 @@ pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     Some(CountRequest { upstream, body: out, beside, may_be_older, context })
 }
 
-/// Returns all text of a request, and an estimate of the tokens that the text does not show.
+/// Returns all text of a request, and an estimate of the tokens that are not visible in the text.
 fn text_of(
     client: &ClientRequest<'_>,
     profile: &Profile,
@@ -133,8 +135,8 @@ fn text_of(
     Some((text, estimated))
 }
 
-/// Gives the reasoning of earlier turns that goes back to an upstream with these marks. The
-/// messages are taken out of the request.
+/// Passes to `each` the reasoning of earlier turns that is sent back to an upstream with these
+/// marks. The messages are removed from the request.
 fn sent_reasoning(
     request: &mut Request<'_>,
     profile: &Profile,

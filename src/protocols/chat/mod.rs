@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions API.
+//! Translation of requests and answers for upstreams of OpenAI's Chat Completions API.
 
 mod count;
 pub(crate) mod read_answer;
@@ -16,7 +16,7 @@ use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 use read_answer::ChatReader;
 
-/// Upstreams that speak Chat Completions.
+/// Protocol implementation for upstreams of the Chat Completions API.
 pub(crate) struct Chat;
 
 impl UpstreamProtocol for Chat {

@@ -1,6 +1,6 @@
-//! Checks if a request can be served: what no upstream can do, and in strict mode the real API's
-//! rules for a conversation, beside those for tool calls (`history::pairs`). Otherwise a request is
-//! made to fit.
+//! Checks of a client request: features that no upstream supports and, in strict mode, the rules of
+//! Anthropic's API for a conversation (except for tool calls: `history::pairs`). Without strict
+//! mode, a request is adapted instead.
 
 use crate::config::Upstream;
 use crate::error::Error;
@@ -13,13 +13,14 @@ use crate::profile::{InferenceGeo, Mcp, ResponseFormat};
 use crate::protocols::messages::models;
 use crate::text::words::is_name_byte;
 
-/// The version of the API that has no sampling parameters.
+/// Version of Anthropic's API that removed the sampling parameters.
 const NEWEST_VERSION: &str = "2026-10-21";
 
-/// Most blocks with `cache_control`.
+/// Maximum number of blocks with `cache_control`.
 const BREAKPOINTS_MAX: usize = 4;
 
-/// Refuses what cannot be served, counts what is left out, and finds the upstream.
+/// Refuses a request that cannot be served, warns of parts that are left out, and returns the
+/// upstream.
 pub(crate) fn request<'c>(
     request: &Request<'_>,
     model: &'c str,
@@ -28,7 +29,7 @@ pub(crate) fn request<'c>(
     warnings: &mut Warnings,
 ) -> Result<(&'c Upstream, &'c str), Error> {
     if request.thread {
-        // The SDKs then send the whole conversation, and go on doing so.
+        // The SDKs then send the whole conversation, also in later requests.
         return Err(Error::invalid(
             "thread: server-side threads are not supported by this gateway; send the whole \
              conversation",
@@ -77,7 +78,7 @@ pub(crate) fn request<'c>(
     Ok((upstream, outgoing))
 }
 
-/// Refuses what the newest version of the API no longer takes.
+/// Refuses parameters that the newest version of the API no longer accepts.
 fn newest(request: &Request<'_>) -> Result<(), Error> {
     let gone = |path: &str| Err(Error::invalid(format!("{path}: Extra inputs are not permitted")));
     for (present, name) in [
@@ -115,7 +116,7 @@ fn newest(request: &Request<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses edits of the context that cannot be done.
+/// Refuses `context_management` edits that are not supported.
 fn edits(management: &ContextManagement<'_>, strict: bool) -> Result<(), Error> {
     if let Some(at) = management.compaction_at {
         let path = format!("context_management.edits[{at}]");
@@ -130,10 +131,10 @@ fn edits(management: &ContextManagement<'_>, strict: bool) -> Result<(), Error> 
     Ok(())
 }
 
-/// Refuses requests that no upstream can answer, in strict mode or not.
+/// Refuses requests that no upstream can answer, with or without strict mode.
 ///
 /// # Errors
-/// In the real API's words.
+/// The request is invalid; the message is that of Anthropic's API.
 fn always(request: &Request<'_>) -> Result<(), Error> {
     if request.model.is_empty() {
         return Err(Error::invalid("model: String should have at least 1 character"));
@@ -149,13 +150,13 @@ fn always(request: &Request<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a conversation that the real API would refuse.
+/// Refuses a conversation that Anthropic's API would refuse; called in strict mode only.
 ///
 /// # Errors
-/// In the real API's words.
+/// The conversation is invalid; the message is that of Anthropic's API.
 pub(crate) fn strictly(request: &Request<'_>) -> Result<(), Error> {
     let messages = &request.messages;
-    // A compaction stands for the messages before it.
+    // Compaction blocks replace the messages before them.
     let compacts =
         |message: &Message<'_>| matches!(message.content.first(), Some(Block::Compaction { .. }));
     if messages.first().is_some_and(|message| message.role != Role::User && !compacts(message)) {
@@ -178,7 +179,7 @@ pub(crate) fn strictly(request: &Request<'_>) -> Result<(), Error> {
 fn check_texts(at: usize, message: &Message<'_>, is_last: bool) -> Result<(), Error> {
     let of_assistant = message.role == Role::Assistant;
     if message.content.is_empty() {
-        // A system message can be there only for its effort.
+        // System messages may be empty, because they can serve only to set the effort.
         if (is_last && of_assistant) || message.role == Role::System {
             return Ok(());
         }
@@ -251,8 +252,8 @@ fn check_thinking(request: &Request<'_>) -> Result<(), Error> {
     check_tool_loop(&request.messages)
 }
 
-/// Requires, while tools run, the thinking that led to their calls: that of any message since a
-/// person wrote, because one that goes on after a result need not think again.
+/// Requires thinking while tools run: a message since the last text of a person must begin with a
+/// thinking block. Later messages need no further thinking.
 fn check_tool_loop(messages: &[Message<'_>]) -> Result<(), Error> {
     let has_results = |message: &Message<'_>| {
         message.content.iter().any(|block| matches!(block, Block::ToolResult(_)))

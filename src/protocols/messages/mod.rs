@@ -1,4 +1,4 @@
-//! The Anthropic Messages API.
+//! Anthropic Messages API: requests and answers of clients, and of upstreams that use the same API.
 
 pub(crate) mod check;
 pub(crate) mod models;
@@ -23,7 +23,7 @@ use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 use relay_answer::MessagesRelay;
 
-/// Upstreams that speak Messages, as the client does.
+/// Protocol of upstreams that use the Messages API, as clients do.
 pub(crate) struct Messages;
 
 impl UpstreamProtocol for Messages {
@@ -54,7 +54,7 @@ impl UpstreamProtocol for Messages {
             return Err(client.refusal(Purpose::Count, &mut warnings));
         }
         let body = surrogates::without_halves(client.body);
-        // It takes what cannot be served here, and what is too new to be read.
+        // Anthropic's API also accepts requests that Creole cannot serve or cannot parse yet.
         let read = Request::read(&body, &mut Warnings::new(false));
         let input = match read {
             Ok(request) => {
@@ -74,7 +74,7 @@ impl UpstreamProtocol for Messages {
     }
 
     fn write_count(&self, client: &ClientRequest<'_>) -> Option<CountRequest> {
-        // The client asks for a number: warnings go with the answer of the request itself.
+        // The warnings are sent with the answer to the request itself, not with a count.
         let translated = self.write_request(client, &[], &mut Warnings::new(false)).ok()?;
         let Translated::Send { upstream, body, mut context } = translated else { return None };
         context.ask_for_whole();

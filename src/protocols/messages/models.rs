@@ -1,11 +1,11 @@
-//! `/v1/models` in the shape of the Messages API, from the model map.
+//! `/v1/models` in the format of the Messages API, written from the model map.
 //!
-//! With a map the upstream is not asked: its names are not those that clients may use, and Claude
-//! Code waits three seconds at most. Without one, every name goes up as it is, and the list is the
-//! upstream's.
+//! With a model map, the upstream's list is not requested: clients may use other names, and Claude
+//! Code waits three seconds at most. Without a model map, every name is sent to the upstream
+//! unchanged, and the list is the upstream's.
 //!
-//! Claude Code shows only ids that have `claude` or `anthropic` in them. So it gets every other
-//! name with [`CLAUDE_CODE_ALIAS`] before it, and shows the name itself.
+//! Claude Code shows only ids that contain `claude` or `anthropic`. So for Claude Code every other
+//! name gets the prefix [`CLAUDE_CODE_ALIAS`], and the display name is the plain name.
 
 use std::borrow::Cow;
 
@@ -15,38 +15,39 @@ use crate::json::{self, Reader, Writer};
 use crate::text::names::NameSet;
 use crate::text::words;
 
-/// Most models of an upstream that are listed: a list of short names grows thirtyfold.
+/// Maximum number of listed models of an upstream: the rewritten list can be thirty times larger
+/// than a list of short names.
 const MODELS_MAX: usize = 1000;
 
-/// Longest name of a listed model, in bytes.
+/// Maximum length of a listed model's name, in bytes.
 const ID_BYTES_MAX: usize = 256;
 
-/// Names of the context window's size: vLLM, `OpenRouter`, Groq, LM Studio and Mistral.
+/// Member names of the context window's size at vLLM, `OpenRouter`, Groq, LM Studio and Mistral.
 const WINDOW: [&str; 4] =
     ["max_model_len", "context_length", "context_window", "max_context_length"];
 
-/// Names of the context window in `meta` of llama.cpp: the window that is served, else the one that
-/// the model was made for.
+/// Member names of the context window in `meta` of llama.cpp: the size that is served, else the
+/// size for which the model was trained.
 const WINDOW_OF_META: [&str; 2] = ["n_ctx", "n_ctx_train"];
 
-/// Name of the limit of an answer: Groq; `OpenRouter` has it in `top_provider`.
+/// Member name of the answer's limit at Groq, and at `OpenRouter` in `top_provider`.
 const OUTPUT: &str = "max_completion_tokens";
 
-/// Start of the `user-agent` with which Claude Code asks for the list of models. For messages it
-/// uses another one.
+/// Start of the `user-agent` with which Claude Code requests the list of models. Claude Code sends
+/// a different `user-agent` for messages.
 const CLAUDE_CODE: &str = "claude-code/";
 
-/// Client that a list of models is written for.
+/// Kind of client for which a list of models is written, because Claude Code needs other ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListFor {
-    /// Any other client, which gets the names as they are.
+    /// Client other than Claude Code, which gets the names unchanged.
     Anyone,
-    /// Claude Code, which gets ids that it shows.
+    /// Claude Code, which gets ids with a prefix that makes Claude Code show the models.
     ClaudeCode,
 }
 
 impl ListFor {
-    /// Returns the kind of client by its `user-agent`.
+    /// Returns the kind of client for a list of models, by the client's `user-agent`.
     #[must_use]
     pub(crate) fn of(user_agent: Option<&str>) -> Self {
         match user_agent {
@@ -64,15 +65,15 @@ impl ListFor {
     }
 }
 
-/// A model of a list.
+/// Entry in a list of models.
 struct Listed<'n> {
     name: Cow<'n, str>,
-    /// Numbers of tokens of the model's window and of its answers; 0 where they are not known.
+    /// Number of tokens of the model's context window and of its answers; 0 if unknown.
     sizes: (u64, u64),
 }
 
-/// Rewrites an upstream's list, `{"data": [{"id": …}]}` or, at Together, the bare array; `None` if
-/// it is no list. Names that stand twice are listed once.
+/// Rewrites an upstream's list, `{"data": [{"id": …}]}` or, at Together, a bare array. Returns
+/// `None` if the body is not a list. Duplicate names are listed once.
 #[must_use]
 pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
     let body = std::str::from_utf8(body).ok()?;
@@ -96,7 +97,7 @@ pub(crate) fn of_upstream(body: &[u8], list_for: ListFor) -> Option<Vec<u8>> {
     Some(page(&models, list_for))
 }
 
-/// Returns the tokens of the window and of an answer, as an upstream tells them of a model.
+/// Returns the tokens of the context window and of an answer that an upstream reports for a model.
 fn told_sizes(model: &str) -> (u64, u64) {
     let number = |object: &str, name: &str| json::member(object, name)?.parse::<u64>().ok();
     let inside = |within: &str, name: &str| number(json::member(model, within)?, name);
@@ -106,8 +107,8 @@ fn told_sizes(model: &str) -> (u64, u64) {
     (window.unwrap_or_default(), output.unwrap_or_default())
 }
 
-/// Lists the names of the model map, on one page: those that stand there in full, and for each
-/// entry with a `*` the model that it leads to, by a name that this entry takes.
+/// Lists the names of the model map, on one page. An entry with a `*` is listed by a name that
+/// leads to its target: the model's name, or else the entry's prefix and the model's name.
 #[must_use]
 pub(crate) fn list(config: &Config, list_for: ListFor) -> Vec<u8> {
     let mut names: Vec<Cow<'_, str>> = config.models.names().map(Cow::from).collect();
@@ -150,11 +151,11 @@ fn page(models: &[Listed<'_>], list_for: ListFor) -> Vec<u8> {
     body
 }
 
-/// Writes the description of one model: any name that a request could use, so also one that only a
-/// prefix or `*` covers. `id` is as it stands in the path.
+/// Writes the description of one model, which may match an entry of the model map only by a prefix
+/// or `*`. `id` is the id as written in the path.
 ///
 /// # Errors
-/// No request for that model would have a route.
+/// No request for the model would have a route.
 pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
     // SDKs escape the slashes and colons of an id in a path.
     let id = words::percent_decoded(id);
@@ -166,15 +167,15 @@ pub(crate) fn one(config: &Config, id: &str) -> Result<Vec<u8>, Error> {
     Ok(body)
 }
 
-/// Returns the error for a name that nothing in the model map covers. Its first half is the real
-/// API's message.
+/// Returns the error for a name that matches no entry of the model map. The message begins as in
+/// Anthropic's API.
 pub(crate) fn not_found(id: &str) -> Error {
     let message = format!("model: {id} (this gateway's \"models\" have no entry for it)");
     Error::new(Fault::Client, ErrorKind::NotFound, message)
 }
 
-/// Returns the most tokens of a prompt and of an answer, by the configuration; 0 where they are not
-/// known.
+/// Returns the maximum numbers of tokens of a prompt and of an answer from the configuration; 0 if
+/// unknown.
 fn sizes(config: &Config, id: &str) -> (u64, u64) {
     let target = config.models.target(id);
     let limit = config.route(id).map_or(0, |(upstream, _)| upstream.profile.max_tokens_max);

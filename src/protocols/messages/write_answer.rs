@@ -1,7 +1,7 @@
-//! Answers in the Messages API: events as they happen, or one message at the end.
+//! Answers in the Messages API: as a stream of events, or as one message at the end.
 //!
-//! Both are made of the same events of the model in the same order, so a stream always adds up to
-//! the message that the same answer gives without one.
+//! The two forms are written from the same events of the model in the same order, so a stream
+//! always adds up to the message that the same answer gives without a stream.
 
 mod frame;
 mod hosted;
@@ -13,41 +13,41 @@ use crate::model::event::{CallStart, Event, Stop};
 use crate::model::hosted::HostedCall;
 use crate::model::search::Citation;
 
-/// A sign of life.
+/// `ping` event, which keeps a connection alive.
 pub(crate) const PING: &[u8] = b"event: ping\ndata: {\"type\":\"ping\"}\n\n";
 
-/// Writes one answer.
+/// Writer of one answer in the Messages API.
 #[derive(Debug)]
 pub(crate) struct MessagesWriter {
     ids: Ids,
     phase: Phase,
     form: Form,
     block: OpenBlock,
-    /// Citations of the open text, where the client gets one message.
+    /// Citations of the open text block, if the client gets one message.
     citations: Vec<u8>,
 }
 
-/// Form of the answer that the client gets.
+/// Form of the client's answer: a stream of events, or one message.
 #[derive(Debug)]
 enum Form {
-    /// Events. `index` is that of the open block, or of the next.
+    /// Stream of events. `index` is the index of the open block, or of the next block.
     Events { index: u64 },
-    /// A whole message; `content` is what stands between the brackets of its `content`.
+    /// Whole message. `content` is the text between the brackets of the message's `content`.
     Message { content: Vec<u8> },
 }
 
-/// The block that is open, or was last.
+/// Kind of the block that is open, or was open last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum OpenBlock {
     Text,
     Thinking,
-    /// Reasoning whose signature was written.
+    /// Thinking block whose signature was already written.
     Signed,
     Call,
 }
 
 impl MessagesWriter {
-    /// Makes a writer for one answer. `stream`: the client gets events.
+    /// Creates a writer for one answer. `stream`: true if the client gets events.
     pub(crate) fn new(stream: bool, ids: Ids) -> Self {
         let form = match stream {
             true => Form::Events { index: 0 },
@@ -56,8 +56,8 @@ impl MessagesWriter {
         Self { ids, phase: Phase::Start, form, block: OpenBlock::Text, citations: Vec::new() }
     }
 
-    /// Begins the answer. The ping lets a client know early that the connection works. Minting the
-    /// id of the message takes time, so it is done where the client gets it.
+    /// Begins the answer. The ping shows a client early that the connection works. The message id
+    /// is expensive to generate, so it is generated only when written.
     fn start(&mut self, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
         self.phase = Phase::Open;
         if let Form::Events { .. } = self.form {
@@ -89,8 +89,8 @@ impl MessagesWriter {
         }
     }
 
-    /// Begins a call. In events, `input` is `{}` and its one copy follows as deltas: some clients
-    /// ignore the one, some the other, and one adds them together.
+    /// Begins a tool call. In a stream, `input` is `{}` and the full input follows as deltas: some
+    /// clients ignore the first, some the deltas, and one adds them together.
     fn open_call(&mut self, call: &CallStart<'_>, out: &mut Vec<u8>) {
         self.block = OpenBlock::Call;
         match &mut self.form {
@@ -139,7 +139,7 @@ impl MessagesWriter {
         }
     }
 
-    /// Writes both blocks of a call that the upstream ran: the call, and its result.
+    /// Writes the two blocks of a call that the upstream ran: the call and its result.
     fn write_hosted(&mut self, call: &HostedCall, out: &mut Vec<u8>) {
         let input = hosted::input_of(call);
         match &mut self.form {
@@ -277,7 +277,7 @@ fn end_block(index: &mut u64, out: &mut Vec<u8>) {
     *index = index.saturating_add(1);
 }
 
-/// Writes the start of a delta's event. `start` is the name of the member and as much of it as is
+/// Writes the start of a delta event. `start` has the delta's first members, as far as they are
 /// known.
 fn delta(index: u64, start: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(

@@ -1,21 +1,21 @@
-//! Errors in the Messages API: as a body, and as an event of a stream.
+//! Errors in the Messages API: as a response body, and as an event of a stream.
 
 use crate::error::{Error, ErrorKind};
 use crate::json::Writer;
 use crate::text::words;
 
-/// Writes the body of a response that is an error.
+/// Writes the JSON body of an error response.
 pub(crate) fn body(error: &Error, request_id: &str, out: &mut Vec<u8>) {
     object(error, &error.message, request_id, out);
 }
 
 /// Writes the `error` event, which ends a stream.
 ///
-/// An event has no status: opencode, pi, openclaw and others know by its words alone whether it
-/// pays to ask again.
+/// The event has no status, so opencode, pi, openclaw and further clients decide by its text alone
+/// whether a retry is worthwhile.
 pub(crate) fn event(error: &Error, request_id: &str, out: &mut Vec<u8>) {
     let words = match error.kind {
-        // The words of the real API.
+        // The texts are those of Anthropic's API.
         ErrorKind::Api if error.should_retry != Some(false) => "Internal server error",
         ErrorKind::Timeout => "Stream timed out",
         _ => "",

@@ -1,4 +1,5 @@
-//! Tokens of a request: estimated here, or counted by the upstream's own endpoint.
+//! Token counts for Responses upstreams: estimated here, or requested from the upstream's counting
+//! endpoint.
 
 use super::write_request::{items_of, tokens_of, write_request};
 use crate::config::Upstream;
@@ -13,7 +14,7 @@ use crate::protocols::upstream::{CountRequest, Translated};
 use crate::text::surrogates;
 use crate::tokens::counted::TokenCount;
 
-/// Members of a request that the counting endpoint takes.
+/// Members of a Responses request that the token-counting endpoint accepts.
 const COUNTED: [&str; 8] = [
     "model",
     "instructions",
@@ -25,7 +26,8 @@ const COUNTED: [&str; 8] = [
     "text",
 ];
 
-/// Returns the path of the upstream's counting endpoint; `None` where it has none.
+/// Returns the path of the upstream's token-counting endpoint, or `None` if the upstream has no
+/// counting endpoint.
 pub(super) fn path(upstream: &Upstream) -> Option<String> {
     let counts = upstream.profile.tokenizer == Tokenizer::InputTokens;
     counts.then(|| format!("{}/responses/input_tokens", upstream.base_path))
@@ -45,7 +47,8 @@ pub(super) fn estimate(client: &ClientRequest<'_>) -> Result<TokenCount, Error> 
     })
 }
 
-/// Writes the request for the counting endpoint of the upstream that serves the request's model.
+/// Writes the request for the token-counting endpoint of the upstream that serves the request's
+/// model.
 pub(super) fn write_count(client: &ClientRequest<'_>) -> Option<CountRequest> {
     let body = surrogates::without_halves(client.body);
     let client = ClientRequest { body: &body, ..*client };

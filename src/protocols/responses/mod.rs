@@ -1,5 +1,5 @@
-//! OpenAI's Responses API, without conversation state at the upstream: each request has the whole
-//! history.
+//! Translation of requests and answers for upstreams of OpenAI's Responses API. No conversation
+//! state is stored at the upstream: each request contains the whole history.
 
 mod count;
 pub(crate) mod read_answer;
@@ -16,7 +16,7 @@ use crate::observe::warning::Warnings;
 use crate::tokens::counted::TokenCount;
 use crate::upstream_error::refused::Refused;
 
-/// Protocol of upstreams that speak Responses.
+/// Protocol implementation for upstreams of the Responses API.
 pub(crate) struct Responses;
 
 impl UpstreamProtocol for Responses {

@@ -1,4 +1,4 @@
-//! The calls of an answer, out of the fragments that an upstream sends.
+//! Assembles the tool calls of an answer from the fragments that an upstream sends.
 
 use super::fragment::{Contradiction, Fragment};
 use super::known::{Candidates, Known};
@@ -7,18 +7,19 @@ use crate::assemble::Assembly;
 use crate::assemble::call::{Call, CallState};
 use crate::error::Error;
 
-/// Facts about the calls of one answer, learned from their fragments. They tell which call a later
-/// fragment belongs to.
+/// Facts about the tool calls of one answer, learned from their fragments. The facts show which
+/// call a later fragment belongs to.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     /// Facts about each call, by its position in the answer.
     known: Vec<Known>,
-    /// Positions of the calls that earlier entries of the same `tool_calls` list have named.
+    /// Positions of the calls that have been named by earlier entries of the same `tool_calls`
+    /// list.
     named_in_list: Vec<usize>,
 }
 
 impl Fragments {
-    /// Returns true if a call came in another form than `function_call`.
+    /// Returns true if a call was sent in another form than `function_call`.
     pub(super) fn has_structured(&self) -> bool {
         self.known.iter().any(|call| !call.is_legacy())
     }
@@ -29,13 +30,14 @@ impl Fragments {
         self.note_others(assembly);
     }
 
-    /// Notes calls of which no fragments come: they stood in a text.
+    /// Adds empty facts for calls that were found in a text and have no fragments.
     fn note_others(&mut self, assembly: &Assembly) {
         self.known.resize(assembly.calls().all().len(), Known::default());
     }
 
-    /// Reads a call, or a fragment of a call. Returns the position of its call, if the client gets
-    /// that call. Each entry of a whole answer (`is_whole`) is a call of its own.
+    /// Adds a tool call, or a fragment of a call, to the answer. Returns the position of the call,
+    /// or `None` if the client does not receive the call. Each entry of a whole answer (`is_whole`)
+    /// is a separate call.
     pub(super) fn take(
         &mut self,
         fragment: &Fragment<'_>,
@@ -63,7 +65,8 @@ impl Fragments {
         Ok(self.extend(index, fragment, assembly, to))
     }
 
-    /// Adds what a fragment says to the call at `index`.
+    /// Adds the id, name and input of a fragment to the call at `index`. Returns `index`, or `None`
+    /// if the client does not receive the fragment.
     #[inline]
     fn extend(
         &mut self,

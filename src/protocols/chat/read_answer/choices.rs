@@ -1,73 +1,75 @@
-//! The choices of an answer.
+//! Decides which `choices` of an answer are sent to the client.
 //!
-//! Creole asks for one answer, and yet several choices come, for three reasons:
+//! Creole requests one answer, but several choices can arrive, for three reasons:
 //!
-//! | choices | what they are | what counts |
+//! | choices | meaning | sent to the client |
 //! |---|---|---|
-//! | one has text, another reasoning or calls | parts of one answer (Copilot) | all |
-//! | several have texts | answers of their own (`n`, in `extra_body` or at the server) | the one whose text comes first |
-//! | each chunk has the next number | chunks, counted (TGI, Foundry Local) | all |
+//! | one has text, another reasoning or calls | parts of one answer (Copilot) | all choices |
+//! | several have text | separate answers (`n` in `extra_body` or at the server) | the first text |
+//! | each chunk has the next `index` | a counter of chunks (TGI, Foundry Local) | all chunks |
 //!
-//! In a stream the third looks like the second until a number comes again. Until then, text under a
-//! new number is held.
+//! In a stream, the third case looks like the second until an index repeats. Until then, text under
+//! a new index is held back.
 
 use crate::json::Str;
 use crate::protocols::chat::wire::{Choice, Chunk, Delta, Part};
 
-/// Number of consecutive chunks, each with the next number, from which on the numbers are taken to
-/// count chunks. Nobody asks for that many answers.
+/// Number of consecutive chunks with rising `index` from which on `index` is read as a counter of
+/// chunks. No client requests that many answers.
 const COUNTED: u32 = 4;
 
-/// Maximum number of choices remembered as answers of their own. A further choice still loses its
-/// text, but chunks with only its calls or finish reason count as parts of the answer.
+/// Maximum number of choices remembered as separate answers. Text of a further choice is still
+/// dropped, but chunks with only a call or a finish reason count as parts of the answer.
 const OTHERS_MAX: usize = 128;
 
-/// Meaning of the numbers (`index`) of choices in one answer.
+/// Meaning of the `index` of choices in one answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Numbers {
     /// Meaning that no chunk has shown yet.
     #[default]
     Unknown,
-    /// Numbers that name choices.
+    /// Meaning as defined by the API: the `index` names a choice.
     Names,
-    /// Numbers that count chunks, or that belong to choices known to be parts of one answer.
+    /// Meaning as a counter of chunks. Also used if the choices are known to be parts of one
+    /// answer.
     Counts,
 }
 
-/// Decision on the text or reasoning of a choice.
+/// Decision whether the text or reasoning of a choice is sent to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// Content that is a part of the answer.
+    /// Content that is a part of the answer and is sent to the client.
     Part,
-    /// Text that is held until the meaning of the numbers is known.
+    /// Text that is held back until the meaning of `index` is known.
     Held,
-    /// Content of another answer, which the client does not get.
+    /// Content of another answer, which the client does not receive.
     Other,
 }
 
-/// State of the choices of one answer: what their numbers mean, and which of them count.
+/// State of the choices of one answer: the meaning of their `index`, and which choices are sent to
+/// the client.
 #[derive(Debug, Default)]
 pub(super) struct Choices {
     numbers: Numbers,
-    /// The number in the last chunk.
+    /// Choice index in the last chunk.
     last: Option<u64>,
-    /// Number of consecutive chunks whose choice number rose by one, the first chunk included.
+    /// Number of consecutive chunks whose choice index rose by one, including the first chunk.
     counted: u32,
-    /// True if the last chunk said that its choice is over.
+    /// True if the last chunk had a finish reason.
     finished: bool,
-    /// The choice that gives the text.
+    /// Index of the choice whose text is sent to the client.
     text: Option<u64>,
-    /// The choice that gives the reasoning.
+    /// Index of the choice whose reasoning is sent to the client.
     reasoning: Option<u64>,
-    /// Choices that are answers of their own.
+    /// Indices of choices that are separate answers.
     others: Vec<u64>,
-    /// Texts under new numbers, escaped.
+    /// Held-back texts with the index of their choices; the texts are JSON-escaped.
     held: Vec<(u64, String)>,
 }
 
 impl Choices {
-    /// Notes the numbers in a chunk. Gives the texts that were held, if they are parts of the
-    /// answer.
+    /// Updates the meaning of `index` from a chunk. Returns the texts that were held back, if they
+    /// are now known to be parts of the answer.
     pub(super) fn note(&mut self, chunk: &Chunk<'_>) -> Vec<String> {
         if self.numbers != Numbers::Unknown {
             return Vec::new();
@@ -81,7 +83,8 @@ impl Choices {
         self.note_one(first.index, first.finish_reason.is_some())
     }
 
-    /// Notes the number in a chunk with one choice.
+    /// Updates the meaning of `index` from a chunk with one choice. Returns the held-back texts, if
+    /// they are now known to be parts of the answer.
     pub(super) fn note_one(&mut self, number: u64, finishes: bool) -> Vec<String> {
         if self.numbers != Numbers::Unknown {
             return Vec::new();
@@ -102,8 +105,8 @@ impl Choices {
         Vec::new()
     }
 
-    /// Decides what the numbers of a whole answer mean. Its choices are parts of one answer if one
-    /// says that it calls and another has the call.
+    /// Decides the meaning of `index` in a whole answer. The choices are parts of one answer if one
+    /// choice has the finish reason of a call and another choice has the call.
     pub(super) fn note_whole(&mut self, chunk: &Chunk<'_>, says_call: impl Fn(Str<'_>) -> bool) {
         let calls = |delta: &Option<Delta<'_>>| {
             let delta = delta.as_ref();
@@ -118,31 +121,31 @@ impl Choices {
         self.numbers = if is_split { Numbers::Counts } else { Numbers::Names };
     }
 
-    /// Returns true if a choice is an answer of its own.
+    /// Returns true if a choice is a separate answer that the client does not receive.
     #[inline]
     pub(super) fn is_other(&self, choice: u64) -> bool {
         !self.others.is_empty() && self.others.contains(&choice)
     }
 
-    /// Returns true while no chunk has shown what the numbers mean.
+    /// Returns true until a chunk has shown the meaning of `index`.
     #[inline]
     pub(super) fn are_unknown(&self) -> bool {
         self.numbers == Numbers::Unknown
     }
 
-    /// Returns the choice that gives the reasoning.
+    /// Returns the index of the choice whose reasoning is sent to the client.
     #[inline]
     pub(super) fn reasoning(&self) -> Option<u64> {
         self.reasoning
     }
 
-    /// Returns the choice that gives the text.
+    /// Returns the index of the choice whose text is sent to the client.
     #[inline]
     pub(super) fn text(&self) -> Option<u64> {
         self.text
     }
 
-    /// Judges the reasoning in a delta of a choice.
+    /// Decides whether the reasoning in a delta of a choice is part of the answer.
     pub(super) fn judge_reasoning(&mut self, choice: u64, delta: &Delta<'_>) -> Verdict {
         let texts =
             [delta.reasoning_content, delta.reasoning, delta.reasoning_text, delta.thinking];
@@ -156,7 +159,8 @@ impl Choices {
         self.take(choice, if is_other { Verdict::Other } else { Verdict::Part })
     }
 
-    /// Judges the text in a delta of a choice.
+    /// Decides whether the text in a delta of a choice is part of the answer, and stores the text
+    /// if the decision must wait.
     pub(super) fn judge_text(&mut self, choice: u64, delta: &Delta<'_>) -> Verdict {
         let says = |part: &Part<'_>| match part {
             Part::Text(text) | Part::Refusal(text) => !text.is_blank(),
@@ -182,7 +186,7 @@ impl Choices {
         self.take(choice, verdict)
     }
 
-    /// Judges text that cannot be held.
+    /// Decides whether the text of a message is part of the answer. Such text is never held back.
     pub(super) fn judge_message(&mut self, choice: u64) -> Verdict {
         let owner = *self.text.get_or_insert(choice);
         let is_other = owner != choice && self.numbers == Numbers::Names;
@@ -199,8 +203,8 @@ impl Choices {
         verdict
     }
 
-    /// Drops held texts as those of other answers, since the numbers name choices after all or the
-    /// answer is over. Returns true if there were any.
+    /// Drops all held-back texts as texts of other answers, because `index` names choices or the
+    /// answer is over. Returns true if any text was dropped.
     pub(super) fn drop_held(&mut self) -> bool {
         if self.held.is_empty() {
             return false;
@@ -211,12 +215,12 @@ impl Choices {
         true
     }
 
-    /// Returns true if texts are held that belong to other answers.
+    /// Returns true if held-back texts belong to other answers.
     pub(super) fn holds_others(&self) -> bool {
         self.numbers == Numbers::Names && !self.held.is_empty()
     }
 
-    /// Bytes that are held.
+    /// Returns the number of bytes of held-back texts.
     pub(super) fn held_bytes(&self) -> usize {
         self.held.iter().fold(0, |sum, (_, text)| text.len().saturating_add(sum))
     }

@@ -1,5 +1,4 @@
-//! The content of an answer in Chat Completions: which fields of a delta are text, reasoning and
-//! calls.
+//! Reads the content of Chat Completions deltas: text, reasoning and tool calls.
 
 use std::ops::{Deref, DerefMut};
 
@@ -15,7 +14,8 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::chat::wire::{Arguments, Delta, Part, ToolCall};
 use crate::text::names::NameSet;
 
-/// Content of one answer so far, with the state that tells its calls and marked reasoning apart.
+/// Content of one answer so far, with the state that assigns fragments to tool calls and recognizes
+/// marked reasoning.
 #[derive(Debug)]
 pub(super) struct Content {
     common: content::Content,
@@ -47,8 +47,8 @@ impl Content {
         }
     }
 
-    /// Takes the content of a choice in several parts. Parts of one kind are one text, as they are
-    /// to the client: each alone can be a byte, and would be an event.
+    /// Adds the content parts of a delta to the answer. Consecutive parts of the same type are
+    /// joined, because a part can be a single byte and would become an event of its own.
     pub(super) fn take_parts(
         &mut self,
         delta: &Delta<'_>,
@@ -113,8 +113,8 @@ impl Content {
         Ok(())
     }
 
-    /// Cites the sources in the `annotations` of a delta, for the text of the delta and the text
-    /// before it.
+    /// Adds citations for the sources in the `annotations` of a delta. They apply to the text of
+    /// the delta and the text before the delta.
     fn take_annotations(&mut self, delta: &Delta<'_>) {
         for raw in delta.annotations.into_iter().flat_map(json::elements) {
             if let Some(source) = Source::read(raw) {
@@ -123,7 +123,7 @@ impl Content {
         }
     }
 
-    /// Takes the reasoning of a delta.
+    /// Adds the reasoning of a delta to the answer.
     pub(super) fn take_reasoning(&mut self, delta: &Delta<'_>, to: &mut Output<'_>) {
         let (field, said) = reasoning::choose(delta, self.reasoning_mut());
         if field == Some(Field::ReasoningDetails) {
@@ -137,7 +137,7 @@ impl Content {
         reasoning::keep_details(delta, field, reasoning, blocks, to);
     }
 
-    /// Takes the calls of a delta, and before them the sources of its text.
+    /// Adds the sources of the text and then the tool calls of a delta to the answer.
     pub(super) fn take_calls(
         &mut self,
         choice: u64,
@@ -157,7 +157,8 @@ impl Content {
         Ok(())
     }
 
-    /// Takes a call, or a fragment of one. Entries of a whole answer are calls of their own.
+    /// Adds a tool call, or a fragment of a call, to the answer. Each entry of a whole answer is a
+    /// separate call.
     fn take_call(
         &mut self,
         choice: u64,

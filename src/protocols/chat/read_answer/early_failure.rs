@@ -1,4 +1,4 @@
-//! Failures that a finish reason stands for, before the client has seen anything.
+//! Failures that are reported only by a finish reason, before any content was sent to the client.
 
 use crate::answer::output::failure;
 use crate::error::Error;
@@ -7,8 +7,8 @@ use crate::model::stop_reason;
 use crate::protocols::chat::wire::{Chunk, Part};
 use crate::upstream_error as error;
 
-/// Returns the failure that a chunk ends with, where the client has seen nothing yet or where the
-/// chunk's text is the upstream's word for it.
+/// Returns the failure that a finish reason of the chunk stands for. The failure counts if nothing
+/// was sent to the client yet, or if the chunk's text is the error message.
 pub(super) fn of(chunk: &Chunk<'_>, has_started: bool, context: &RequestContext) -> Option<Error> {
     chunk.choices.iter().find_map(|choice| {
         let word = choice.finish_reason?.decode();

@@ -1,46 +1,47 @@
-//! Whether to believe a finish reason.
+//! Decides whether a finish reason really means that the answer is over.
 //!
-//! Most servers send it once, at the end. Some send it with the first chunk, or with every chunk,
-//! and go on. So content after a finish reason takes it back; from a server that keeps doing this,
-//! an answer is complete only if the connection ends cleanly or usage follows.
+//! Most servers send a finish reason once, at the end. Some servers send a finish reason with the
+//! first chunk, or with every chunk, and continue. So content after a finish reason cancels the
+//! finish reason. If a server does this repeatedly, an answer is complete only if the connection
+//! ends cleanly or usage follows.
 
 use crate::answer::Ending;
 use crate::protocols::chat::wire::Chunk;
 
-/// Finish reasons of the upstream: when they came, and what speaks for or against them. Times are
-/// numbers of pieces of content.
+/// Finish reasons of the upstream: when they arrived, and the evidence for or against them. Times
+/// are counted in pieces of content.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Finish {
-    /// Number of pieces that had come at the last finish reason.
+    /// Number of pieces of content received up to the last finish reason.
     at: Option<u64>,
-    /// True if content came between two finish reasons, the first of which had content before it.
+    /// True if content arrived between two finish reasons, and also before the first of them.
     went_on: bool,
-    /// True if the upstream goes on after finish reasons again and again, so that a finish reason
+    /// True if the upstream repeatedly continues after finish reasons, so that a finish reason
     /// alone proves nothing.
     repeats: bool,
-    /// Number of pieces that had come when usage confirmed the finish reason: in a later chunk
-    /// without content, or, if it is the first usage, in the same chunk.
+    /// Number of pieces of content received when usage confirmed the finish reason. Usage confirms
+    /// in a later chunk without content, or, if no usage came before, in the same chunk.
     counted_at: Option<u64>,
-    /// Number of pieces that had come at the last chunk with counts and without choices, which is
-    /// how OpenAI tells its counts at the end.
+    /// Number of pieces of content received up to the last chunk with usage and without choices.
+    /// OpenAI sends its usage in such a chunk at the end.
     totalled_at: Option<u64>,
-    /// True if the upstream's connection did not end as it should.
+    /// True if the connection to the upstream broke or ended too early.
     broken: bool,
 }
 
-/// Progress of the answer when one chunk is taken, in pieces of content.
+/// Progress of the answer at one chunk, counted in pieces of content.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
-    /// Number of pieces before the chunk.
+    /// Number of pieces of content before the chunk.
     pub(super) before: u64,
-    /// Number of pieces with the chunk.
+    /// Number of pieces of content including the chunk.
     pub(super) progress: u64,
-    /// True if the chunk is the first that has counts.
+    /// True if the chunk is the first chunk with usage.
     pub(super) counts_first: bool,
 }
 
 impl Finish {
-    /// Takes what a chunk says of the end. `finishes`: it says why the model stopped.
+    /// Updates the state with one chunk. `finishes`: the chunk has a finish reason.
     pub(super) fn take(&mut self, chunk: &Chunk<'_>, finishes: bool, seen: Seen) {
         let Seen { before, progress, counts_first } = seen;
         if finishes {
@@ -54,8 +55,8 @@ impl Finish {
         }
     }
 
-    /// Notes a finish reason. `before`: how much had come before the chunk with it; `progress`:
-    /// with that chunk; `counted`: the chunk is the first that has counts.
+    /// Records a finish reason. `before`: pieces of content before the chunk; `progress`: pieces
+    /// including the chunk; `counted`: the chunk is the first with usage.
     fn finished(&mut self, before: u64, progress: u64, counted: bool) {
         // With the first chunk, before any content, it says nothing of others.
         let went_on = self.at.is_some_and(|at| at > 0 && at != progress);
@@ -67,18 +68,19 @@ impl Finish {
         self.counted_at = is_end.then_some(progress);
     }
 
-    /// Notes that the connection did not end as it should.
+    /// Records that the connection broke or ended too early.
     pub(super) fn break_off(&mut self) {
         self.broken = true;
     }
 
-    /// Returns true if the upstream told its counts and nothing after them, in place of why it
-    /// stopped, and then closed its connection as it should.
+    /// Returns true if the upstream sent usage as its last chunk instead of a finish reason, and
+    /// then closed the connection cleanly.
     pub(super) fn is_totalled(&self, progress: u64) -> bool {
         !self.broken && self.at.is_none() && self.totalled_at == Some(progress)
     }
 
-    /// Returns true if the upstream has said why it stopped, and nothing speaks against it.
+    /// Returns true if the upstream sent a finish reason and no later chunk contradicts the finish
+    /// reason.
     pub(super) fn may_end(&self, progress: u64) -> bool {
         self.at.is_some_and(|at| {
             let last = at == progress;
@@ -86,7 +88,7 @@ impl Finish {
         })
     }
 
-    /// Returns how sure it is that the answer is over although its connection is not. `answers`:
+    /// Returns how certain the end of the answer is while the connection is still open. `answers`:
     /// the answer has more than reasoning.
     pub(super) fn ending(&self, progress: u64, answers: bool) -> Ending {
         match self.at {

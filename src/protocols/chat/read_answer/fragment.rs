@@ -1,8 +1,8 @@
-//! Search for the call that a fragment of a tool call belongs to.
+//! Search for the tool call that a streamed fragment belongs to.
 //!
-//! Fragments name their call by index, by id, by name, or not at all, and some servers give the
-//! same index or id to every call, or another one to each fragment. What the fragments before have
-//! repeated ([`Known`]) and what their inputs say then tells calls apart.
+//! Fragments name their call by index, by id, by name, or not at all. Some servers send the same
+//! index or id for every call, or a different id for each fragment of a call. Then calls are told
+//! apart by facts about earlier fragments ([`Known`]) and by the inputs.
 
 use std::borrow::Cow;
 
@@ -12,24 +12,25 @@ use crate::assemble::tool_input::{Compared, is_half};
 use crate::model::request_context::Tools;
 use crate::protocols::chat::wire::{Arguments, ToolCall};
 
-/// A call, or a part of one, as an upstream sent it.
+/// Tool call, or a fragment of a tool call, as an upstream sent the entry.
 pub(super) struct Fragment<'a> {
     entry: &'a ToolCall<'a>,
     id: Option<Cow<'a, str>>,
     name: Option<Cow<'a, str>>,
-    /// Choice and index, where it has an index.
+    /// Index of the choice and index of the call, if the fragment has an index.
     key: Option<(u64, u64)>,
     /// True if the fragment came as `function_call`, which has no index.
     legacy: bool,
 }
 
-/// Conflict between a fragment's name and the name of the call that it belongs to.
+/// Conflict between the name in a fragment and the name of the call that the fragment belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Contradiction {
     None,
-    /// Name that is not the call's, but not that of another tool either.
+    /// Conflict: the name differs from the call's name, but is not the name of another tool.
     Name,
-    /// Name of another tool, so that the fragment's input is the other tool's, too.
+    /// Conflict: the name is the name of another tool, so the fragment's input is for the other
+    /// tool, too.
     OtherTool,
 }
 
@@ -44,7 +45,7 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Returns what is known of the call that this fragment begins.
+    /// Returns the initial facts about the call that this fragment begins.
     pub(super) fn begun(&self) -> Known {
         Known::new(self.key, self.legacy)
     }
@@ -54,7 +55,7 @@ impl<'a> Fragment<'a> {
         self.name.is_some()
     }
 
-    /// Adds the fragment to `call`, which it belongs to. Returns how its name contradicts the name
+    /// Adds the fragment to `call`. Returns the conflict between the fragment's name and the name
     /// of the call.
     pub(super) fn give(
         &self,
@@ -90,8 +91,8 @@ impl<'a> Fragment<'a> {
         self.name.as_ref().is_some_and(|name| !name.is_empty())
     }
 
-    /// Returns the position of the call that the fragment belongs to, or `None` if it begins a
-    /// call. `named`: the calls that earlier fragments of its list have named.
+    /// Returns the position of the call that the fragment belongs to, or `None` if the fragment
+    /// begins a call. `named`: positions of calls named by earlier fragments of the same list.
     pub(super) fn find(
         &self,
         calls: Candidates<'_>,
@@ -117,8 +118,8 @@ impl<'a> Fragment<'a> {
         found.filter(is_part).or_else(|| calls.rposition(|call| self.is_twin(call)))
     }
 
-    /// Returns the position of the known call that the index, id or name of the fragment means, if
-    /// there is one.
+    /// Returns the position of the known call that the fragment's index, id or name refers to, if
+    /// any.
     fn find_named(&self, calls: Candidates<'_>, tools: &Tools) -> Option<usize> {
         // Where one index is that of several calls, the id tells them apart.
         let by_both = |key| {
@@ -178,8 +179,8 @@ impl<'a> Fragment<'a> {
         calls.get(last).is_some_and(|call| self.continues(call)).then_some(last)
     }
 
-    /// Returns true if the fragment continues the last call, though it has no index and an unknown
-    /// id or none.
+    /// Returns true if the fragment continues the last call, although the fragment has no index,
+    /// and an unknown id or no id.
     fn continues(&self, last: Candidate<'_>) -> bool {
         let (other_ids, named) = (last.known().has_other_ids(), last.known().is_named_again());
         let is_end = |pattern: bool| pattern && self.only_repeats(last);
@@ -207,11 +208,12 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Returns true if the fragment begins another call though it names `call`, and false if it
-    /// goes on with `call`. Some servers number every call 0, and some give every call the same id,
-    /// or none. Then a name tells calls apart, but only once the call before has all of its input,
-    /// or none at all. `is_last`: `call` is the last call; where it is not, indices tell calls
-    /// apart. `is_named`: an earlier fragment of the same list has named `call`.
+    /// Returns true if the fragment begins another call although its index or id is that of `call`.
+    ///
+    /// Some servers give every call index 0, and some give every call the same id, or no id. Then a
+    /// name tells calls apart, but only if the input of `call` is complete or empty. `is_last`:
+    /// `call` is the last call; for earlier calls, indices tell calls apart. `is_named`: an earlier
+    /// fragment of the same list has named `call`.
     fn begins_another(
         &self,
         call: Candidate<'_>,
@@ -245,9 +247,9 @@ impl<'a> Fragment<'a> {
             || no_ids && self.is_input_anew(call)
     }
 
-    /// Returns true if the fragment goes on with `call`, whose name it has, although an earlier
-    /// fragment of its list has named `call`: servers that have several tokens to send at once put
-    /// a fragment for each into one list.
+    /// Returns true if the fragment continues `call`, although an earlier fragment of the same list
+    /// has named `call`. Servers that send several tokens at once put a fragment for each token
+    /// into one list.
     fn goes_on_in_list(&self, call: Candidate<'_>) -> bool {
         // An id that repeats the name says nothing.
         let id = self.id.as_deref().filter(|id| Some(*id) != self.name.as_deref());
@@ -266,7 +268,7 @@ impl<'a> Fragment<'a> {
     }
 
     /// Returns true if both `call` and this fragment, under another index, have a name and no input
-    /// yet: two calls, which share their id.
+    /// yet. Then they are two calls with the same id.
     fn is_second_head(&self, call: Candidate<'_>) -> bool {
         let says_nothing = match self.entry.arguments {
             Arguments::None => true,
@@ -279,8 +281,8 @@ impl<'a> Fragment<'a> {
             && !call.known().has_other_indices()
     }
 
-    /// Returns true if the fragment is `call` once more: some servers send both forms of a call
-    /// (`function_call` and `tool_calls`), one after the other.
+    /// Returns true if the fragment repeats the whole `call`. Some servers send a call twice, as
+    /// `function_call` and then in `tool_calls`.
     fn is_twin(&self, call: Candidate<'_>) -> bool {
         !self.legacy
             && call.known().is_legacy()
@@ -288,7 +290,7 @@ impl<'a> Fragment<'a> {
             && self.only_repeats(call)
     }
 
-    /// Returns true if the input of `call` is not complete, and goes on with this fragment.
+    /// Returns true if the input of `call` is not complete and the fragment can continue the input.
     fn goes_on(&self, call: Candidate<'_>) -> bool {
         let input = &call.input();
         !input.is_object()
@@ -302,49 +304,49 @@ impl<'a> Fragment<'a> {
             }
     }
 
-    /// Returns true if the fragment's input is text for which `holds`.
+    /// Returns true if the fragment's input is text for which `holds` returns true.
     fn is_text(&self, holds: impl FnOnce(&str) -> bool) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text) if holds(&text.decode()))
     }
 
-    /// Returns true if the fragment has text for the input of `call`. White space counts only
-    /// within an input that has begun.
+    /// Returns true if the fragment has text for the input of `call`. White space counts only if
+    /// the input has already begun.
     fn says_more(&self, call: Candidate<'_>) -> bool {
         matches!(self.entry.arguments, Arguments::Text(text)
             if !text.is_blank() || call.input().has_text() && !text.is_empty())
     }
 
-    /// Returns true if the fragment's input is text that begins like an object, or has only white
-    /// space so far.
+    /// Returns true if the fragment's input is text that begins with `{`, or has only white space
+    /// so far.
     fn begins_with_brace(&self) -> bool {
         self.is_text(|text| text.trim_start().bytes().next().is_none_or(|first| first == b'{'))
     }
 
-    /// Returns true if the fragment's input is text that can stand behind the input of `call`.
+    /// Returns true if the fragment's input is text that can follow the input of `call`.
     fn fits_end(&self, call: Candidate<'_>) -> bool {
         self.is_text(|text| call.input().goes_on_with(text))
     }
 
-    /// Returns true if the fragment's input is text that stands within the input of `call`,
-    /// although it begins with `{` like an input of its own.
+    /// Returns true if the fragment's input is text that can be in the middle of the input of
+    /// `call`, although the text begins with `{`.
     fn is_within(&self, call: Candidate<'_>) -> bool {
         self.is_text(|text| call.input().can_hold(text))
     }
 
-    /// Returns true if the fragment's input is the first part of an object: a name comes with each
-    /// part, then.
+    /// Returns true if the fragment's input is the first, incomplete part of a JSON object. The
+    /// server then sends a name with each part.
     fn begins_input(&self) -> bool {
         self.is_text(is_half)
     }
 
-    /// Returns true if the fragment's input is text that can neither follow the input of `call` nor
-    /// repeat it and go on.
+    /// Returns true if the fragment's input is text that can neither follow the input of `call`,
+    /// nor repeat and continue the input.
     fn is_excluded(&self, call: Candidate<'_>) -> bool {
         self.is_text(|text| call.input().excludes(text))
     }
 
-    /// Compares the fragment's input with that of `call`, if the latter is complete; returns `None`
-    /// while it is not.
+    /// Compares the fragment's input with the input of `call`. Returns `None` while the input of
+    /// `call` is not complete.
     fn compare(&self, call: Candidate<'_>) -> Option<Compared> {
         call.input().is_object().then(|| match self.entry.arguments {
             Arguments::None => Compared::Nothing,
@@ -353,14 +355,14 @@ impl<'a> Fragment<'a> {
         })
     }
 
-    /// Returns true if the input of `call` is complete, and the fragment has nothing but white
-    /// space or the same once more.
+    /// Returns true if the input of `call` is complete and the fragment's input is only white space
+    /// or the same input again.
     fn only_repeats(&self, call: Candidate<'_>) -> bool {
         matches!(self.compare(call), Some(Compared::Nothing | Compared::Same))
     }
 
-    /// Returns true if the fragment's input is not the complete one of `call` but another, or
-    /// begins one.
+    /// Returns true if the fragment's input belongs to another call. The input then differs from
+    /// the complete input of `call`, or starts a new input.
     fn is_input_anew(&self, call: Candidate<'_>) -> bool {
         match self.compare(call) {
             Some(Compared::Other) => true,
@@ -372,8 +374,8 @@ impl<'a> Fragment<'a> {
         }
     }
 
-    /// Returns true if the fragment may either begin a call or only repeat the name of `last`
-    /// behind its end, since ids change with each fragment.
+    /// Returns true if the fragment may begin a call, or may only repeat the name of `last` after
+    /// the end of `last`. Both are possible if ids change with each fragment.
     pub(super) fn may_only_repeat(&self, last: Candidate<'_>) -> bool {
         let same_name = self.name.as_deref() == Some(last.name());
         let same_key = self.key.is_none() || self.key == last.known().key();
@@ -381,8 +383,8 @@ impl<'a> Fragment<'a> {
         last.known().has_other_ids() && same_key && only_named
     }
 
-    /// Returns true if the fragment's name, which is that of `call`, begins another call, since no
-    /// fragment of `call` had the name again.
+    /// Returns true if the fragment repeats the name of `call` and thereby begins another call,
+    /// because no later fragment of `call` had the name.
     fn is_named_anew(&self, call: Candidate<'_>) -> bool {
         let known = call.known();
         known.is_nameless() && !known.is_named_again() && self.compare(call) != Some(Compared::Same)

@@ -1,23 +1,24 @@
-//! Facts about calls, learned from their fragments beside the content; they tell which call a
-//! fragment belongs to.
+//! Facts about tool calls, learned from the ids, names and indices of their fragments. The facts
+//! show which call a fragment belongs to.
 
 use std::ops::Deref;
 
 use crate::assemble::call::Call;
 
-/// Facts about one call, learned from its fragments.
+/// Facts about one tool call, learned from its fragments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Known {
-    /// Choice and index by which fragments name the call, where they do.
+    /// Index of the choice and index of the call, if the fragments of the call have an index.
     key: Option<(u64, u64)>,
-    /// True if the call came as `function_call`.
+    /// True if the call was sent as `function_call`.
     legacy: bool,
-    /// True if a later fragment had another id: ids change within this call, so another id begins
-    /// no call.
+    /// True if a later fragment of the call had another id. Then a changed id does not mean that
+    /// another call begins.
     other_ids: bool,
-    /// True if a later fragment had the name again.
+    /// True if a later fragment of the call repeated the name.
     named: bool,
-    /// True if a later fragment had no name, so that a name says that a call begins.
+    /// True if a later fragment of the call had no name. Then a name means that another call
+    /// begins.
     nameless: bool,
     /// True if a fragment of this call had another index.
     other_indices: bool,
@@ -36,28 +37,28 @@ impl Known {
         self.legacy
     }
 
-    /// Returns true if a fragment had another id.
+    /// Returns true if a later fragment of the call had another id.
     pub(super) fn has_other_ids(&self) -> bool {
         self.other_ids
     }
 
-    /// Returns true if a fragment had the name again.
+    /// Returns true if a later fragment of the call repeated the name.
     pub(super) fn is_named_again(&self) -> bool {
         self.named
     }
 
-    /// Returns true if a fragment had no name.
+    /// Returns true if a later fragment of the call had no name.
     pub(super) fn is_nameless(&self) -> bool {
         self.nameless
     }
 
-    /// Returns true if a fragment had another index.
+    /// Returns true if a fragment of the call had another index.
     pub(super) fn has_other_indices(&self) -> bool {
         self.other_indices
     }
 
-    /// Notes what a fragment of `call` repeats, unless it is the first one or comes after the
-    /// input.
+    /// Records which of id, name and index a fragment of `call` repeats. Ids and names of the first
+    /// fragment, and of fragments after the complete input, are ignored.
     pub(super) fn learn(
         &mut self,
         call: &Call,
@@ -75,7 +76,7 @@ impl Known {
     }
 }
 
-/// A call that a fragment may belong to.
+/// Tool call that a fragment may belong to, with the facts about the call.
 #[derive(Clone, Copy)]
 pub(super) struct Candidate<'c> {
     call: &'c Call,
@@ -96,7 +97,7 @@ impl Deref for Candidate<'_> {
     }
 }
 
-/// The calls of an answer, with what is known of each.
+/// Tool calls of an answer, with the facts about each call.
 #[derive(Clone, Copy)]
 pub(super) struct Candidates<'c> {
     calls: &'c [Call],
@@ -121,7 +122,7 @@ impl<'c> Candidates<'c> {
         self.get(self.len().checked_sub(1)?)
     }
 
-    /// Returns the position of the last call for which `holds`.
+    /// Returns the position of the last call for which `holds` returns true.
     pub(super) fn rposition(self, holds: impl Fn(Candidate<'c>) -> bool) -> Option<usize> {
         let pairs = self.calls.iter().zip(self.known);
         pairs.map(|(call, known)| Candidate { call, known }).rposition(holds)

@@ -1,7 +1,7 @@
-//! The state machine of an answer: chunks in, blocks out.
+//! State machine that turns the chunks of an answer into content blocks.
 //!
-//! [`Machine`] decides when the message begins, which parts of a chunk are of the answer and in
-//! which order they go to its content, and when the answer is over.
+//! [`Machine`] decides when the message to the client begins, which parts of a chunk belong to the
+//! answer, in which order they are added to the content, and when the answer is over.
 
 use super::choices::{Choices, Verdict};
 use super::content::Content;
@@ -18,22 +18,23 @@ use crate::model::stop_reason;
 use crate::protocols::chat::wire::{Choice, Chunk, Delta, Role};
 use crate::text::names::NameSet;
 
-/// The state of one answer.
+/// State of one answer that is being read.
 #[derive(Debug)]
 pub(super) struct Machine {
     content: Content,
     choices: Choices,
-    /// Finish reason of the upstream: when it came, and whether it is to be believed.
+    /// Finish reasons of the upstream: when they arrived, and whether they mean the end.
     finish: Finish,
     snapshots: Snapshots,
-    /// True once a choice has come, though it may have said nothing.
+    /// True if a chunk had a choice, even a choice without content.
     has_choice: bool,
-    /// True while the content is the result of a tool, by the last role.
+    /// True while deltas have the role `tool`: their content is the result of a tool and not text
+    /// of the model.
     in_result: bool,
 }
 
 impl Machine {
-    /// `ids_used`: the client's ids of calls in the history.
+    /// Creates the state of a new answer. `ids_used`: the call ids in the client's history.
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
             content: Content::new(context, ids_used),
@@ -45,7 +46,7 @@ impl Machine {
         }
     }
 
-    /// Takes a chunk that says no more than one delta of one choice.
+    /// Handles a chunk that has only one delta of one choice.
     pub(super) fn handle_delta(
         &mut self,
         choice: u64,
@@ -80,7 +81,7 @@ impl Machine {
         self.check_held(to)
     }
 
-    /// Takes a chunk of a stream.
+    /// Handles a chunk of a stream. `raw`: the JSON of the chunk.
     pub(super) fn handle_chunk(
         &mut self,
         chunk: &Chunk<'_>,
@@ -100,7 +101,7 @@ impl Machine {
         if to.phase() == Phase::Ended { Ok(()) } else { self.check_held(to) }
     }
 
-    /// Takes a whole answer, as one chunk.
+    /// Handles a whole answer, parsed as one chunk. `raw`: the JSON of the answer.
     pub(super) fn handle_whole(
         &mut self,
         chunk: &Chunk<'_>,
@@ -136,7 +137,7 @@ impl Machine {
         if to.phase() == Phase::Ended { Ok(()) } else { self.end_answer(to) }
     }
 
-    /// Returns an error if too many bytes wait here for the client.
+    /// Returns an error if too many bytes of the answer are held back in memory.
     fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
         let held = self.snapshots.held_bytes().saturating_add(self.choices.held_bytes());
         if self.content.waiting_bytes().saturating_add(held) > to.rules.waiting_bytes_max
@@ -147,8 +148,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Handles an error that the upstream reports. Content-filter and no-room errors end the answer
-    /// with a `stop_reason`.
+    /// Handles an error that the upstream reports. A content-filter error, or an error about too
+    /// little space in the context window, ends the answer with a `stop_reason`.
     pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if self.content.text().is_cut() {
             return self.end_answer(to);
@@ -204,7 +205,8 @@ impl Machine {
         }
     }
 
-    /// Takes the choices of a chunk. Says whether there are messages in place of deltas.
+    /// Adds the deltas in the choices of a chunk to the answer. Returns true if the chunk has
+    /// messages instead of deltas.
     fn take_choices(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<bool, Error> {
         let is_whole = self.content.is_whole();
         let mut has_messages = false;
@@ -234,7 +236,7 @@ impl Machine {
         Ok(has_messages)
     }
 
-    /// Takes why the model stopped, if a choice says so.
+    /// Stores the finish reason and the stop sequence of a choice.
     fn take_reason(&mut self, choice: &Choice<'_>) {
         let summary = self.content.summary_mut();
         if let Some(stop) = choice.stop_sequence {
@@ -249,7 +251,8 @@ impl Machine {
         self.content.set_end(end);
     }
 
-    /// Notes whether a chunk says that the answer is over. `before`: how much had come before it.
+    /// Updates the evidence for the end of the answer from a chunk. `before`: number of pieces of
+    /// content before the chunk.
     fn take_finish(&mut self, chunk: &Chunk<'_>, counts_first: bool, before: u64) {
         let finishes =
             |it: &Choice<'_>| it.finish_reason.is_some() && !self.choices.is_other(it.index);
@@ -261,7 +264,8 @@ impl Machine {
         );
     }
 
-    /// Takes texts that were held until the numbers of their choices were understood.
+    /// Adds texts to the answer that were held back until the meaning of their choices' `index` was
+    /// known.
     fn take_held(&mut self, held: Vec<String>, to: &mut Output<'_>) -> Result<(), Error> {
         if self.choices.holds_others() && self.choices.drop_held() {
             to.warn("choice_dropped");
@@ -274,8 +278,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes one choice of a chunk. Whatever the order of its keys, reasoning comes first and calls
-    /// last.
+    /// Adds a delta or message of one choice to the answer. Reasoning is added first and tool calls
+    /// last, in any order of the JSON's keys.
     fn take_delta(
         &mut self,
         choice: u64,
@@ -326,7 +330,8 @@ impl Machine {
         self.content.take_calls(choice, delta, to)
     }
 
-    /// Takes the messages of a chunk. All choices of one chunk are parts of one answer.
+    /// Adds the messages of a chunk to the answer. All choices of one chunk are parts of one
+    /// answer.
     fn take_messages(&mut self, chunk: &Chunk<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         let cumulative = to.context.profile.cumulative_text;
         let mut snapshots = std::mem::take(&mut self.snapshots);
@@ -356,7 +361,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Ends the upstream's answer: sends the rest of the content and how the answer ended.
+    /// Ends the answer: sends the remaining content and the stop reason to the client.
     pub(super) fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         if !self.content.has_started() && !self.has_choice {
             return Err(Error::answer_empty());
@@ -368,12 +373,13 @@ impl Machine {
         self.content.end(to)
     }
 
-    /// Returns true if the message has begun.
+    /// Returns true if the message to the client has begun.
     pub(super) fn has_started(&self) -> bool {
         self.content.has_started()
     }
 
-    /// Returns true if the upstream has said why it stopped, and nothing speaks against it.
+    /// Returns true if the upstream sent a finish reason that no later chunk contradicts, or if the
+    /// text was cut off.
     pub(super) fn has_stopped(&self) -> bool {
         self.content.text().is_cut() || self.finish.may_end(self.content.pieces())
     }
@@ -388,8 +394,8 @@ impl AnswerState for Machine {
         self.content.start(to);
     }
 
-    /// Returns true if the upstream has stopped, or has told its counts instead: some gateways tell
-    /// them in place of why the model stopped, and nobody counts what is not over.
+    /// Returns true if the upstream sent a finish reason, or usage instead of a finish reason. Some
+    /// gateways send only usage, and a server counts tokens only when the answer is over.
     fn is_complete(&self) -> bool {
         let is_totalled = || {
             let mut calls = self.content.assembly().calls().all().iter();

@@ -1,16 +1,16 @@
-//! Reads answers in Chat Completions: chunks in, blocks out. A whole answer is one chunk that says
-//! everything, followed by the end.
+//! Reads Chat Completions answers: converts chunks to content blocks. A whole answer is handled as
+//! one chunk with all content, followed by the end.
 //!
 //! ```text
-//!  chunk ─▶ choices: which are one answer ─▶ content: text, reasoning, calls ─▶ assemble ─▶ events
-//!       └─▶ summary: model, counts, why it stopped
+//!  chunk ─▶ choices: parts of one answer ─▶ content: text, reasoning, calls ─▶ assemble ─▶ events
+//!       └─▶ summary: model, counts, finish reason
 //! ```
 //!
-//! | step | files, of which `machine` is the state of an answer |
+//! | step | files (`machine` holds the state of an answer) |
 //! |---|---|
-//! | chunks to content | `choices`; `snapshots`: messages in place of deltas; `content`, with `reasoning` for its fields |
-//! | fragments to calls | `calls`; `fragment`: which call a fragment belongs to, by what is `known` of them |
-//! | how it ends | `finish`; `early_failure` |
+//! | chunks to content | `choices`; `snapshots`: messages, not deltas; `content`; `reasoning` |
+//! | fragments to calls | `calls`; `fragment`: search for a fragment's call by `known` facts |
+//! | end of the answer | `finish`; `early_failure` |
 
 mod calls;
 mod choices;
@@ -34,16 +34,16 @@ use crate::text::names::NameSet;
 use crate::text::words;
 use machine::Machine;
 
-/// Reads an answer in Chat Completions.
+/// Reader of one Chat Completions answer, streamed or whole.
 #[derive(Debug)]
 pub(crate) struct ChatReader {
     machine: Machine,
-    /// The last chunk, which the next one is likely to repeat.
+    /// Last chunk of the stream, which the next chunk probably repeats.
     pattern: Pattern,
 }
 
 impl ChatReader {
-    /// `ids_used`: the client's ids of calls in the history.
+    /// Creates the reader of a new answer. `ids_used`: the call ids in the client's history.
     pub(crate) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self { machine: Machine::new(context, ids_used), pattern: Pattern::default() }
     }
@@ -118,8 +118,8 @@ impl ObjectReader for ChatReader {
         self.machine.has_stopped()
     }
 
-    /// Returns true if each choice of `body` has a message or a finish reason: a chunk without
-    /// either may be the first of several.
+    /// Returns true if each choice of `body` has a message or a finish reason. A chunk without
+    /// either may be the first of several chunks.
     fn is_whole(&self, body: &str) -> bool {
         let Ok(chunk) = Chunk::read(body) else { return false };
         let chunk = unwrapped(body, &chunk).map_or(chunk, |(_, answer)| answer);
@@ -136,8 +136,8 @@ impl ObjectReader for ChatReader {
     }
 }
 
-/// Returns true if a whole body is a message of the Messages API. Some servers leave its type out;
-/// their streams name their events elsewhere.
+/// Returns true if a whole body is a message of the Messages API. Some servers leave out `type`;
+/// streams of such servers show the format in their events.
 fn is_message(chunk: &Chunk<'_>, body: &str) -> bool {
     chunk.choices.is_empty()
         && match chunk.kind {
@@ -150,8 +150,8 @@ fn is_message(chunk: &Chunk<'_>, body: &str) -> bool {
         }
 }
 
-/// Returns the answer in an object that some gateways put around it, to which the limit of depth
-/// has been applied.
+/// Returns the answer inside `data` or `result`, which some gateways wrap around an answer. The
+/// limit on nesting depth was already applied to the body.
 fn unwrapped<'a>(body: &'a str, chunk: &Chunk<'a>) -> Option<(&'a str, Chunk<'a>)> {
     if !chunk.choices.is_empty() || chunk.error || chunk.failed {
         return None;

@@ -1,7 +1,8 @@
-//! The fields of a delta that hold reasoning.
+//! Selects the reasoning in a delta, which servers send in different fields.
 //!
-//! Google's marked text ([`Field::Marked`]) has tags in it beside the mark: `<thought>` before it,
-//! and `</thought>` at its end or at the start of the text after it. Each comes in one piece.
+//! Google's marked reasoning text ([`Field::Marked`]) also contains tags: `<thought>` at the start,
+//! and `</thought>` at the end or at the start of the next text. A tag is never split between two
+//! chunks.
 
 use crate::answer::Output;
 use crate::assemble::Assembly;
@@ -11,8 +12,8 @@ use crate::json::Str;
 use crate::protocols::chat::wire::{Delta, ToolCall};
 use crate::text::words;
 
-/// Returns the reasoning in a delta or message, lists aside, and its field: the one that is
-/// `known`, else the first that says something, else the first.
+/// Returns the reasoning in a delta or message, except in lists, and the field of the reasoning.
+/// The field is `known`, else the first field with text, else the first field present.
 pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field, Str<'a>)> {
     let fields = [
         (Field::ReasoningContent, delta.reasoning_content),
@@ -29,28 +30,28 @@ pub(super) fn said<'a>(delta: &Delta<'a>, known: Option<Field>) -> Option<(Field
     present.clone().find(|(_, text)| !text.is_blank()).or_else(|| present.next())
 }
 
-/// Returns the texts of the `reasoning_details` in a delta, blocks of `thinking_blocks` aside.
+/// Returns the texts of the `reasoning_details` in a delta, without blocks of `thinking_blocks`.
 pub(super) fn detail_texts<'a>(delta: &Delta<'a>) -> impl Iterator<Item = Str<'a>> {
     let details = delta.reasoning_details.iter().filter(|detail| !detail.block);
     details.filter_map(|detail| detail.text)
 }
 
-/// The tags of marked text, and as many servers escape them.
+/// Start and end tags of marked reasoning text: plain, and JSON-escaped as many servers send them.
 const MARKED: [(&str, &str); 2] =
     [("<thought>", "</thought>"), ("\\u003cthought\\u003e", "\\u003c/thought\\u003e")];
 
-/// Splits a marked text into its reasoning and the text after it, both escaped.
+/// Splits a marked text into the reasoning and the text after the end tag, both JSON-escaped.
 pub(super) fn marked(raw: &str) -> (&str, &str) {
     let raw = MARKED.iter().find_map(|(start, _)| raw.strip_prefix(start)).unwrap_or(raw);
     MARKED.iter().find_map(|(_, end)| words::split_once(raw, end)).unwrap_or((raw, ""))
 }
 
-/// Returns the text that follows a marked one, escaped, without an end tag at its start.
+/// Returns the JSON-escaped text that follows a marked text, without an end tag at the start.
 pub(super) fn without_end(raw: &str) -> &str {
     MARKED.iter().find_map(|(_, end)| raw.strip_prefix(end)).unwrap_or(raw)
 }
 
-/// Returns the field of the reasoning in a delta, and the reasoning, lists aside.
+/// Returns the field of the reasoning in a delta, and the reasoning, except in lists.
 #[inline]
 pub(super) fn choose<'a>(
     delta: &Delta<'a>,
@@ -69,7 +70,7 @@ pub(super) fn choose<'a>(
     (reasoning.field().or_else(|| said.map(|(field, _)| field)), said)
 }
 
-/// Keeps the items of a delta that the upstream wants back.
+/// Stores the reasoning items of a delta that must be sent back to the upstream in later requests.
 pub(super) fn keep_details(
     delta: &Delta<'_>,
     field: Option<Field>,
@@ -86,7 +87,7 @@ pub(super) fn keep_details(
     }
 }
 
-/// Keeps the signature of the call at `index`, if it has one.
+/// Stores the signature of the tool call at `index`, if the call has a signature.
 pub(super) fn keep_signature(
     index: usize,
     call: &ToolCall<'_>,

@@ -1,16 +1,17 @@
-//! Streams whose chunks carry a `message` where the format has a `delta`, or a `delta` that is one
-//! (`cumulative_text`).
+//! Reads streams whose chunks have a `message` instead of a `delta`, or whose `delta` has the whole
+//! text so far (`cumulative_text`).
 //!
-//! Servers mean three things by it, and nothing but the texts tells which:
+//! Servers use such chunks in three ways, which only the texts reveal:
 //!
-//! | chunks | what it is | the text |
+//! | chunks | meaning | text of the answer |
 //! |---|---|---|
-//! | `H`, `Hi`, `Hi!` | each time all of it so far | the last |
-//! | `H`, `i`, `!` | each time the next piece | all together |
-//! | deltas, then `Hi!` | all of it once more | that of the deltas |
+//! | `H`, `Hi`, `Hi!` | each chunk has the whole text so far | the last chunk |
+//! | `H`, `i`, `!` | each chunk has the next piece | all chunks joined |
+//! | deltas, then `Hi!` | the message repeats the deltas | the deltas |
 //!
-//! A text that begins with all texts before it is read as all of it so far, any other as the next
-//! piece. The message adds nothing that the deltas have brought already (text, reasoning, calls).
+//! A text that begins with all previous texts is read as the whole text so far, and any other text
+//! as the next piece. Text, reasoning and calls of a message are ignored if deltas have already
+//! brought them.
 
 use super::choices::{Choices, Verdict};
 use super::reasoning::{marked, said, without_end};
@@ -19,15 +20,15 @@ use crate::json::{self, Str};
 use crate::protocols::chat::wire::{Chunk, Delta, Detail, Part, ToolCall};
 use crate::text::words;
 
-/// The texts of messages in a stream.
+/// Texts of the messages in a stream so far.
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
     text: Growing,
     reasoning: Growing,
     refusal: Growing,
-    /// True if `reasoning_details` with something to hand back were taken.
+    /// True if `reasoning_details` that must be sent back to the upstream were added.
     has_records: bool,
-    /// True if calls of messages were taken.
+    /// True if calls of messages were added.
     has_calls: bool,
 }
 
@@ -37,8 +38,8 @@ impl Snapshots {
         text.all.len().saturating_add(reasoning.all.len()).saturating_add(refusal.all.len())
     }
 
-    /// Joins the texts of a chunk's messages, without what deltas have brought already. `known`:
-    /// the field of the reasoning; `text_has_come`: text has come in deltas or messages.
+    /// Joins the texts of a chunk's messages, except those that deltas have already brought.
+    /// `known`: the field of the reasoning; `text_has_come`: the answer already has text.
     pub(super) fn said_in(
         &self,
         chunk: &Chunk<'_>,
@@ -83,8 +84,7 @@ impl Snapshots {
         said
     }
 
-    /// Returns the reasoning of `said` that is new, and the text and refusal that are new, as a
-    /// delta.
+    /// Returns the new reasoning of `said`, and a delta with the new text and the new refusal.
     pub(super) fn news<'s>(
         &mut self,
         said: &'s ChunkTexts,
@@ -102,16 +102,16 @@ impl Snapshots {
         (reasoning, delta)
     }
 
-    /// Returns true if the calls of messages are taken; they are not where deltas have brought
-    /// calls. `has_calls`: there are some already.
+    /// Returns true if the calls of messages are added to the answer. They are ignored if deltas
+    /// have already brought calls. `has_calls`: the answer already has calls.
     pub(super) fn takes_calls(&mut self, said: &ChunkTexts, has_calls: bool) -> bool {
         let takes_calls = !has_calls || self.has_calls;
         self.has_calls |= takes_calls && said.has_calls;
         takes_calls
     }
 
-    /// Returns a delta of a message without its texts: details of reasoning that are to be handed
-    /// back, and calls.
+    /// Returns a delta of a message without texts: with reasoning details that must be sent back to
+    /// the upstream, and with calls.
     pub(super) fn rest_of<'a>(&mut self, message: &Delta<'a>, takes_calls: bool) -> Delta<'a> {
         let mut delta = Delta::default();
         let has_records = |detail: &Detail<'_>| detail.data.or(detail.signature).is_some();
@@ -133,17 +133,19 @@ impl Snapshots {
     }
 }
 
-/// Text of an answer, escaped, of which each chunk brings all or a piece.
+/// JSON-escaped text of an answer, of which each chunk repeats everything so far or adds a piece.
 #[derive(Debug, Default)]
 struct Growing {
     all: String,
-    /// Start of the part of `all` between white space; `end` is the end of that part.
+    /// Offset in `all` of the first character that is not white space; `end` is the offset after
+    /// the last such character.
     start: usize,
     end: usize,
 }
 
 impl Growing {
-    /// Adds the text of the next chunk, which is all of it or a piece, and returns what is new.
+    /// Adds the text of the next chunk, which is the whole text so far or the next piece. Returns
+    /// the new part.
     fn push<'t>(&mut self, text: &'t str) -> &'t str {
         let new = match text.strip_prefix(self.all.as_str()) {
             Some(rest) => rest,
@@ -164,9 +166,11 @@ impl Growing {
         new
     }
 
-    /// Takes the text of the next chunk, which is all of it, perhaps without white space at its
-    /// end, and returns what is new. What was sent cannot be taken back: if the text was changed,
-    /// all from the change on is new.
+    /// Replaces the text with the text of the next chunk, which is the whole text so far. Returns
+    /// the new part.
+    ///
+    /// The chunk may lack white space at the end. Text that was sent cannot be taken back: if the
+    /// text was changed, everything from the first change on is new.
     fn replace<'t>(&mut self, text: &'t str) -> &'t str {
         if self.all.starts_with(text) {
             return "";
@@ -187,13 +191,13 @@ impl Growing {
     }
 }
 
-/// Returns `raw`, the inside of a JSON string, without the white space around it.
+/// Returns `raw`, the inside of a JSON string, without leading and trailing white space.
 fn trimmed(raw: &str) -> &str {
     json::trim_end_raw(json::trim_start_raw(raw))
 }
 
-/// Returns the reasoning of a message, escaped, and its field: the one that is `known`, else the
-/// first that says something. Where two fields have it, it is the same text.
+/// Returns the JSON-escaped reasoning of a message and its field: the field `known`, else the first
+/// field with text. If two fields have reasoning, both hold the same text.
 fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String)> {
     let details = || {
         let texts = message.reasoning_details.iter().filter_map(|detail| detail.text);
@@ -223,22 +227,22 @@ fn reasoning(message: &Delta<'_>, known: Option<Field>) -> Option<(Field, String
         .or_else(|| plain.map(own))
 }
 
-/// Texts that the messages of one chunk have together, escaped.
+/// Joined texts of the messages of one chunk, JSON-escaped.
 #[derive(Debug, Default)]
 pub(super) struct ChunkTexts {
-    /// Reasoning, and its field.
+    /// Reasoning of the messages; `field` is the field of the reasoning.
     pub(super) thought: String,
     pub(super) field: Option<Field>,
     pub(super) text: String,
     pub(super) refusal: String,
-    /// True if a message has calls.
+    /// True if a message has tool calls.
     has_calls: bool,
     /// Number of messages left out because they belong to other answers.
     pub(super) dropped: u32,
 }
 
-/// Returns the messages of a chunk, and their choices. Beside a delta, a message says nothing of
-/// its own.
+/// Returns the messages of a chunk with the index of their choices. A message beside a non-empty
+/// delta is ignored, because the message only repeats the delta.
 pub(super) fn messages<'c, 'a>(
     chunk: &'c Chunk<'a>,
     cumulative: bool,

@@ -1,50 +1,52 @@
-//! A tool call of an answer, or a fragment of one.
+//! Parsing of tool calls, and of streamed fragments of tool calls, in an answer.
 
 use crate::carry::signature::SignaturePlace;
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::protocols::chat::wire::{filled, number, text};
 
-/// A tool call, or a fragment of one.
+/// Tool call of an answer, or a streamed fragment of a tool call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ToolCall<'a> {
     /// Index of the call within its choice.
     pub index: Option<u64>,
     /// The server's id of the call.
     pub id: Option<Str<'a>>,
-    /// The name of the function, or a fragment of it.
+    /// Name of the called function, or a fragment of the name.
     pub name: Option<Str<'a>>,
-    /// The input, or a fragment of it.
+    /// Input (arguments) of the call, or a fragment of the input.
     pub arguments: Arguments<'a>,
-    /// The input is text for a custom tool and not JSON.
+    /// True if the input is plain text for a custom tool and not JSON.
     pub custom: bool,
     /// Google's `thought_signature`, without which Gemini refuses the call's result.
     pub signature: Option<Signature<'a>>,
 }
 
-/// Google's signature of a call.
+/// Google's signature of a tool call, with the member of the JSON that held the signature.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signature<'a> {
-    /// Member in which the signature came, and in which it must go back.
+    /// Member in which the signature was received, and in which the signature must be sent back.
     pub place: SignaturePlace,
-    /// The signature.
+    /// Value of `thought_signature`, as the server sent the signature.
     pub text: Str<'a>,
 }
 
-/// The input of a call.
+/// Input of a tool call, in the form in which the server sent the input.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Arguments<'a> {
-    /// Input that is absent from this entry.
+    /// No input: the entry of `tool_calls` has no arguments.
     #[default]
     None,
-    /// JSON text in a string, as the format wants it.
+    /// Input as JSON text in a string, the form that the API's definition asks for.
     Text(Str<'a>),
-    /// A JSON value of its own.
+    /// Input as a JSON value instead of a string.
     Json(&'a str),
 }
 
 impl<'a> ToolCall<'a> {
-    /// Returns true if the entry says nothing: some servers write an empty list as an empty object,
-    /// and some send each delta with an entry that has a number and no more.
+    /// Returns true if the entry has no id, name, arguments or signature.
+    ///
+    /// Some servers write an empty list as an empty object, and some send an entry with only an
+    /// `index` in each delta.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.id.is_none()
@@ -117,12 +119,13 @@ impl<'a> ToolCall<'a> {
     }
 }
 
-/// Reads an id or a name. Some servers write the word `null` where there is none.
+/// Reads an id or a name. A blank string and the string `null`, which some servers write for an
+/// absent value, count as absent.
 fn named<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(filled(reader)?.filter(|text| text.raw() != "null"))
 }
 
-/// Reads what stands in `extra_content`: the signature of a call, and whether the content is
+/// Reads an `extra_content` object. Returns the signature of the call, and true if the content is
 /// reasoning.
 pub(crate) fn read_extra<'a>(
     reader: &mut Reader<'a>,

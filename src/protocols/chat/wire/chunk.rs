@@ -1,4 +1,4 @@
-//! A chunk of a stream, or a whole answer.
+//! Parsing of one chunk of a stream, or of a whole answer.
 
 use crate::json;
 use crate::json::{Error, Reader, Str, ValueKind};
@@ -6,76 +6,78 @@ use crate::protocols::chat::wire::limits::{Allowance, List};
 use crate::protocols::chat::wire::{Delta, Few, Usage, filled, number, text};
 use crate::text::says::{says_something, says_well, something, unquoted};
 
-/// A `chat.completion.chunk`, or a `chat.completion`.
+/// Parsed `chat.completion.chunk` of a stream, or a whole `chat.completion`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chunk<'a> {
     /// The server's id of the answer.
     pub id: Option<Str<'a>>,
     /// The server's name of the model.
     pub model: Option<Str<'a>>,
-    /// `type`, which only answers of the Messages API have.
+    /// Value of `type`, a member that only answers of the Messages API have.
     pub kind: Option<Str<'a>>,
-    /// The tier that the request was served in.
+    /// Service tier in which the upstream processed the request.
     pub service_tier: Option<Str<'a>>,
-    /// Parts of the answer; more than one are still one answer.
+    /// Choices of the answer. Several choices can be parts of one answer.
     pub choices: Few<Choice<'a>>,
-    /// Token counts, from wherever the server puts them.
+    /// Token counts, from any of the members in which servers send them.
     pub usage: Option<Usage>,
-    /// True if the chunk has an `error` that says something, or a `base_resp` whose `status_code`
-    /// is not 0.
+    /// True if the chunk has a non-empty `error`, or a `base_resp` whose `status_code` is not 0.
     pub error: bool,
-    /// True if the chunk says in another way that the request failed; only to be believed without
-    /// `choices`.
+    /// True if the chunk reports a failed request in another form than `error`. Only relevant if
+    /// the chunk has no `choices`.
     pub failed: bool,
-    /// True if the chunk says that all is well.
+    /// True if the chunk reports success, for example in `success` or `code`.
     pub well: bool,
-    /// True if the chunk has a message and does not say that all is well; only to be believed where
-    /// nothing else says that there is an answer.
+    /// True if the chunk has a message, such as `detail`, and does not report success. Only
+    /// relevant if nothing else shows that the chunk is an answer.
     pub complains: bool,
-    /// Name of the list that had more items than are kept; its other items are not in the chunk.
+    /// Name of the list that had more items than the maximum. The items above the maximum are not
+    /// in the chunk.
     pub exceeded: Option<&'static str>,
 }
 
-/// Element of `choices`.
+/// Parsed element of `choices` in an answer or a chunk.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Choice<'a> {
-    /// Number of the choice; tool calls count from 0 in each choice.
+    /// Index of the choice; tool calls count from 0 in each choice.
     pub index: u64,
     /// Content that is new in this chunk.
     pub delta: Option<Delta<'a>>,
-    /// Content of the whole answer; some servers repeat it beside the delta.
+    /// Content of the whole answer so far; some servers repeat the content beside the delta.
     pub message: Option<Delta<'a>>,
-    /// Reason why the model stopped, in the server's word.
+    /// Reason why the model stopped, as the value of `finish_reason` that the server sent.
     pub finish_reason: Option<Str<'a>>,
-    /// The stop sequence at which the model stopped (vLLM `stop_reason`, SGLang `matched_stop`).
+    /// Stop sequence at which the model stopped (vLLM `stop_reason`, SGLang `matched_stop`).
     pub stop_sequence: Option<Str<'a>>,
-    /// The raw `error` of a router such as OpenRouter, from wherever it puts it.
+    /// Raw JSON of the `error` of a router such as OpenRouter, from the choice or from the choice's
+    /// delta.
     pub error: Option<&'a str>,
     pub(crate) usage: Option<Usage>,
 }
 
 impl<'a> Chunk<'a> {
-    /// Reads an object.
+    /// Reads a chunk or an answer from the text of a JSON object.
     ///
     /// # Errors
-    /// `text` is not a JSON object.
+    /// Fails if `text` is not a JSON object.
     pub(crate) fn read(text: &'a str) -> Result<Self, Error> {
         let mut chunk = Self::default();
         chunk.fill(text)?;
         Ok(chunk)
     }
 
-    /// Returns true if the chunk is an answer, a part of one, or an error.
+    /// Returns true if the chunk is an answer, a part of an answer, or an error.
     #[must_use]
     pub(crate) fn says_something(&self) -> bool {
         let answers = !self.choices.is_empty() || self.usage.is_some();
         answers || self.kind.is_some() || self.error || self.failed || self.complains
     }
 
-    /// Reads a chunk into this empty one. A chunk is a kilobyte, so it is not moved.
+    /// Reads a JSON object into this empty chunk. A chunk is a kilobyte large, so filling it in
+    /// place saves a move.
     ///
     /// # Errors
-    /// As for [`Chunk::read`].
+    /// The errors are those of [`Chunk::read`].
     // Long: a branch for each member, in one pass over the bytes of a chunk.
     pub(crate) fn fill(&mut self, text: &'a str) -> Result<(), Error> {
         let mut reader = Reader::of(text);
@@ -159,23 +161,23 @@ impl<'a> Chunk<'a> {
 }
 
 impl<'a> Choice<'a> {
-    /// Returns true if the choice has an answer: a text, a refusal or a call. Reasoning alone is
-    /// none.
+    /// Returns true if the choice has a text, a refusal or a call. Reasoning alone is no answer.
     #[must_use]
     pub(crate) fn answers(&self) -> bool {
         let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(Delta::answers);
         says(&self.delta) || says(&self.message)
     }
 
-    /// Returns true if the choice has content: more than a role, with which many streams begin, and
-    /// more than a finish reason.
+    /// Returns true if the choice has content. A role, with which many streams begin, and a finish
+    /// reason are no content.
     #[must_use]
     pub(crate) fn says_something(&self) -> bool {
         let says = |delta: &Option<Delta<'a>>| delta.as_ref().is_some_and(|it| !it.is_empty());
         says(&self.delta) || says(&self.message)
     }
 
-    /// Reads all choices. Of those that say nothing at all only the first is kept.
+    /// Reads all elements of `choices`. Of the elements without content and finish reason, only the
+    /// first is kept.
     fn read_all(
         choices: &mut Few<Self>,
         reader: &mut Reader<'a>,
@@ -205,7 +207,7 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Returns true if nothing in the choice counts, not even its presence.
+    /// Returns true if the choice has no role, content, finish reason, error or usage.
     fn is_silent(&self) -> bool {
         let is_silent = |delta: &Option<Delta<'a>>| {
             delta
@@ -220,7 +222,7 @@ impl<'a> Choice<'a> {
             && self.usage.is_none()
     }
 
-    /// Reads the members of an object that was entered.
+    /// Reads the members of a choice; `reader` has already entered the object.
     fn read(&mut self, reader: &mut Reader<'a>, allowance: &mut Allowance) -> Result<(), Error> {
         let choice = self;
         let (mut matched, mut completion, mut messages) = (None, None, None);
@@ -274,8 +276,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Reads a `finish_reason`. SGLang's own form has it in an object, and some servers in a list; the
-/// word `null` counts as absent, as null does.
+/// Reads a `finish_reason`. SGLang's own API sends an object, and some servers a list; the string
+/// `null` counts as absent, like the JSON value null.
 pub(crate) fn finish<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     let word = match reader.kind()? {
         ValueKind::Object => {

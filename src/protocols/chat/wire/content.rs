@@ -1,25 +1,25 @@
-//! The content of a message: a string, or parts.
+//! Parsing of the `content` of a message, which is a string or a list of parts.
 
 use crate::json;
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::protocols::chat::wire::limits::{Allowance, List};
 use crate::protocols::chat::wire::{Few, text};
 
-/// A part of the content.
+/// Part of the content of a message, by type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part<'a> {
-    /// Text.
+    /// Part with plain text of the answer.
     Text(Str<'a>),
-    /// Reasoning, of the kind `thinking` (Mistral).
+    /// Part of type `thinking`, which holds reasoning (Mistral).
     Thinking(Str<'a>),
-    /// Reasoning, of the kind `reasoning` (Databricks).
+    /// Part of type `reasoning`, which holds reasoning (Databricks).
     Reasoning(Str<'a>),
-    /// A refusal.
+    /// Part with the text of a refusal.
     Refusal(Str<'a>),
 }
 
 impl<'a> Part<'a> {
-    /// Returns the text of the part, whatever its kind.
+    /// Returns the text of the part, of any type.
     #[must_use]
     pub(crate) fn text(&self) -> Str<'a> {
         match self {
@@ -30,7 +30,7 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Returns a part of this kind with another text.
+    /// Returns a part of the same type with another text.
     #[must_use]
     pub(crate) fn saying<'b>(&self, text: Str<'b>) -> Part<'b> {
         match self {
@@ -41,14 +41,15 @@ impl<'a> Part<'a> {
         }
     }
 
-    /// Returns true if both parts are of one kind.
+    /// Returns true if both parts are of the same type.
     #[must_use]
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         std::mem::discriminant(self) == std::mem::discriminant(other)
     }
 }
 
-/// Reads a `content`. Returns true if some of it is of an unknown kind.
+/// Reads the value of `content` into `parts`. Returns true if some of the content is of an unknown
+/// type.
 pub(crate) fn read_content<'a>(
     reader: &mut Reader<'a>,
     parts: &mut Few<Part<'a>>,
@@ -65,7 +66,7 @@ pub(crate) fn read_content<'a>(
     Ok(dropped)
 }
 
-/// Keeps a part.
+/// Adds a part to `parts`, unless the maximum number of parts is reached.
 fn keep<'a>(part: Part<'a>, parts: &mut Few<Part<'a>>, allowance: &mut Allowance) {
     if allowance.take(List::Parts) {
         parts.push(part);
@@ -98,7 +99,7 @@ fn read_item<'a>(
     }
 }
 
-/// Returns true if a value is more than `null`, `false` or empty.
+/// Returns true if a JSON value is not `null`, `false`, an empty list or an empty object.
 fn says(raw: &str) -> bool {
     !matches!(raw, "null" | "false" | "[]" | "{}")
 }
@@ -157,9 +158,11 @@ fn read_part<'a>(
     Ok(false)
 }
 
-/// Reads texts, each as a part of its own: a string, an object with a `text` (or a `thinking`, as
-/// blocks of the Messages API; or such an object within, as Bedrock's Converse API has it), or a
-/// list of both.
+/// Reads reasoning texts, each as a part.
+///
+/// A text is a string, an object with a `text` or a `thinking` (as in blocks of the Messages API),
+/// or an object that holds such an object (as in Bedrock's Converse API). `raw` is a single text or
+/// a list of texts.
 #[inline(never)]
 pub(crate) fn read_thinking<'a>(
     raw: &'a str,

@@ -1,4 +1,4 @@
-//! Content of one `delta` or `message`, and how it is read
+//! Parsing of one `delta` or `message` of a choice.
 
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::protocols::chat::wire::call::read_extra;
@@ -8,39 +8,41 @@ use crate::protocols::chat::wire::limits::{Allowance, List};
 use crate::protocols::chat::wire::{Detail, Few, Part, Role, ToolCall, filled, text};
 use crate::text::says::{says_something, something};
 
-/// A `delta` or a `message`.
+/// Parsed `delta` or `message` of a choice.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Delta<'a> {
-    /// `role`, where it is not empty: it holds for the deltas that follow, too.
+    /// Value of `role`, if not empty. A role also applies to the deltas that follow.
     pub role: Option<Role>,
-    /// `reasoning_content`
+    /// Value of `reasoning_content`, a field for reasoning.
     pub reasoning_content: Option<Str<'a>>,
-    /// `reasoning`
+    /// Value of `reasoning`, a field for reasoning.
     pub reasoning: Option<Str<'a>>,
-    /// `reasoning_text`
+    /// Value of `reasoning_text`, a field for reasoning.
     pub reasoning_text: Option<Str<'a>>,
-    /// `thinking`
+    /// Value of `thinking`, a field for reasoning.
     pub thinking: Option<Str<'a>>,
-    /// `extra_content.google.thought`: the content is reasoning (Vertex AI).
+    /// True if `extra_content.google.thought` is true: the content is reasoning (Vertex AI).
     pub is_thought: bool,
-    /// `finish_reason`, where a server puts it here.
+    /// Value of `finish_reason`, if the server sends the member in the delta instead of in the
+    /// choice.
     pub(crate) finish_reason: Option<Str<'a>>,
-    /// The raw `error`, where a server puts it here.
+    /// Raw JSON of `error`, if the server sends the member in the delta.
     pub(crate) error: Option<&'a str>,
-    /// `reasoning_details`, blocks of `thinking_blocks`, and `reasoning_opaque`.
+    /// Reasoning details: items of `reasoning_details`, blocks of `thinking_blocks`, and
+    /// `reasoning_opaque`.
     pub reasoning_details: Few<Detail<'a>>,
-    /// `content`, as parts even where it is one string.
+    /// Parts of `content`; a string is kept as a single part.
     pub content: Few<Part<'a>>,
-    /// True if some content was dropped: its kind is unknown, or a Messages client cannot be shown
-    /// it.
+    /// True if content was dropped because a Messages client cannot display that type of content,
+    /// or because the type is unknown.
     pub content_dropped: bool,
-    /// `annotations`: where the text comes from.
+    /// Raw JSON of `annotations`: the sources of the text.
     pub annotations: Option<&'a str>,
-    /// `refusal`
+    /// Value of `refusal`: the text with which the model refuses to answer.
     pub refusal: Option<Str<'a>>,
-    /// `tool_calls`
+    /// Entries of `tool_calls`: tool calls or fragments of tool calls.
     pub tool_calls: Few<ToolCall<'a>>,
-    /// `function_call`, the old form of one call.
+    /// Call in `function_call`, the deprecated form of a single tool call.
     pub function_call: Option<ToolCall<'a>>,
 }
 
@@ -148,8 +150,8 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads an entry of `tool_calls`. One that says nothing is not kept: some servers send each
-    /// delta with it.
+    /// Reads an entry of `tool_calls`. An empty entry is not kept: some servers send an empty entry
+    /// with each delta.
     fn read_call(
         &mut self,
         reader: &mut Reader<'a>,
@@ -167,9 +169,11 @@ impl<'a> Delta<'a> {
         Ok(())
     }
 
-    /// Reads the messages that Mistral sends in place of one where it ran tools itself: the content
-    /// of all that the model said, thoughts among it, and the calls of the last one, because those
-    /// before it were run.
+    /// Reads the list `messages` that Mistral sends instead of a single message if the server ran
+    /// tools itself.
+    ///
+    /// The result has the content of all messages of the model, including reasoning, and the calls
+    /// of the last message; the server has already run the earlier calls.
     #[inline(never)]
     pub(crate) fn read_messages(
         raw: &'a str,
@@ -199,8 +203,8 @@ impl<'a> Delta<'a> {
         Ok(last)
     }
 
-    /// Puts a list of texts of reasoning, or a part with one, before the content; says whether
-    /// there are any.
+    /// Inserts the reasoning texts of `raw`, a text or a list of texts, before the content. Returns
+    /// true if `raw` has any text.
     #[inline(never)]
     fn think(&mut self, raw: &'a str, allowance: &mut Allowance) -> Result<bool, Error> {
         let mut parts = Few::default();
@@ -219,7 +223,7 @@ impl<'a> Delta<'a> {
             || self.function_call.is_some()
     }
 
-    /// Returns true if the delta says nothing, as one that only names a role.
+    /// Returns true if the delta has no content, for example only a role.
     #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         !self.has_reasoning()
@@ -229,7 +233,7 @@ impl<'a> Delta<'a> {
             && self.function_call.is_none()
     }
 
-    /// Returns true if the delta has a field for reasoning.
+    /// Returns true if the delta has a non-empty field for reasoning.
     #[must_use]
     pub(crate) fn has_reasoning(&self) -> bool {
         self.reasoning_content.is_some()
@@ -240,8 +244,7 @@ impl<'a> Delta<'a> {
     }
 }
 
-/// Reads a text, or a number that stands for one; a list or an object that says something goes to
-/// `other`.
+/// Reads a string, or a number as its digits. A non-empty list or object is stored in `other`.
 fn text_or<'a>(
     reader: &mut Reader<'a>,
     other: &mut Option<&'a str>,

@@ -1,4 +1,4 @@
-//! Reading of `reasoning_details`, `thinking_blocks` and `reasoning_opaque`
+//! Parsing of `reasoning_details`, `thinking_blocks` and `reasoning_opaque`
 
 use crate::json::{Error, Reader, ValueKind};
 use crate::model::reasoning::Detail;
@@ -6,7 +6,8 @@ use crate::protocols::chat::wire::limits::{Allowance, List};
 use crate::protocols::chat::wire::{Few, filled, number, text};
 
 impl<'a> Detail<'a> {
-    /// Reads a list of details, or a single one that some servers send without the list around it.
+    /// Reads a list of reasoning details, or a single detail that some servers send without a list
+    /// around it.
     #[inline(never)]
     pub(crate) fn read_all(
         reader: &mut Reader<'a>,
@@ -37,19 +38,20 @@ impl<'a> Detail<'a> {
         Ok(())
     }
 
-    /// Returns true if the detail has anything that a client or the upstream can use.
+    /// Returns true if the detail has a text, data or a signature, which a client or the upstream
+    /// can use.
     fn says_something(&self) -> bool {
         self.text.is_some() || self.data.is_some() || self.signature.is_some()
     }
 
-    /// Reads a `reasoning_opaque`, which is a text and no object.
+    /// Reads a `reasoning_opaque`, which is a string, as a reasoning detail.
     #[inline(never)]
     pub(crate) fn opaque(reader: &mut Reader<'a>) -> Result<Self, Error> {
         let raw = reader.clone().skip()?;
         Ok(Self { raw, data: filled(reader)?, ..Self::default() })
     }
 
-    /// Reads one detail; returns `None` for a value that is no object.
+    /// Reads one reasoning detail. Returns `None` for a value that is not an object.
     fn read(reader: &mut Reader<'a>) -> Result<Option<Self>, Error> {
         let raw = reader.skip()?;
         let mut inside = Reader::of(raw);

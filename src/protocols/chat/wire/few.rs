@@ -1,6 +1,7 @@
-//! Lists that nearly always have one element.
+//! List type for lists that nearly always have a single element.
 
-/// A list whose first element needs no allocation: a chunk has one choice, and a choice one call.
+/// List whose first element needs no allocation. A chunk nearly always has one choice, and a choice
+/// one call.
 #[derive(Clone, Debug)]
 pub(crate) struct Few<T> {
     first: Option<T>,
@@ -14,7 +15,7 @@ impl<T> Default for Few<T> {
 }
 
 impl<T> Few<T> {
-    /// Adds an element at the end.
+    /// Adds an element at the end of the list.
     pub(crate) fn push(&mut self, item: T) {
         match self.first {
             None => self.first = Some(item),
@@ -22,8 +23,8 @@ impl<T> Few<T> {
         }
     }
 
-    /// Adds an empty element at the end, to be filled where it is: the elements of a chunk are
-    /// large, and would be moved several times otherwise.
+    /// Adds a default element at the end of the list, and returns the element to be filled in
+    /// place. The elements of a chunk are large, so moving them is avoided.
     pub(crate) fn add(&mut self) -> &mut T
     where
         T: Default,
@@ -40,14 +41,14 @@ impl<T> Few<T> {
         }
     }
 
-    /// Removes the last element.
+    /// Removes the last element of the list.
     pub(crate) fn pop(&mut self) {
         if self.rest.pop().is_none() {
             self.first = None;
         }
     }
 
-    /// Returns the last element.
+    /// Returns the last element of the list.
     pub(crate) fn last_mut(&mut self) -> Option<&mut T> {
         self.rest.last_mut().or(self.first.as_mut())
     }
@@ -58,14 +59,14 @@ impl<T> Few<T> {
         self.first.is_none()
     }
 
-    /// Returns the element, if there is exactly one.
+    /// Returns the element of the list, if the list has exactly one.
     #[inline]
     #[must_use]
     pub(crate) fn only(&self) -> Option<&T> {
         self.first.as_ref().filter(|_| self.rest.is_empty())
     }
 
-    /// Returns all elements, in order.
+    /// Returns an iterator over all elements, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> + Clone {
         self.first.iter().chain(&self.rest)
     }

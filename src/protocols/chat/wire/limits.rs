@@ -1,34 +1,34 @@
 //! Maximum number of items kept in each list of one chunk, or of one whole answer
 //!
-//! An empty object takes three bytes of JSON and hundreds in memory. So items that say nothing are
-//! not kept, and of the others no more than these maxima. No model makes as many; their servers
-//! limit how many calls an answer may have.
+//! An empty object is three bytes of JSON and hundreds of bytes in memory. So empty items are not
+//! kept, and of other items no more than these maxima. No model produces so many items; servers
+//! limit the number of calls of an answer.
 
-/// Maximum number of choices that say something. Servers that split an answer make one for each
+/// Maximum number of choices with content. Servers that split an answer send one choice for each
 /// call.
 pub(crate) const CHOICES_MAX: u16 = 128;
 
-/// Maximum number of tool calls, or of fragments of calls.
+/// Maximum number of tool calls, or of fragments of tool calls.
 pub(crate) const CALLS_MAX: u16 = 1024;
 
-/// Maximum number of parts of content. Mistral parts its text at each citation.
+/// Maximum number of parts of content. Mistral begins a new part at each citation.
 pub(crate) const PARTS_MAX: u16 = 4096;
 
 /// Maximum number of items of `reasoning_details` and `thinking_blocks`.
 pub(crate) const DETAILS_MAX: u16 = 1024;
 
-/// Number of items of each kind that can still be kept.
+/// Number of items of each list that can still be kept.
 #[derive(Debug)]
 pub(crate) struct Allowance {
     choices: u16,
     calls: u16,
     parts: u16,
     details: u16,
-    /// Name of the list that had more items than are kept.
+    /// Name of the list that had more items than the maximum.
     pub(crate) exceeded: Option<&'static str>,
 }
 
-/// A kind of list.
+/// List of an answer whose number of items is limited.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum List {
     Choices,
@@ -48,7 +48,7 @@ impl Allowance {
         }
     }
 
-    /// Returns true if one more item of this kind is kept, and counts it.
+    /// Returns true if one more item of this list is kept, and reduces the number of items left.
     #[inline]
     pub(crate) fn take(&mut self, list: List) -> bool {
         let (left, name) = match list {

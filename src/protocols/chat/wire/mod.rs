@@ -1,9 +1,10 @@
-//! Answers of a Chat Completions server: whole bodies and the chunks of a stream
+//! Parsing of answers of a Chat Completions server: whole bodies and the chunks of a stream
 //!
-//! Both are read into the same types, because a whole answer is one chunk that says everything.
-//! Reading is tolerant: servers of this format agree on little. An unknown field, or a known one of
-//! another type, is skipped; only a text that is not JSON is an error. Strings stay borrowed and
-//! escaped. Nothing here decides anything.
+//! Whole answers and chunks are read into the same types, because a whole answer is like one chunk
+//! with all content. Parsing is tolerant, because servers deviate from the format in many ways. An
+//! unknown field, or a known field of another type, is skipped; only text that is not JSON is an
+//! error. Strings stay borrowed and escaped. This module only parses; decisions are made in
+//! `read_answer`.
 
 mod call;
 mod chunk;
@@ -28,13 +29,13 @@ pub(crate) use role::Role;
 
 use crate::json::{Error, Reader, Str};
 
-/// Reads a string; one that is blank, or no string, counts as absent. Servers send `"id": ""` with
-/// each fragment.
+/// Reads a string. A blank string, or a value that is not a string, counts as absent, because some
+/// servers send `"id": ""` with each fragment.
 fn filled<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(reader.string_or_skip()?.filter(|text| !text.is_blank()))
 }
 
-/// Reads a text; an empty one counts as absent.
+/// Reads a string; an empty string counts as absent.
 fn text<'a>(reader: &mut Reader<'a>) -> Result<Option<Str<'a>>, Error> {
     Ok(reader.string_or_skip()?.filter(|text| !text.is_empty()))
 }

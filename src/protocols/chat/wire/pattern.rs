@@ -1,35 +1,37 @@
-//! Fast reading of chunks that differ from the one before only in their text
+//! Fast parsing of stream chunks that differ from the previous chunk only in their text
 //!
-//! Nearly every chunk of a stream repeats the one before it but for a word. Comparing it with that
-//! one costs a small part of parsing it, so the comparison is tried first; a chunk that differs is
-//! parsed as usual.
+//! Nearly every chunk of a stream equals the previous chunk except for a few letters of text.
+//! Comparing the two chunks costs a small part of parsing, so the comparison is tried first. A
+//! chunk that differs in more than the text is parsed as usual.
 
 use crate::json::{Reader, Str, offset_in};
 use crate::text::words::is_same;
 
 use crate::protocols::chat::wire::{Arguments, Choice, Chunk, Delta, Few, Part, ToolCall};
 
-/// Maximum length in bytes of a chunk that is kept: each stream keeps one in memory.
+/// Maximum length in bytes of a chunk that is kept for comparison. Each stream keeps one chunk in
+/// memory.
 const LENGTH_MAX: usize = 1024;
 
-/// Number of chunks in a row that did not repeat the one before them, after which no more are kept:
-/// some servers put a number or random letters into each.
+/// Maximum number of consecutive chunks that do not repeat the previous chunk. Then no more chunks
+/// are kept: some servers put a number or random letters into each chunk.
 const MISSES_MAX: u8 = 16;
 
-/// A chunk with one text in it, and nothing else that counts.
+/// Previous chunk of a stream, kept for comparison: a chunk with a single text and no other
+/// content.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pattern {
-    /// Part of the chunk before the opening quote of the text; `after` is the part behind the
+    /// Part of the chunk before the opening quote of the text. `after` is the part behind the
     /// closing quote.
     before: String,
     after: String,
-    /// True if random letters and a bracket stand behind `after`.
+    /// True if the chunk ends with random letters as padding and a closing brace after `after`.
     padded: bool,
     place: Option<TextTarget>,
     misses: u8,
 }
 
-/// Place of the text in a chunk.
+/// Position of the text in a chunk: the choice and the field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct TextTarget {
     choice: u64,
@@ -41,13 +43,13 @@ enum Field {
     Content,
     ReasoningContent,
     Reasoning,
-    /// Input of the call with this index.
+    /// Field `arguments` of the tool call with this index.
     Arguments(Option<u64>),
 }
 
 impl Pattern {
-    /// Reads a chunk that differs from the last one in its text alone; returns its choice and
-    /// delta.
+    /// Reads a chunk that differs from the previous chunk only in its text. Returns the index of
+    /// the choice and the delta, or `None` if the chunk differs in more.
     pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<(u64, Delta<'a>)> {
         let TextTarget { choice, field } = self.place?;
         let (start, rest) = data.split_at_checked(self.before.len())?;
@@ -74,7 +76,7 @@ impl Pattern {
         Some((choice, delta))
     }
 
-    /// Keeps a chunk that was read from `data` as the last one.
+    /// Keeps the chunk that was parsed from `data` for comparison with the next chunk.
     pub(crate) fn learn(&mut self, data: &str, chunk: &Chunk<'_>) {
         self.place = None;
         if self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
@@ -96,8 +98,10 @@ impl Pattern {
     }
 }
 
-/// Returns the one text of a chunk in which nothing else counts, and its place. What names the
-/// whole stream, such as the id and the model, is known from the chunk that was read.
+/// Returns the only text of a chunk that has no other content, and the position of the text.
+///
+/// Members that name the whole stream, such as the id and the model, are ignored, because they are
+/// known from the parsed chunk.
 // Long: one pass over the bytes of a chunk that repeats the one before.
 fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(TextTarget, Str<'a>)> {
     // All by name, so that nobody adds a member without saying what becomes of it here.
@@ -181,16 +185,16 @@ fn sole_text<'a>(chunk: &Chunk<'a>) -> Option<(TextTarget, Str<'a>)> {
     Some((TextTarget { choice: *index, field }, text))
 }
 
-/// Returns the end of a chunk without the value of its last member, where that is random letters,
-/// which some servers add so that the sizes of chunks say nothing (OpenAI, Mistral).
+/// Returns the end of a chunk without the random letters of a padding member. Some servers (OpenAI,
+/// Mistral) add padding so that the sizes of chunks reveal nothing.
 fn without_padding(end: &str) -> Option<&str> {
     let end = end.strip_suffix("\"}")?;
     let end = end.get(..end.bytes().rposition(|byte| byte == b'"')?)?;
     (end.ends_with(r#""obfuscation":"#) || end.ends_with(r#""p":"#)).then_some(end)
 }
 
-/// Returns true if `text` is what [`without_padding`] left out, false if it is empty, and `None` if
-/// it is something else.
+/// Returns true if `text` is padding as removed by [`without_padding`], false if `text` is empty,
+/// and `None` otherwise.
 fn is_padding(text: &str) -> Option<bool> {
     if text.is_empty() {
         return Some(false);
@@ -200,7 +204,7 @@ fn is_padding(text: &str) -> Option<bool> {
     (text.get(reader.offset()..)? == "}").then_some(true)
 }
 
-/// Returns the element of a list that has exactly one.
+/// Returns the element of a list, if the list has exactly one.
 fn sole<T>(list: &Few<T>) -> Option<&T> {
     let mut items = list.iter();
     items.next().filter(|_| items.next().is_none())

@@ -1,13 +1,14 @@
-//! Role of the one who speaks in a delta
+//! Role (author) of the content of a delta
 
-/// Speaker of the content of a delta.
+/// Role (author) of the content of a delta.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The model.
+    /// Role `assistant`: the content is from the model.
     Assistant,
-    /// A tool that the server ran itself (Mistral's connectors): the content is its result.
+    /// Role `tool`: a tool that the server ran itself (Mistral's connectors). The content is the
+    /// tool's result.
     Tool,
-    /// Somebody else.
+    /// Any role except `assistant` and `tool`.
     Other,
 }
 

@@ -1,4 +1,4 @@
-//! The assistant's turns: text, reasoning and tool calls in one message.
+//! Writes the assistant's turns of the conversation: text, reasoning and tool calls in one message.
 
 use super::messages::MessageWriter;
 use super::thinking::Reasoning;
@@ -10,13 +10,14 @@ use crate::model::{Block, ToolResult, ToolUse};
 use crate::profile::{EmptyAssistantContent, Prefill, ToolSchema};
 use crate::protocols::words::end_text;
 
-/// Google's own word for a call that Gemini did not sign. Gemini 3 refuses a message whose first
-/// call has neither, as after a change of models.
+/// Google's placeholder for the signature of a call that Gemini did not sign. Gemini 3 refuses a
+/// message whose first call has neither a signature nor the placeholder, for example after a change
+/// of models.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
 impl<'a> MessageWriter<'_, 'a> {
-    /// Writes the assistant's turn. Where the upstream takes one call in a message, each call but
-    /// the last is followed by its result here.
+    /// Writes a turn of the assistant. If the upstream accepts only one call in a message, each
+    /// call except the last is followed by its result here.
     pub(crate) fn assistant(
         &mut self,
         blocks: &[Block<'a>],
@@ -131,8 +132,8 @@ impl<'a> MessageWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Joins texts without a gap, which is how the stream was cut into blocks, and those of two
-    /// messages with an empty line.
+    /// Joins the texts of a turn without a gap, because the stream was cut into blocks without a
+    /// gap. The texts of two messages are joined with an empty line.
     fn push_assistant_text(&self, out: &mut Vec<u8>, blocks: &[Block<'a>]) -> Result<(), Error> {
         let start = out.len();
         let (mut own_line, mut own_message) = (false, false);

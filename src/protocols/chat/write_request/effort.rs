@@ -1,10 +1,11 @@
-//! The settings of thinking, as Chat Completions has them.
+//! Writes the settings of thinking in the members of Chat Completions.
 
 use crate::json::Writer;
 use crate::profile::{Profile, SHARED_MEMBERS, ThinkingSwitch};
 use crate::protocols::effort::Effective;
 
-/// Writes effort, switch and budget of thinking, and the members that they share with `extra_body`.
+/// Writes effort, switch and budget of thinking, together with the members of `extra_body` that
+/// have the same names.
 pub(crate) fn write(effective: &Effective, profile: &Profile, json: &mut Writer<'_>) {
     if let Some(effort) = effective.effort {
         json.key("reasoning_effort").text(effort.word());

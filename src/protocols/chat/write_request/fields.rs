@@ -1,4 +1,4 @@
-//! The fields of a request that are neither its conversation nor its tools.
+//! Writes the fields of a request that are neither the conversation nor the tools.
 
 use super::effort;
 use crate::error::Error;
@@ -11,8 +11,8 @@ use crate::protocols::effort::{Effective, limited};
 use crate::protocols::fields::{write_identity, write_sampling, write_tier};
 use crate::tools::{plain, takes_strictly, write_output_schema};
 
-/// Writes limits, sampling, thinking, response format, identity, tier and streaming, then
-/// `extra_body`.
+/// Writes limits, sampling, thinking, response format, identity, tier and streaming, and then the
+/// members of `extra_body`.
 pub(crate) fn write(
     request: &Request<'_>,
     effective: &Effective,

@@ -1,4 +1,4 @@
-//! Turns to the `messages` of Chat Completions.
+//! Writes the turns of a conversation as the `messages` of Chat Completions.
 //!
 //! ```text
 //!  assistant  text, reasoning, tool calls     1 assistant message
@@ -20,31 +20,33 @@ use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, 
 use crate::text::names::Names;
 use crate::tools::{ToolMark, ToolSet};
 
-/// Writes the messages of one request.
+/// Writer of the `messages` of one request.
 pub(crate) struct MessageWriter<'r, 'a> {
     pub(crate) words: Words<'r, 'a>,
     pub(crate) tools: &'r ToolSet<'a>,
     pub(crate) ids: Outgoing<'a>,
-    /// Names of called tools by the upstream's ids, where results name their tool.
+    /// Names of called tools, by the ids sent to the upstream. Filled only if tool results must
+    /// name their tool.
     pub(crate) called: Names<'a, String>,
     pub(crate) warnings: &'r mut Warnings,
     pub(crate) system: SystemPrompt<'a>,
     pub(super) breakpoints: Breakpoints<'r, 'a>,
     /// True while the last turn is written.
     pub(crate) is_last: bool,
-    /// Results whose images wait for the user message, and their ids.
+    /// Tool results whose images are written into the next user message, with the ids of their
+    /// calls.
     pub(super) attached: Vec<(String, ToolResult<'a>)>,
     pub(crate) written: Written,
 }
 
-/// Facts about the messages that were written.
+/// Facts about the messages that were written, for the later steps of the request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Written {
-    /// Number of bytes of reasoning.
+    /// Number of bytes of reasoning in the written messages.
     pub(crate) reasoning_bytes: usize,
-    /// True if a message of the assistant has calls, and no text as its content.
+    /// True if a message of the assistant has tool calls and no text as content.
     pub(crate) silent_calls: bool,
-    /// The mark on the tools, if it is to be written.
+    /// Cache mark on the tools, if the mark is to be written.
     pub(crate) tool_mark: Option<ToolMark>,
 }
 
@@ -73,10 +75,10 @@ impl<'r, 'a> MessageWriter<'r, 'a> {
         }
     }
 
-    /// Writes all messages, as an array. Returns facts about them.
+    /// Writes all messages as a JSON array. Returns facts about the written messages.
     ///
     /// # Errors
-    /// A block that this upstream cannot take and that must not be lost.
+    /// Fails for a block that this upstream does not accept and that must not be dropped.
     pub(crate) fn write(
         mut self,
         mut turns: Vec<Turn<'a>>,

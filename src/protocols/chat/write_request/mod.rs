@@ -1,5 +1,5 @@
-//! A decided request to a Chat Completions request: what becomes of each field, and the order of
-//! the steps.
+//! Writes a prepared request as a Chat Completions request: the translation of each field, and the
+//! order of the steps.
 
 pub(crate) mod assistant;
 pub(crate) mod effort;
@@ -24,7 +24,7 @@ use crate::tokens;
 use crate::upstream_error::refused::Refused;
 use messages::MessageWriter;
 
-/// Writes a request without what the upstream refused.
+/// Writes a Chat Completions request without the features that the upstream refused earlier.
 pub(crate) fn write_request(
     client: &ClientRequest<'_>,
     purpose: Purpose,
@@ -63,8 +63,8 @@ fn translate(
     Ok(out)
 }
 
-/// Returns true if the last turn is words of the assistant to be continued: an empty message is not
-/// sent.
+/// Returns true if the last turn is a non-empty text of the assistant that the model must continue.
+/// An empty assistant message is not sent.
 fn continues(turns: &[Turn<'_>]) -> bool {
     let says = |block: &Block<'_>| matches!(block, Block::Text(text) if !text.text.is_empty());
     is_prefilled(turns)

@@ -1,4 +1,4 @@
-//! Images and files as parts of Chat Completions.
+//! Writes images and files as content parts of Chat Completions.
 
 use crate::error::Error;
 use crate::json::Writer;
@@ -6,7 +6,7 @@ use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
 use crate::protocols::words::{Parts, Words, write_file, write_image};
 
-/// The parts of Chat Completions.
+/// Form in which content parts of Chat Completions are written.
 pub(super) static PARTS: Parts =
     Parts { text: "text", file_urls: false, cache_control: true, attachment };
 

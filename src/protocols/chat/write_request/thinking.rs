@@ -1,6 +1,7 @@
-//! Reasoning in the history, on its way back to the model it came from.
+//! Writes the reasoning of earlier turns into a request to the model that produced the reasoning.
 //!
-//! What the client holds is a thinking block; where its reasoning came from is in the signature.
+//! The client keeps the reasoning as a thinking block. The block's signature names the field in
+//! which the upstream sent the reasoning.
 
 use crate::carry::signature::{Field, Signature};
 use crate::history::thinking::is_required;
@@ -9,14 +10,14 @@ use crate::model::Block;
 use crate::profile::{Profile, ReasoningField, ReasoningHistory};
 use crate::text::names::Names;
 
-/// The reasoning of one turn of the assistant.
+/// Reasoning of one turn of the assistant.
 #[derive(Debug, Default)]
 pub(crate) struct Reasoning<'a> {
     field: Option<Field>,
     texts: Vec<Shown<'a>>,
-    /// JSON of the upstream's own items.
+    /// JSON arrays of reasoning items in the upstream's own format.
     items: Vec<String>,
-    /// The client's ids of calls and the upstream's signatures of them.
+    /// Upstream's signatures of tool calls, by the call id that the client knows.
     call_signatures: Names<'static, String>,
 }
 
@@ -27,7 +28,8 @@ enum Shown<'a> {
 }
 
 impl<'a> Reasoning<'a> {
-    /// Collects the reasoning of blocks that [`returned`](crate::history::thinking::returned) gave.
+    /// Collects the reasoning of thinking blocks that
+    /// [`returned`](crate::history::thinking::returned) selected.
     pub(crate) fn of(blocks: &[Block<'a>]) -> Self {
         let mut reasoning = Self::default();
         let mut own_message = false;
@@ -62,26 +64,27 @@ impl<'a> Reasoning<'a> {
         self.items.extend(signature.opaque);
     }
 
-    /// Returns true if the reasoning stands in the content, as parts (Mistral).
+    /// Returns true if the reasoning is written as parts of the message's `content` (Mistral).
     pub(crate) fn is_content(&self, profile: &Profile) -> bool {
         self.field == Some(Field::Parts)
             && !is_required(profile)
             && !(self.texts.is_empty() && self.items.is_empty())
     }
 
-    /// Returns true if the reasoning stands at the start of the text, between its tags.
+    /// Returns true if the reasoning is written at the start of the message's text, between
+    /// `<think>` tags.
     pub(crate) fn is_in_text(&self, profile: &Profile) -> bool {
         self.field == Some(Field::Inline) && !is_required(profile) && !self.texts.is_empty()
     }
 
-    /// Returns the signature of the call with this id of the client: an upstream can use one id of
-    /// its own for two calls.
+    /// Returns the signature of the tool call with this id of the client. The upstream's id would
+    /// not do: an upstream can use the same id for two calls.
     pub(crate) fn signature_of(&self, client_id: &str) -> Option<&str> {
         self.call_signatures.get(client_id).map(String::as_str)
     }
 
     /// Writes the members of an assistant message that hold reasoning. `tools`: the message has
-    /// calls, or the request has tools.
+    /// tool calls, or the request has tools.
     pub(crate) fn write(&self, profile: &Profile, tools: bool, json: &mut Writer<'_>) {
         let field = self.field.unwrap_or(match profile.reasoning_field {
             ReasoningField::ReasoningContent => Field::ReasoningContent,
@@ -116,13 +119,13 @@ impl<'a> Reasoning<'a> {
         });
     }
 
-    /// Returns true if the text of the reasoning goes to the upstream.
+    /// Returns true if the text of the reasoning is sent to the upstream.
     fn is_sent(&self, profile: &Profile) -> bool {
         self.field != Some(Field::Marked) || is_required(profile)
     }
 
-    /// Returns the number of bytes of the reasoning text that goes to the upstream; texts of the
-    /// client count as escaped.
+    /// Returns the number of bytes of the reasoning text that is sent to the upstream. Texts of the
+    /// client are counted with their JSON escapes.
     pub(crate) fn sent_bytes(&self, profile: &Profile) -> usize {
         let length = |text: &Shown<'_>| match text {
             Shown::Raw(text) => text.raw().len(),
@@ -134,7 +137,7 @@ impl<'a> Reasoning<'a> {
         self.texts.iter().fold(0, |sum, text| length(text).saturating_add(sum))
     }
 
-    /// Returns the reasoning text that goes to the upstream.
+    /// Returns the reasoning text that is sent to the upstream.
     pub(crate) fn sent_text(&self, profile: &Profile) -> String {
         let mut all = String::new();
         for text in self.texts.iter().filter(|_| self.is_sent(profile)) {
@@ -146,14 +149,14 @@ impl<'a> Reasoning<'a> {
         all
     }
 
-    /// Pushes the reasoning, between its tags, as the start of a text.
+    /// Appends the reasoning, between `<think>` tags, as the start of a message's text.
     pub(crate) fn push_in_text(&self, out: &mut Vec<u8>) {
         escape(out, "<think>");
         self.push_text(out);
         escape(out, "</think>\n\n");
     }
 
-    /// Writes the reasoning as parts of the content.
+    /// Writes the reasoning as parts of the message's `content`.
     pub(crate) fn write_parts(&self, json: &mut Writer<'_>) {
         if !self.items.is_empty() {
             return self.each_item(|item| {
@@ -167,7 +170,8 @@ impl<'a> Reasoning<'a> {
         json.end_object().end_array().end_object();
     }
 
-    /// Writes the items that belong into the list of this name, if there are any.
+    /// Writes the list `name` with the items for which `belongs` returns true. Without an item, no
+    /// list is written.
     fn write_items(&self, name: &'static str, belongs: fn(&str) -> bool, json: &mut Writer<'_>) {
         let mut has_one = false;
         self.each_item(|item| {
@@ -183,7 +187,8 @@ impl<'a> Reasoning<'a> {
         }
     }
 
-    /// Writes the last text among the items: Copilot's own, of which a message has one.
+    /// Writes the last item that is a string as `reasoning_opaque` (GitHub Copilot). A message has
+    /// only one `reasoning_opaque`.
     fn write_opaque(&self, json: &mut Writer<'_>) {
         let mut last = String::new();
         self.each_item(|item| {
@@ -196,7 +201,7 @@ impl<'a> Reasoning<'a> {
         }
     }
 
-    /// Calls `each` with the elements of all arrays of items.
+    /// Calls `each` with the elements of all JSON arrays of items.
     fn each_item(&self, mut each: impl FnMut(&str)) {
         for items in &self.items {
             json::elements(items).for_each(&mut each);
@@ -213,13 +218,13 @@ impl<'a> Reasoning<'a> {
     }
 }
 
-/// Returns true if an item is a block of the Messages API (LiteLLM).
+/// Returns true if an item is a thinking block of the Messages API (LiteLLM).
 fn is_block(item: &str) -> bool {
     let kind = json::member(item, "type");
     matches!(kind, Some("\"thinking\"" | "\"redacted_thinking\""))
 }
 
-/// Returns true if an item is the text of a `reasoning_opaque`.
+/// Returns true if an item is a string, the value of a `reasoning_opaque`.
 fn is_opaque(item: &str) -> bool {
     item.starts_with('"')
 }

@@ -1,9 +1,11 @@
-//! The user's turns: tool results, and everything else in one message.
+//! Writes the user's turns: tool results, and then one user message with the other content.
 //!
-//! An upstream that refuses a user message directly after results (`merge_into_last_tool`) gets the
-//! user's words with the last result. Images cannot go there: a word of the assistant comes
-//! between. System messages, and words that clients add by themselves, go there for every upstream
-//! if nobody speaks beside them: templates forget what the model thought before a user message.
+//! Some upstreams refuse a user message directly after tool results (`merge_into_last_tool`). They
+//! receive the user's text inside the last tool result. Images cannot be inside a tool result, so a
+//! short assistant message is written before the message with the images. System messages and texts
+//! that clients add automatically are written into the last tool result for every upstream, if the
+//! turn has no other user text. The reason: chat templates drop the reasoning before a user
+//! message.
 
 use super::messages::MessageWriter;
 use crate::error::Error;
@@ -13,11 +15,11 @@ use crate::model::{Block, ToolResult};
 use crate::profile::ToolContentParts;
 use crate::protocols::words::end_text;
 
-/// The words of the assistant between results and the user's images.
+/// Text of the assistant message that is inserted between tool results and the user's images.
 const BRIDGE: &str = "Now the attachments, please.";
 
 impl<'a> MessageWriter<'_, 'a> {
-    /// Returns true if a turn becomes a message of the user's, and not only results.
+    /// Returns true if a turn is written with a user message, and not only with tool results.
     pub(super) fn speaks(&self, user: &User<'a>) -> bool {
         let User { results, items } = user;
         if results.is_empty() {
@@ -50,13 +52,15 @@ impl<'a> MessageWriter<'_, 'a> {
         self.user_message(items, json)
     }
 
-    /// Returns true if what is attached to a result has to wait for a message of the user's.
+    /// Returns true if attachments of a tool result cannot be in the result and are written into
+    /// the next user message.
     fn waits(&self, attached: &[&Block<'_>]) -> bool {
         let takes_images = self.profile().tool_content_parts == ToolContentParts::Images;
         attached.iter().any(|block| !(takes_images && matches!(block, Block::Image(_))))
     }
 
-    /// Writes a result and the words that stand with it, so that no user message comes after it.
+    /// Writes a tool result together with user texts (`words`), so that no user message follows the
+    /// result.
     pub(super) fn tool(
         &mut self,
         result: ToolResult<'a>,

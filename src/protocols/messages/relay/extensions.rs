@@ -1,4 +1,5 @@
-//! A body without extensions of the Messages API that other servers do not know.
+//! Removal of newer extensions of the Messages API from a body, for servers that do not know the
+//! extensions.
 
 use std::borrow::Cow;
 
@@ -7,24 +8,25 @@ use crate::error::Error;
 use crate::json::{rewrite_array, rewrite_object};
 use crate::observe::warning::Warnings;
 
-/// Members of requests, tools and blocks that Anthropic's own service added later. No answer needs
-/// them, and they limit nothing.
+/// Members of requests, tools and blocks that Anthropic's API added later. The answer does not
+/// depend on them, and they limit no permission.
 const EXTENSIONS: [&str; 5] =
     ["context_management", "caller", "defer_loading", "eager_input_streaming", "input_examples"];
 
-/// Later members of `cache_control`.
+/// Members of `cache_control` that Anthropic's API added later.
 const OF_MARKS: [&str; 2] = ["scope", "ttl"];
 
-/// Name of a mark for the upstream's cache.
+/// Member name of a mark for the upstream's prompt cache.
 const MARK: &str = "cache_control";
 
-/// Members whose inside is the client's own: schemas, and inputs of calls.
+/// Members with contents of the client's own, such as schemas and inputs of calls, which are not
+/// searched.
 const OF_CLIENTS: [&str; 3] = ["input", "input_schema", "input_examples"];
 
-/// Returns the body without extensions, or without marks for the cache if `marks` is true.
+/// Returns the body without extensions, or without cache marks if `marks` is true.
 ///
 /// # Errors
-/// The configuration allows nothing to be left out.
+/// Strict mode allows no member to be left out.
 pub(super) fn without<'b>(
     body: &'b str,
     marks: bool,
@@ -37,7 +39,8 @@ pub(super) fn without<'b>(
     value_without(body, "", &is_left_out, warnings)
 }
 
-/// Returns a value without some members. `within` is the name of the member that it is of.
+/// Returns a JSON value without some members. `within` is the name of the member that contains the
+/// value.
 fn value_without<'b>(
     value: &'b str,
     within: &str,

@@ -1,18 +1,19 @@
-//! The circuit breaker and the limit of tool turns, for a request that goes up as it came.
+//! Guards against endless tool calls (the circuit breaker and the limit of tool turns) for a
+//! request to an upstream of the Messages API.
 //!
-//! Guards decide as for any upstream (`guards::loops`). Their decision is then put into the text of
-//! the request: a word of warning is one more text in its result, and a tool that is withheld
-//! leaves `tools`. If the model must answer, `tools` stays and `tool_choice` becomes `none`,
-//! because the API rejects calls in the history whose tools are not defined. So does a withheld
-//! tool that cannot be removed.
+//! Guards decide as for any upstream (`guards::loops`). The decision is then edited into the body:
+//! a warning is added as a text to its tool result, and a withheld tool is removed from `tools`. If
+//! the model must answer without a tool, `tools` stays and `tool_choice` becomes `none`, because
+//! the API rejects calls in the history whose tools are not defined. A withheld tool that cannot be
+//! removed has the same effect.
 //!
-//! Claude's thinking is bound to all that came before it: the API refuses a request in which
-//! `tools` or an earlier message differ from what they were. There nothing is added that would be
-//! gone later, and `tools` stays.
+//! Claude's thinking is bound to the messages and tools before it: the API refuses a request whose
+//! `tools` or earlier messages have changed. In such a conversation no temporary text is added, and
+//! `tools` stays.
 //!
-//! A guard needs calls, results, words and the names of tools; all else is passed over, since this
-//! API has more than Creole translates. A request that cannot even be read so far is left alone,
-//! and says so.
+//! Guards need only calls, results, texts and names of tools. Further content is skipped, since
+//! this API has more features than Creole translates. A request that cannot be parsed is left
+//! unchanged, with a warning.
 
 use std::borrow::Cow;
 
@@ -37,30 +38,30 @@ const NONE: &str = r#"{"type":"none"}"#;
 const AUTO: &str = r#"{"type":"auto"}"#;
 const AUTO_ONE: &str = r#"{"type":"auto","disable_parallel_tool_use":true}"#;
 
-/// Model and profile of the upstream that a request goes to.
+/// Model and profile of the upstream to which a request is sent.
 #[derive(Clone, Copy)]
 pub(super) struct To<'t> {
     /// Model name sent to the upstream.
     pub(super) model: &'t str,
     pub(super) profile: &'t Profile,
-    /// True if the history was checked and repaired before, so that its calls and results form
+    /// True if the history was already checked and repaired, so that its calls and results form
     /// pairs.
     pub(super) is_paired: bool,
 }
 
-/// Parts of a request that guards need.
+/// Parts of a request that guards against endless tool calls need.
 struct Conversation<'a> {
     turns: Vec<Turn<'a>>,
     tools: ToolSet<'a>,
-    /// The names of tools that the conversation refers to, which must stay in `tools`.
+    /// Names of tools that the conversation refers to, which must stay in `tools`.
     referred: NameSet<'a>,
 }
 
 impl<'a> Conversation<'a> {
-    /// Reads a request; nothing where it cannot be read so far.
+    /// Reads a request. Returns `None` if the request cannot be parsed.
     fn read(mut request: Request<'a>, to: To<'_>, pairing: Pairing) -> Option<Self> {
         let To { profile, is_paired, .. } = to;
-        // Warnings of what is only looked at are of no use to the client.
+        // Warnings about content that is only inspected are of no use to the client.
         let mut unreported = Warnings::new(false);
         let mut messages = std::mem::take(&mut request.messages);
         for message in &mut messages {
@@ -72,8 +73,8 @@ impl<'a> Conversation<'a> {
             Recipient { profile, marks: &Marks::default(), keeps_ids: false, takes_items: false };
         let mut history = History::read(messages, recipient, &mut unreported).ok()?;
         history.repair(if is_paired { Pairing::Off } else { pairing }, &mut unreported);
-        // The API refuses references to what is not in `tools`, and an added definition is not
-        // there.
+        // The API refuses references to tools outside of `tools`, such as tools defined within the
+        // conversation.
         let mut referred = history.activated;
         history.changes.retain(|change| {
             let name = match change {
@@ -90,7 +91,7 @@ impl<'a> Conversation<'a> {
             }
             matches!(change, ToolChange::Define(_))
         });
-        // Whatever else a tool is, it has a name and perhaps a schema.
+        // A tool of any type has a name and perhaps a schema.
         request.tools.retain_mut(|tool| {
             tool.defer_loading = false;
             tool.uncallable = false;
@@ -101,7 +102,7 @@ impl<'a> Conversation<'a> {
             of_client || tool.name.is_some()
         });
         let requested = ToolRequest {
-            // Its errors are not reported.
+            // Errors of this call are not reported, so no paths are needed.
             body: "",
             definitions: request.tools,
             changes: history.changes,
@@ -113,23 +114,26 @@ impl<'a> Conversation<'a> {
     }
 }
 
-/// Decisions of the guards, to be written into the body of a request.
+/// Decisions of the guards, such as tools to withhold and warnings to add, to be edited into a
+/// request body.
 #[derive(Debug, Default)]
 pub(super) struct Edits {
-    /// Ids of calls, and what is added to their results, as JSON strings.
+    /// Ids of calls, each with the text that is added to the call's result, as a JSON string.
     notes: Vec<(String, String)>,
-    /// The client's names of the tools that are withheld.
+    /// Names of the tools that a guard withholds, as the client knows these names.
     names: Vec<String>,
-    /// True if a withheld tool cannot leave `tools`, so that none leaves.
+    /// True if a withheld tool cannot be removed from `tools`, so that all tools stay.
     stays: bool,
     pub(super) withheld: Withheld,
-    /// Text of an answer that needs no upstream.
+    /// Text of an answer without an upstream call, if a guard ends the conversation.
     pub(super) end: Option<String>,
 }
 
 impl Edits {
+    /// Makes the guards' decisions on a request, or no decisions if the request cannot be parsed.
+    ///
     /// # Errors
-    /// A guard is set to refuse.
+    /// A guard is configured to refuse the request.
     pub(super) fn new(
         request: Option<Request<'_>>,
         to: To<'_>,
@@ -145,7 +149,7 @@ impl Edits {
         if is_bound {
             guarded.notes.clear();
             if guarded.withheld == Withheld::Nothing && guarded.end.is_none() {
-                // No guard has acted.
+                // The guards have not acted.
                 *warnings = before;
             }
         }
@@ -164,7 +168,7 @@ impl Edits {
                 || guarded.names.iter().any(is_referred),
             notes,
             names: guarded.names,
-            // It wants the definitions of all tools that were called.
+            // The API requires the definitions of all tools that were called.
             withheld: match guarded.withheld {
                 Withheld::Unsent => Withheld::All,
                 withheld => withheld,
@@ -173,7 +177,7 @@ impl Edits {
         })
     }
 
-    /// Returns no decisions, because the request cannot be read; warns if a guard is switched on.
+    /// Returns no decisions, because the request cannot be parsed. Warns if a guard is configured.
     fn skipped(settings: &Guards, warnings: &mut Warnings) -> Self {
         if settings.breaker.failures_max > 0 || settings.tool_turns_max > 0 {
             warnings.add("guards_skipped");
@@ -181,12 +185,12 @@ impl Edits {
         Self::default()
     }
 
-    /// Returns the body with the guards' decisions written into it.
+    /// Returns the request body after applying the guards' decisions.
     pub(super) fn apply(&self, body: String) -> String {
         if self.notes.is_empty() && self.withheld == Withheld::Nothing {
             return body;
         }
-        // It was read before.
+        // The body was parsed before, so errors cannot occur.
         let edits = self.edits(&body).unwrap_or_default();
         String::from_utf8(edited(&body, edits)).unwrap_or_default()
     }
@@ -205,11 +209,11 @@ impl Edits {
                 _ => {}
             }
         }
-        // Without tools there is nothing to choose from.
+        // A `tool_choice` makes no sense if the request has no tools.
         let mut none = self.withheld == Withheld::All || self.stays && tools.is_some();
         if let (Some(tools), Withheld::These(_), false) = (tools, &self.withheld, none) {
             let kept = self.kept(tools)?;
-            // A request with calls must have tools.
+            // A request with calls in its history must have tools.
             none = kept.is_empty();
             if !none {
                 edits.push(Edit::replace(body, tools, format!("[{}]", kept.join(","))));
@@ -231,7 +235,7 @@ impl Edits {
         Ok(edits)
     }
 
-    /// Returns the tools that are not withheld.
+    /// Returns the definitions in `tools` whose tools a guard has not withheld.
     fn kept<'b>(&self, tools: &'b str) -> Result<Vec<&'b str>, JsonError> {
         let mut kept = Vec::new();
         let mut reader = Reader::of(tools);
@@ -245,15 +249,15 @@ impl Edits {
         Ok(kept)
     }
 
-    /// Returns true if a tool, or a choice, has the name of a tool that is withheld.
+    /// Returns true if a tool or a `tool_choice` has the name of a withheld tool.
     fn names_withheld(&self, object: &str) -> bool {
         member(object, "name").is_some_and(|name| self.names.iter().any(|known| name == **known))
     }
 
-    /// Adds the words of warning, each to the last result of its call.
+    /// Adds the guards' warnings, each to the last result of its call.
     fn annotate(&self, body: &str, messages: &str, edits: &mut Vec<Edit>) -> Result<(), JsonError> {
-        // Ids can repeat. Then the last result with one gets the last note about it: two notes in
-        // one place would break the body.
+        // Ids can repeat. Then the last result with the id gets the last warning for the id: two
+        // edits at one position would break the body.
         let mut found: Names<'_, (&str, Option<&str>)> = Names::default();
         for (id, text) in &self.notes {
             found.insert(id.as_str(), (text, None));
@@ -275,10 +279,10 @@ impl Edits {
                 }
             }
         }
-        // `found` was filled in the order of the conversation.
+        // The order in `found` is the order of the conversation.
         for (text, block) in found.values_mut() {
-            // Behind another Creole, or with a client that keeps what was sent, the words are there
-            // already.
+            // The warning is already present if a second Creole added it, or if the client keeps
+            // the upstream's view of the history.
             if let Some(block) = block.filter(|block| !words::has(block, text)) {
                 edits.push(with_text(body, block, text));
             }
@@ -287,14 +291,14 @@ impl Edits {
     }
 }
 
-/// Whether a model has thought in the conversation.
+/// Returns true if the conversation has a thinking block.
 pub(super) fn has_thinking(request: &Request<'_>) -> bool {
     let is_thinking =
         |block: &Block<'_>| matches!(block, Block::Thinking { .. } | Block::RedactedThinking(_));
     request.messages.iter().any(|message| message.content.iter().any(is_thinking))
 }
 
-/// Adds one more text to a result.
+/// Returns the edit that adds a text block to a tool result.
 fn with_text(body: &str, result: &str, text: &str) -> Edit {
     let text = format!("{{\"type\":\"text\",\"text\":{text}}}");
     let Some(content) = json::member(result, "content") else {
@@ -313,7 +317,7 @@ fn with_text(body: &str, result: &str, text: &str) -> Edit {
     Edit::replace(body, content, format!("[{first}{text}]"))
 }
 
-/// Returns a member of an object, if it is a string.
+/// Returns the string value of an object's member, or `None` if the value is not a string.
 fn member<'b>(object: &'b str, name: &str) -> Option<Str<'b>> {
     Reader::new(json::member(object, name)?, 1).string().ok()
 }

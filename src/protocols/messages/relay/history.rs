@@ -1,12 +1,13 @@
-//! Repairs a history without rewriting what is right.
+//! Repair of the pairing of tool calls and results in a client's messages, without rewriting
+//! correct messages.
 //!
-//! `history::pairs` looks only at the ids of calls and results, so each block is given to it as its
-//! raw text. A turn that still consists of whole messages of the client is copied; any other is
-//! written block by block.
+//! `history::pairs` reads only the ids of calls and results, so each block is passed to it as raw
+//! text. A repaired turn that still consists of whole messages of the client is copied; any other
+//! turn is written block by block.
 //!
 //! ```text
 //! body ─▶ BlockPart(raw) ─▶ Block::Unknown(raw) ─▶ pairs::repair ─▶ Entry(raw) ─▶ its message
-//!                                                              by where raw stands in the body
+//!                                                              by the offset of raw in the body
 //! ```
 
 mod write;
@@ -21,10 +22,10 @@ use crate::model::turn::{Turn, UserPart};
 use crate::model::{Block, Message, Role, ToolResult, ToolUse, path_at};
 use crate::observe::warning::Warnings;
 
-/// Number of blocks in a message above which its unused capacity is given back.
+/// Number of blocks in a message above which the unused capacity of its vector is freed.
 const MANY_BLOCKS: usize = 64;
 
-/// The messages of a request, each with its text.
+/// Messages of a client request, each with its original JSON text.
 pub(super) struct SentMessages<'a> {
     body: &'a str,
     messages: Vec<SentMessage<'a>>,
@@ -32,7 +33,7 @@ pub(super) struct SentMessages<'a> {
     counted: Counted,
 }
 
-/// Message of a request, with the blocks that stay.
+/// Message of a request, with the blocks that are kept.
 struct SentMessage<'a> {
     raw: &'a str,
     role: Role,
@@ -43,7 +44,7 @@ struct SentMessage<'a> {
     thinking_left_out: u32,
 }
 
-/// Block of a message, or its content where that is one string.
+/// Block of a message, or the whole content if the content is a string.
 #[derive(Clone, Copy)]
 struct BlockPart<'a> {
     raw: &'a str,
@@ -59,11 +60,11 @@ enum BlockKind<'a> {
     EmptyText,
 }
 
-/// Reason why a history is not read.
+/// Reason why the messages of a request could not be read for repairs.
 pub(super) enum NotRead {
-    /// The messages are no history, and are left alone.
+    /// Invalid messages, which are sent unchanged for the upstream to refuse.
     NotAHistory,
-    /// The history has more messages, blocks, calls or results than are read.
+    /// Number of messages, blocks, calls or results above Creole's limits.
     TooMany(Error),
 }
 
@@ -95,8 +96,8 @@ impl<'a> SentMessages<'a> {
         Ok(sent)
     }
 
-    /// Counts one more message, block, call or result; too many are an error at the place of
-    /// `part`.
+    /// Counts one more message, block, call or result. Above the limit, returns an error with the
+    /// path of `part`.
     fn count(&mut self, many: Many, part: &str) -> Result<(), NotRead> {
         if self.counted.is_exceeded_by(many) {
             let path = path_at(self.body, self.offset(part));
@@ -105,12 +106,12 @@ impl<'a> SentMessages<'a> {
         Ok(())
     }
 
-    /// Takes the ids of all calls.
+    /// Takes the ids of all tool calls out of the history.
     pub(super) fn take_ids(&mut self) -> Vec<Str<'a>> {
         std::mem::take(&mut self.ids)
     }
 
-    /// Keeps an empty message of the assistant at the end, because the API takes one there.
+    /// Keeps an empty assistant message at the end, because the API accepts an empty message there.
     fn keep_last(&mut self) {
         if let Some(last) = self.messages.last_mut()
             && last.role == Role::Assistant
@@ -148,7 +149,7 @@ impl<'a> SentMessages<'a> {
             if reader.string()?.is_empty() {
                 message.texts_left_out = 1;
             } else {
-                // There can be many messages of one: no capacity is kept for others.
+                // Many messages can consist of a single string, so no spare capacity is allocated.
                 message.blocks = vec![BlockPart { raw: content, kind: BlockKind::Neither }];
             }
         } else {
@@ -197,7 +198,7 @@ impl<'a> SentMessages<'a> {
                 reader.skip()?;
             }
         }
-        // The API refuses it, and there may be many of three bytes.
+        // The API refuses a block without a type; a small body can have many of these.
         let kind = kind.ok_or(NotRead::NotAHistory)?.decode();
         let kind = match (kind.as_ref(), id, call) {
             ("tool_use", Some(id), _) => {
@@ -209,7 +210,7 @@ impl<'a> SentMessages<'a> {
                 self.count(Many::Results, raw)?;
                 BlockKind::Result(id)
             }
-            // A call without an id cannot be paired with anything.
+            // A call or result without an id cannot be paired.
             ("tool_use" | "tool_result", ..) => return Err(NotRead::NotAHistory),
             ("thinking" | "redacted_thinking", ..)
                 if signature.is_some_and(|it| signature::is_own(&it.decode())) =>
@@ -222,7 +223,8 @@ impl<'a> SentMessages<'a> {
         Ok(BlockPart { raw, kind })
     }
 
-    /// Returns the text of all messages, where it differs from what the client wrote.
+    /// Returns the repaired text of all messages, or `None` if the client's messages need no
+    /// change.
     pub(super) fn repair(
         &self,
         pairing: Pairing,
@@ -236,8 +238,7 @@ impl<'a> SentMessages<'a> {
             let written = self.write_turns(&turns);
             if written.is_some() {
                 warnings.acted("pairing");
-                // `Turns` moves a result before the text it followed, and does not count that
-                // itself.
+                // Moving a result before the text that it followed (`Turns`) is not counted there.
                 if warnings.count() == before {
                     warnings.add("tool_result_moved");
                 }
@@ -286,8 +287,8 @@ impl<'a> SentMessages<'a> {
         joined(turns, false)
     }
 
-    /// Makes a block for `history::pairs`. Only ids are looked at there, so what stands for the
-    /// rest is the block's own text.
+    /// Makes a content block for `history::pairs`, which reads only the ids of calls and results.
+    /// The raw JSON text serves as the block's content.
     fn block(&self, part: &BlockPart<'a>) -> Block<'a> {
         let text = Block::Unknown(Str::plain(part.raw));
         match part.kind {
@@ -312,7 +313,7 @@ impl<'a> SentMessages<'a> {
         }
     }
 
-    /// Returns the offset of a part in the body.
+    /// Returns the byte offset of a text slice within the request body.
     fn offset(&self, part: &str) -> usize {
         super::offset(self.body, part)
     }

@@ -1,19 +1,19 @@
-//! A Messages request for an upstream that speaks the Messages API: it goes up as it came, byte for
-//! byte, but for
+//! Requests for an upstream of the Messages API. The client's body is sent unchanged, byte for
+//! byte, except for the following edits:
 //!
-//! - the model's name, where the model map gives another one;
-//! - thinking blocks with a signature of Creole's own, which the upstream could not verify;
-//! - empty texts, which the API refuses, and messages of which nothing is left;
-//! - calls and results that do not fit, which are repaired as for any upstream (`history::pairs`);
-//! - tools and results, where a guard acts (`guards`);
-//! - texts of results that are images, which become images (`history::hidden_images`), but for
-//!   results that tell of an error: the API takes only texts there;
-//! - `safeguards`, where a judge answers it;
-//! - what the upstream refused, in a second request (`without`).
+//! - the model's name, if the model map gives another name;
+//! - thinking blocks with a signature made by Creole, which the upstream could not verify: removed;
+//! - empty texts, which the API refuses, and messages that become empty: removed;
+//! - calls and results that do not form pairs: repaired as for any upstream (`history::pairs`);
+//! - tools and results, if a guard acts (`guards`);
+//! - texts of results that encode images: replaced by images (`history::hidden_images`), except in
+//!   error results, where the API accepts only texts;
+//! - `safeguards`, if Creole's judge handles it: removed;
+//! - parts that the upstream refused: removed in a second request (`without`).
 //!
 //! Ids keep their exact value, unless the upstream refused them. A turn that needs no repair keeps
-//! its text, down to the white space and to members that nobody here knows. What cannot be read as
-//! a history is left for the upstream to refuse.
+//! its JSON text, including white space and members unknown to Creole. Messages that cannot be read
+//! as a history are sent unchanged, for the upstream to refuse.
 
 mod extensions;
 mod guards;
@@ -44,18 +44,19 @@ use guards::Edits;
 use history::{NotRead, SentMessages};
 use without::{Without, without_member};
 
-/// Writes a request without what the upstream refused.
+/// Writes a request for an upstream of the Messages API, without the parts that the upstream
+/// refused.
 ///
 /// # Errors
-/// The body cannot be read so far, its model has no upstream, or the configuration wants its
-/// history refused.
+/// The body cannot be parsed, its model has no upstream, or the configuration refuses its history.
 pub(super) fn write_request(
     client: &ClientRequest<'_>,
     refused: &[Refused],
     warnings: &mut Warnings,
 ) -> Result<Translated, Error> {
     let sent = surrogates::without_halves(client.body);
-    // Before anything is left out: an upstream that refused images has refused these, too.
+    // Images are restored before refused parts are removed: an upstream that refused images has
+    // refused these images, too.
     let shown = shown(client, &sent, warnings);
     let mut body = Cow::Borrowed(shown.as_deref().unwrap_or(&sent));
     if !refused.is_empty() && takes(client) {
@@ -81,11 +82,11 @@ pub(super) fn write_request(
     Ok(sent)
 }
 
-/// Returns the body with images in place of texts of results that are images, if there are any and
-/// the model sees images.
+/// Returns the body with real images in place of tool result texts that encode images. Returns
+/// `None` if the body has no such texts or the model sees no images.
 fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Option<String> {
-    // Each of them has the word. What was read of the request is not kept for this: it takes
-    // several times the body.
+    // Every image contains the word "image". The parsed request is not kept for this step, because
+    // it takes several times the memory of the body.
     if !client.config.settings.shows_hidden_images() || !words::has(body, "image") {
         return None;
     }
@@ -106,7 +107,7 @@ fn shown(client: &ClientRequest<'_>, body: &str, warnings: &mut Warnings) -> Opt
     String::from_utf8(edited(body, edits)).ok()
 }
 
-/// Writes a body that is well-formed text.
+/// Writes the upstream request for a client body, whose text must not have unpaired surrogates.
 fn relay(
     client: &ClientRequest<'_>,
     body: &str,
@@ -121,7 +122,7 @@ fn relay(
         return Err(client.refusal(Purpose::Answer, warnings));
     };
     if let Some(name) = envelope.twice {
-        // The upstream would read the one, and Creole has chosen it by the other.
+        // The upstream could read one of the two members, and Creole the other.
         return Err(json::Error::value("expected each name once").in_key(name).into());
     }
     let guards = config.guards(upstream);
@@ -134,8 +135,7 @@ fn relay(
     let ids = repair(body, envelope.messages, pairing, &mut edits, warnings)?;
     let is_paired = ids.is_some() && pairing == Pairing::Repair;
     let ids = ids.unwrap_or_default();
-    // Nothing in the form of the request is for us to judge: its fields are counted by the
-    // upstream.
+    // The upstream judges the form of the request, so errors of the parser are ignored.
     let typed = match Request::read(body, &mut Warnings::new(false)) {
         Err(error) if error.is_too_many() => return Err(error),
         read => read.ok(),
@@ -155,11 +155,11 @@ fn relay(
         ..context(typed.as_ref(), body, config)
     });
     let edits_none = edits.is_empty();
-    // What was read of the client's body is of no use for another one, and takes as much as that.
+    // The parsed request is useless for an edited body, and takes as much memory as the body.
     let typed = typed.filter(|_| edits_none);
     let mut body_up = String::from_utf8(edited(body, edits)).unwrap_or_default();
     let mut end = None;
-    // Without calls there is nothing to count, nor where they are in the server's part.
+    // Guards have nothing to count in a request without calls, or whose calls the server keeps.
     if !ids.is_empty() && !envelope.thread {
         let to = guards::To { model: outgoing, profile: &upstream.profile, is_paired };
         let decided = guard(&mut body_up, typed, to, guards, warnings)?;
@@ -172,13 +172,14 @@ fn relay(
         return Ok(Translated::Answer { context, text, stop_reason: StopReason::EndTurn });
     }
     if context.is_judged {
-        // The judge is asked. A server that does not know the field refuses the request for it.
+        // The judge handles `safeguards`. A server that does not know the field would refuse the
+        // request.
         body_up = without_member(&body_up, "safeguards")?.into_owned();
     }
     Ok(Translated::Send { upstream: upstream.name.clone(), body: body_up.into_bytes(), context })
 }
 
-/// Lets guards act on a body for the upstream. `typed`: the body, where it was read before.
+/// Applies the guards to an upstream body. `typed`: the parsed body, if available.
 fn guard(
     body_up: &mut String,
     typed: Option<Request<'_>>,
@@ -192,7 +193,7 @@ fn guard(
     Ok(decided)
 }
 
-/// Tells the answer which ids the conversation has.
+/// Adds the tool call ids of the conversation to the context for reading the answer.
 fn note_ids(ids: &[Str<'_>], context: &mut RequestContext) {
     for id in ids {
         context.ids_used.add(id.decode().into_owned());
@@ -200,18 +201,18 @@ fn note_ids(ids: &[Str<'_>], context: &mut RequestContext) {
     tool_id::count_forms(&context.ids_used, &mut context.counts);
 }
 
-/// Returns the rule for calls and results that do not fit each other.
+/// Returns the rule for calls and results that do not form pairs.
 fn pairing(guards: &Guards, config: &Config, is_thread: bool) -> Pairing {
     match guards.pairing {
-        // The calls of its results may be in the server's part.
+        // The calls of these results may be kept by the server.
         _ if is_thread => Pairing::Off,
         _ if config.settings.strict => Pairing::Reject,
         pairing => pairing,
     }
 }
 
-/// Repairs the messages of a body. Gives the ids of all calls; nothing where the messages are no
-/// history.
+/// Repairs the messages of a body. Returns the ids of all calls, or `None` if the messages are not
+/// a valid history.
 fn repair<'a>(
     body: &'a str,
     messages: Option<Member<&'a str>>,
@@ -233,13 +234,13 @@ fn repair<'a>(
     }
 }
 
-/// Returns true if a body is a request for an upstream, as far as its model shows that.
+/// Returns true if a body has messages and a model with an upstream.
 pub(super) fn takes(client: &ClientRequest<'_>) -> bool {
     client.route().is_some() && json::member(client.body, "messages").is_some()
 }
 
-/// Collects the facts of a request that reading its answer needs; an upstream may still answer in
-/// the other protocol.
+/// Collects the facts about a request that are needed to read its answer. The upstream may still
+/// answer in the protocol of Chat Completions.
 fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> RequestContext {
     let mut context = RequestContext::default();
     let thinking = request.and_then(|request| request.thinking);
@@ -271,7 +272,7 @@ fn context(request: Option<&Request<'_>>, body: &str, config: &Config) -> Reques
     context
 }
 
-/// Text of a member, and its place in the body.
+/// Value of a member, and its byte range in the body.
 #[derive(Clone, Copy)]
 struct Member<T> {
     text: T,
@@ -279,20 +280,21 @@ struct Member<T> {
     end: usize,
 }
 
-/// The members of a request that are looked at.
+/// Members of a client's JSON request that Creole reads before forwarding the request.
 struct Envelope<'a> {
     model: Member<Str<'a>>,
     messages: Option<Member<&'a str>>,
     stream: bool,
     safeguards: Option<&'a str>,
-    /// True if the server keeps the conversation, and the request has only what is new in it.
+    /// True if the server keeps the conversation, and the request has only the new messages.
     thread: bool,
-    /// A member of the API that the body has more than once.
+    /// Member of the API that occurs more than once in the body.
     twice: Option<&'static str>,
 }
 
-/// The members of a request by which Creole or the upstream decides something: which model answers,
-/// what it costs, what it may do. Of two with one name, servers read the first or the last.
+/// Members of a request that affect decisions of Creole or the upstream, such as the model, the
+/// cost and the permissions. Duplicates are refused, because servers differ in reading the first or
+/// the last one.
 const DECIDING: [&str; 30] = [
     "betas",
     "billing_policy",
@@ -364,7 +366,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// A part of a text, and what is written in its place.
+/// Range of a text, and the replacement for the range.
 struct Edit {
     start: usize,
     end: usize,
@@ -396,7 +398,8 @@ fn edited(body: &str, mut edits: Vec<Edit>) -> Vec<u8> {
     out
 }
 
-/// Returns the offset of a part in its text; `usize::MAX` if it is no part of the text.
+/// Returns the byte offset of a slice within its text; `usize::MAX` if the slice is not a part of
+/// the text.
 fn offset(text: &str, part: &str) -> usize {
     json::offset_in(text, part).unwrap_or(usize::MAX)
 }

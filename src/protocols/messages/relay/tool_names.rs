@@ -1,4 +1,5 @@
-//! Tools of a body by other names, or by the names that its history has.
+//! Renaming of a body's tools for the upstream, and definitions for tools that occur only in the
+//! history.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -10,9 +11,9 @@ use crate::model::request_context::{RequestContext, Tool};
 use crate::text::words;
 use crate::tools::plain_name;
 
-/// Gives the tools of a body names that OpenAI's rules allow, which the context maps to those of
-/// the client. The body stays as it is if two tools would have one name, or if a name stands where
-/// it cannot be changed.
+/// Renames the tools of a body by OpenAI's rules for names, and records the client's names in the
+/// context. The body stays unchanged if two tools would get the same name, or if a name occurs
+/// where it cannot be changed.
 pub(super) fn with_plain_names<'b>(
     body: &'b str,
     context: &mut RequestContext,
@@ -37,7 +38,7 @@ pub(super) fn with_plain_names<'b>(
     }
     for name in changed() {
         let outgoing = plain_name(name).into_owned();
-        // A request that was not understood has no tools in the context.
+        // A request that could not be parsed has no tools in the context.
         match context.tools.sent.iter_mut().find(|tool| tool.name == *name) {
             Some(tool) => tool.outgoing = outgoing,
             None => {
@@ -57,7 +58,7 @@ fn renamed_block(block: &str) -> Rewritten<'_> {
     }
 }
 
-/// Rewrites the name of a tool in the member `member` of an object.
+/// Rewrites the tool name in the member `member` of an object.
 fn renamed<'b>(object: &'b str, member: &str) -> Rewritten<'b> {
     let rewritten = rewrite_object(object, |key, value| {
         let name = json::string(value).filter(|_| key == member).map(|name| name.decode());
@@ -69,8 +70,8 @@ fn renamed<'b>(object: &'b str, member: &str) -> Rewritten<'b> {
     rewritten.map(Some)
 }
 
-/// Adds the tools that the calls of a body name, if it has calls and no tools. The model must not
-/// call them: the client has none.
+/// Adds definitions of the tools called in the history, if the body has calls but no tools.
+/// `tool_choice` forbids their use, because the client does not have these tools.
 pub(super) fn with_tools_of_calls(body: &str) -> Cow<'_, str> {
     let tools = json::member(body, "tools").unwrap_or_default();
     let messages = json::member(body, "messages").unwrap_or_default();

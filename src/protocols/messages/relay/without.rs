@@ -1,4 +1,4 @@
-//! A request without what its upstream refused.
+//! Rewriting of a request's body without the parts that the upstream refused.
 
 use std::borrow::Cow;
 
@@ -13,26 +13,26 @@ use crate::profile::effort;
 use crate::text::words;
 use crate::upstream_error::refused::{Refused, Space};
 
-/// Rewritten value of a member; `None` leaves the member out.
+/// Result of rewriting a JSON member: the new value, or `None` to remove the member.
 pub(super) type Rewritten<'b> = Result<Option<Cow<'b, str>>, Error>;
 
-/// Rewrites a body without what was refused. The body is known to be JSON.
+/// Rewriter of a body for one refused part. The body is known to be valid JSON.
 pub(crate) struct Without<'r> {
     pub(crate) refused: &'r Refused,
     pub(crate) warnings: &'r mut Warnings,
 }
 
-/// Returns the body without the member `name`.
+/// Returns the JSON body without the member `name`.
 pub(super) fn without_member<'b>(body: &'b str, name: &str) -> Result<Cow<'b, str>, Error> {
     rewrite_object(body, |key, value| Ok((key != name).then_some(value.into())))
 }
 
-/// Returns true if the server of a thread keeps the tools and calls of a body.
+/// Returns true if the request belongs to a server-side thread, whose server keeps tools and calls.
 pub(super) fn is_of_thread(body: &str) -> bool {
     !matches!(json::member(body, "thread"), None | Some("null"))
 }
 
-/// Rewrites the blocks of a message or of a result.
+/// Rewrites the blocks in the content of a message or a tool result.
 pub(super) fn in_content<'b>(
     message: &'b str,
     block: &mut impl FnMut(&'b str) -> Rewritten<'b>,
@@ -45,11 +45,11 @@ pub(super) fn in_content<'b>(
 }
 
 impl Without<'_> {
-    /// Returns the body without what was refused: unchanged where it has none of that, or where
-    /// what is left would be refused.
+    /// Returns the body without the refused part. The body stays unchanged if it lacks the part, or
+    /// if the rest would be refused too.
     ///
     /// # Errors
-    /// The configuration allows nothing to be left out.
+    /// Strict mode allows no part to be left out.
     pub(crate) fn request<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         if let Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }) = self.refused
             && most / 2 < BUDGET_LEAST
@@ -60,11 +60,11 @@ impl Without<'_> {
         rewrite_object(body, |key, value| self.member(key, value))
     }
 
-    /// Returns the body in the form that the upstream takes. Guards and the answer go by the
-    /// client's own form, so this comes after them.
+    /// Returns the body in the form that the upstream accepts. Guards and the reading of the answer
+    /// use the client's form, so this rewriting comes after the guards.
     ///
     /// # Errors
-    /// The configuration allows nothing to be left out.
+    /// Strict mode allows no part to be left out.
     pub(crate) fn form<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         match self.refused {
             Refused::Streaming(stream) => other_kind(body, *stream),
@@ -73,7 +73,7 @@ impl Without<'_> {
                 "messages" => rewrite_array(value, with_thinking).map(Some),
                 _ => Ok(Some(value.into())),
             }),
-            // The server of a thread keeps calls whose results stand here, by their own ids.
+            // The server of a thread identifies calls by their own ids, which must stay.
             Refused::Ids if !is_of_thread(body) => rewrite_object(body, |key, value| match key {
                 "messages" => with_short_ids(value).map(Some),
                 _ => Ok(Some(value.into())),
@@ -82,8 +82,9 @@ impl Without<'_> {
         }
     }
 
-    /// Makes the model free to call no tool. Of a tool that was forced, the others are left out,
-    /// unless the conversation is bound to them: it refers to some, or Claude has thought.
+    /// Changes a forced `tool_choice` to `auto`. If one tool was forced, the other tools are
+    /// removed, unless the conversation depends on them: it has references to tools or signed
+    /// thinking of Claude.
     fn unforced<'b>(&mut self, body: &'b str) -> Result<Cow<'b, str>, Error> {
         let choice = json::member(body, "tool_choice").unwrap_or_default();
         let named = match text(choice, "type").as_deref() {
@@ -122,7 +123,7 @@ impl Without<'_> {
             ) => {
                 return Ok(Some(most.to_string().into()));
             }
-            // The rest is left for words.
+            // Half of the tokens is left for the answer's text.
             (Refused::MaxTokens(most) | Refused::Space(Space { answer: most, .. }), "thinking") => {
                 return lowered(value, most / 2);
             }
@@ -140,7 +141,7 @@ impl Without<'_> {
                 })?;
                 return Ok((rewritten != "{}").then_some(rewritten));
             }
-            // It keeps what is of no use then, and is refused for that.
+            // Clearing edits for thinking have no effect without thinking, and are refused.
             (Refused::Parameter(Thinking | ThinkingSwitch), "context_management") => {
                 let without = without_clearing(value)?;
                 if without.as_deref() != Some(value) {
@@ -165,7 +166,7 @@ impl Without<'_> {
             at = at.saturating_add(1);
             let content = json::member(message, "content").unwrap_or_default();
             let blocks = self.blocks(content, at == count)?;
-            // The API refuses an empty one.
+            // The API refuses an empty message.
             if blocks == "[]" && content != "[]" {
                 return Ok(None);
             }
@@ -177,7 +178,7 @@ impl Without<'_> {
         })
     }
 
-    /// Rewrites the content of a message or of a result.
+    /// Rewrites the content of a message or of a tool result.
     fn blocks<'b>(&mut self, content: &'b str, is_last: bool) -> Result<Cow<'b, str>, Error> {
         if !content.starts_with('[') {
             return Ok(content.into());
@@ -189,7 +190,7 @@ impl Without<'_> {
         let kind = text(block, "type");
         match (self.refused, kind.as_deref()) {
             (Refused::Images, Some("image")) => self.omitted(block, "image", IMAGE_OMITTED),
-            // One that the user has just given is the user's to mend.
+            // A document that the user has just sent is the user's to replace.
             (Refused::Documents, Some("document")) if !is_last && is_file(block) => {
                 self.omitted(block, "document", PDF_OMITTED)
             }
@@ -208,7 +209,7 @@ impl Without<'_> {
         }
     }
 
-    /// Words that stand where something was left out.
+    /// Returns a text block that replaces an omitted block, with the block's `cache_control`.
     fn omitted(&mut self, block: &str, name: &str, words: &str) -> Rewritten<'static> {
         self.warnings.dropped(name)?;
         let mut out = Vec::new();
@@ -222,19 +223,20 @@ impl Without<'_> {
     }
 }
 
-/// The Messages API takes no smaller budget for thoughts.
+/// Minimum thinking budget that the Messages API accepts, in tokens.
 const BUDGET_LEAST: u64 = 1024;
 
 fn budget(thinking: &str) -> Option<u64> {
     json::member(thinking, "budget_tokens")?.parse().ok()
 }
 
-/// Returns the decoded text of a member.
+/// Returns the decoded value of a string member of a JSON object.
 pub(super) fn text<'b>(object: &'b str, name: &str) -> Option<Cow<'b, str>> {
     json::member(object, name).and_then(json::string).map(|text| text.decode())
 }
 
-/// Makes a body ask for a whole answer in place of a stream (`stream`), or the other way round.
+/// Switches a body between a stream and a whole answer: from a stream if `stream` is true, else to
+/// a stream.
 fn other_kind(body: &str, stream: bool) -> Result<Cow<'_, str>, Error> {
     if (json::member(body, "stream") == Some("true")) != stream {
         return Ok(body.into());
@@ -247,9 +249,9 @@ fn other_kind(body: &str, stream: bool) -> Result<Cow<'_, str>, Error> {
     Ok(format!("{{\"stream\":true,{members}").into())
 }
 
-/// Gives calls, and their results, ids of nine letters and digits.
+/// Replaces the ids of calls and results with ids of nine letters and digits.
 fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
-    // All count as one message: this API wants no id twice.
+    // The whole history counts as one message, because this API accepts no duplicate ids.
     let mut ids = Outgoing::new(IdStyle::Mistral9, 0);
     let mut block = |block| {
         let name = match text(block, "type").as_deref() {
@@ -266,7 +268,7 @@ fn with_short_ids(messages: &str) -> Result<Cow<'_, str>, Error> {
     rewrite_array(messages, |message| in_content(message, &mut block))
 }
 
-/// Puts a blank thinking block into a message of the assistant that has none.
+/// Adds a blank thinking block to an assistant message without thinking.
 fn with_thinking(message: &str) -> Rewritten<'_> {
     const BLANK: &str = r#"{"type":"thinking","thinking":" ","signature":""}"#;
     let content = json::member(message, "content").unwrap_or_default();
@@ -288,7 +290,7 @@ fn with_thinking(message: &str) -> Rewritten<'_> {
     rewritten.map(Some)
 }
 
-/// Lowers the budget of `thinking` to at most `most` tokens.
+/// Lowers `budget_tokens` of a `thinking` object to at most `most` tokens.
 fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
     let rewritten = rewrite_object(thinking, |key, value| match value.parse::<u64>() {
         Ok(budget) if key == "budget_tokens" && budget > most => Ok(Some(most.to_string().into())),
@@ -297,7 +299,7 @@ fn lowered(thinking: &str, most: u64) -> Rewritten<'_> {
     rewritten.map(Some)
 }
 
-/// Removes the edits that clear thinking from `context_management`.
+/// Removes the `clear_thinking` edits from a `context_management` object.
 fn without_clearing(management: &str) -> Rewritten<'_> {
     let clears = |edit: &&str| {
         let kind = json::member(edit, "type").and_then(json::string);
@@ -312,7 +314,7 @@ fn without_clearing(management: &str) -> Rewritten<'_> {
     Ok((rewritten != "{}").then_some(rewritten))
 }
 
-/// Whether a document is no text.
+/// Returns true if a document is a file, not a text or a list of blocks.
 fn is_file(document: &str) -> bool {
     let source = json::member(document, "source").and_then(|source| json::member(source, "type"));
     !matches!(source, Some("\"text\"" | "\"content\""))

@@ -1,15 +1,17 @@
-//! Content blocks of an upstream that speaks Messages, each from its start to its stop.
+//! Content blocks of an upstream that uses the Messages API, each from its start event to its stop
+//! event.
 //!
-//! What is right goes on byte for byte. What a server says twice is said once:
+//! Valid events are forwarded byte for byte. Content that a server sends both in the start event
+//! and in deltas is sent once:
 //!
-//! | at the start | in deltas | the client gets |
+//! | start event | deltas | the client gets |
 //! |---|---|---|
 //! | `input: {}` | an input | the deltas, by the rules of `tool_input` |
 //! | an input | nothing, or `{}` | the start's input as one delta |
 //! | an input | an input | the deltas |
 //! | a text | nothing | the start's text as one delta |
-//! | a text | the same text, or one that begins so | the deltas |
-//! | a text | anything else | both, one after the other |
+//! | a text | the same text, or a text that begins with it | the deltas |
+//! | a text | another text | both texts, one after the other |
 //! | a signature | nothing | the start's signature as one delta |
 
 use std::borrow::Cow;
@@ -24,27 +26,27 @@ use crate::error::Error;
 use crate::json::ValueKind;
 use crate::model::limits::{self, ANSWER_BLOCKS_MAX};
 
-/// Number of deltas of a block, or of blocks, that wait for the stop of an earlier block before it
-/// counts as missing. A server that never sends stops is late by as many; one that sends blocks at
-/// the same time completes the earlier block within them.
+/// Maximum number of deltas of a block, or of blocks, that wait for the stop event of an earlier
+/// block. Afterwards the stop event counts as missing. Without any stop events an answer lags by
+/// this number; a server that sends blocks in parallel stops the earlier block within this number.
 pub(super) const WAITING_MAX: usize = 8;
 
-/// A block that the upstream has started.
+/// Content block of an upstream's streamed answer, from its start event on.
 #[derive(Debug)]
 pub(super) struct Block {
-    /// Index that the upstream gave the block.
+    /// Index of the block in the upstream's events.
     index: Option<u64>,
-    /// Event of the block's start, as it will be sent but for the index.
+    /// Start event of the block, ready to be sent except for the index.
     start: String,
     content: Content,
-    /// True if the block is a call that the client must answer.
+    /// True if the block is a tool call that the client must answer.
     is_call: bool,
-    /// Deltas that wait until the blocks before it are over.
+    /// Deltas that wait until the blocks before this block are over.
     waiting: Vec<String>,
     waiting_bytes: usize,
-    /// True if the block's start was sent.
+    /// True if the block's start event was sent to the client.
     is_open: bool,
-    /// Event that stopped the block.
+    /// Stop event of the block, once the upstream has sent the event.
     stop: Option<String>,
     has_delta: bool,
 }
@@ -54,20 +56,22 @@ enum Content {
     Text(StartText),
     Thinking {
         said: StartText,
-        /// Signature in the block's start, escaped; it counts when no delta brings one.
+        /// Signature in the block's start event, escaped; sent at the end if no delta has a
+        /// signature.
         signature: String,
         is_signed: bool,
     },
     Tool(Box<Tool>),
-    /// Block of a type that arrives whole with its start.
+    /// Block of a type that is complete in its start event.
     Whole,
-    /// Block of an unknown type: nobody can say which deltas belong to it.
+    /// Block of an unknown type, whose types of deltas are unknown too.
     Unknown,
 }
 
 impl Block {
-    /// Reads a `content_block_start`. `mint` gives an id to a call, given the one that it has.
-    // Long: a branch for each kind of block.
+    /// Reads a `content_block_start`. `mint` returns a new id for a call, if the call's id is
+    /// missing or a duplicate.
+    // Long function, because each kind of block has a branch.
     pub(super) fn start(data: &str, mint: &mut dyn FnMut(&str) -> Option<String>) -> Self {
         let block = member(data, "content_block").unwrap_or("{}");
         let known = text(block, "type").map(|name| name.decode()).filter(|name| !name.is_empty());
@@ -141,7 +145,7 @@ impl Block {
         }
     }
 
-    /// Makes a block of which only a delta came.
+    /// Makes a block for a delta that arrived without a start event.
     pub(super) fn of_delta(delta: &Delta<'_>) -> Self {
         let block = match delta.kind {
             DeltaKind::Thinking | DeltaKind::Signature => {
@@ -154,33 +158,33 @@ impl Block {
         Self { index: delta.index, ..Self::start(&start, &mut |_| None) }
     }
 
-    /// Returns the index that the upstream gave the block.
+    /// Returns the index of the block in the upstream's events.
     pub(super) fn index(&self) -> Option<u64> {
         self.index
     }
 
-    /// Returns true if the block is a call that the client must answer.
+    /// Returns true if the block is a tool call that the client must answer.
     pub(super) fn is_call(&self) -> bool {
         self.is_call
     }
 
-    /// Returns true if the block's start was sent.
+    /// Returns true if the block's start event was sent to the client.
     pub(super) fn is_open(&self) -> bool {
         self.is_open
     }
 
-    /// Returns true if the upstream has stopped the block.
+    /// Returns true if the upstream has sent the block's stop event.
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_some()
     }
 
-    /// Notes the event with which the upstream stops the block.
+    /// Stores the upstream's stop event of the block.
     pub(super) fn stop(&mut self, data: &str) {
         self.stop = Some(data.to_owned());
     }
 
-    /// Returns true if a delta can extend the block. The API may add types of blocks at any time; a
-    /// delta with the index of a block of unknown type belongs to it.
+    /// Returns true if a delta can extend the block. A delta with the index of a block of unknown
+    /// type always fits, because the API may add types at any time.
     pub(super) fn fits(&self, delta: &Delta<'_>) -> bool {
         let kind = delta.kind;
         match self.content {
@@ -195,8 +199,7 @@ impl Block {
         }
     }
 
-    /// Returns true if the block has all that belongs into it, so that its stop can be missing for
-    /// long.
+    /// Returns true if the block's content is complete, so that only its stop event may be missing.
     pub(super) fn is_complete(&self) -> bool {
         match &self.content {
             Content::Tool(tool) => tool.is_complete(),
@@ -206,19 +209,19 @@ impl Block {
         }
     }
 
-    /// Returns true if nothing is lost when the block is closed without its stop: a text, or a
-    /// thought, can go on in a block of its own, and an input cannot.
+    /// Returns true if the block can be closed without its stop event. Text or thinking can
+    /// continue in a new block, but the input of a call cannot.
     pub(super) fn may_close(&self) -> bool {
         self.is_complete() || !matches!(self.content, Content::Tool(_))
     }
 
-    /// Returns true if so many deltas wait that the block before this one must have been meant to
-    /// end.
+    /// Returns true if the block's number of waiting deltas shows that the previous block must be
+    /// over.
     pub(super) fn waits_long(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
     }
 
-    /// Returns the number of bytes that the block holds, without deltas that wait.
+    /// Returns the number of bytes that the block holds, without waiting deltas.
     pub(super) fn held_bytes(&self) -> usize {
         let content = match &self.content {
             Content::Text(said) => said.start().len(),
@@ -231,7 +234,7 @@ impl Block {
         content.saturating_add(self.start.len())
     }
 
-    /// Keeps a delta until the block can be sent; returns the number of bytes that it takes.
+    /// Keeps a delta until the block can be sent. Returns the number of bytes used for the delta.
     pub(super) fn wait(&mut self, data: &str) -> usize {
         let bytes = data.len().saturating_add(DELTA_BYTES);
         self.waiting.push(data.to_owned());
@@ -239,20 +242,21 @@ impl Block {
         bytes
     }
 
-    /// Returns the number of bytes that the block holds while it waits for the blocks before it.
+    /// Returns the number of bytes that the block holds while it waits for earlier blocks.
     pub(super) fn waiting_bytes(&self) -> usize {
         self.waiting_bytes.saturating_add(self.held_bytes())
     }
 
-    /// Sets the mender of a call's input, which works while the input is sent; other blocks ignore
-    /// it.
+    /// Sets the mender, which repairs the input of a tool call while the input is sent. Ignored by
+    /// other blocks.
     pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
         if let Content::Tool(tool) = &mut self.content {
             tool.set_mender(mender);
         }
     }
 
-    /// Returns the number of members of the block's input that were mended since it was last asked.
+    /// Returns the number of members of the block's input that were repaired since the last call of
+    /// this function.
     pub(super) fn take_mended(&mut self) -> u32 {
         match &mut self.content {
             Content::Tool(tool) => tool.take_mended(),
@@ -266,14 +270,15 @@ impl Block {
         text(block, "name").unwrap_or_default().decode().into_owned()
     }
 
-    /// Gives the called tool the name that the client knows.
+    /// Replaces the name of the called tool with the name that the client knows.
     pub(super) fn rename(&mut self, name: &str) {
         let block = member(&self.start, "content_block").unwrap_or("{}");
         let renamed = with(block, &[("name", &quoted(name))]);
         self.start = with(&self.start, &[("content_block", &renamed)]);
     }
 
-    /// Sends the start, and the deltas that wait. `budget`: for mending an input.
+    /// Sends the start event and the waiting deltas. `budget`: limit of the work for repairing an
+    /// input.
     pub(super) fn open(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) {
         self.is_open = true;
         out.indexed("content_block_start", &self.start, count(&self.start, "index"), index);
@@ -287,7 +292,7 @@ impl Block {
         }
     }
 
-    /// Sends a delta that fits.
+    /// Sends a delta of the block to the client.
     pub(super) fn delta(
         &mut self,
         data: &str,
@@ -330,7 +335,8 @@ impl Block {
         }
     }
 
-    /// Sends what was held back, and the stop. Says whether the deltas contradicted each other.
+    /// Sends the deltas that were held back, and the stop event. Returns true if the deltas
+    /// contradicted each other.
     pub(super) fn close(&mut self, index: u64, out: &mut Events<'_>, budget: &mut Budget) -> bool {
         let mut conflict = false;
         match &mut self.content {
@@ -357,8 +363,8 @@ impl Block {
     }
 }
 
-/// Returns the blocks of a `content`; a string is one text. Each becomes events of a hundred bytes,
-/// so one that says nothing is none, and there are not too many.
+/// Returns the blocks of a `content`; a string counts as one text block. Empty objects are skipped
+/// and the number is limited, because each block becomes events of a hundred bytes.
 pub(super) fn blocks(content: &str) -> Result<Vec<Cow<'_, str>>, Error> {
     if let Some(text) = string(content) {
         let block = format!("{{\"type\":\"text\",\"text\":\"{}\"}}", text.raw());

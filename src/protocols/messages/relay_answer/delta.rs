@@ -1,22 +1,22 @@
-//! The `content_block_delta` of an upstream that speaks Messages.
+//! `content_block_delta` events of an upstream that uses the Messages API.
 
 use super::member::{count, member, string, text};
 use crate::json::Str;
 
-/// A `content_block_delta`.
+/// Parsed `content_block_delta` event.
 #[derive(Debug)]
 pub(super) struct Delta<'a> {
     pub(super) index: Option<u64>,
     pub(super) kind: DeltaKind,
-    /// Text of the delta; empty if the delta has none.
+    /// Text of the delta; empty if the delta has no text.
     pub(super) text: Str<'a>,
-    /// Piece of an input that is JSON in place of a text.
+    /// Piece of an input that is a JSON value instead of a string.
     pub(super) json: Option<&'a str>,
-    /// True if the delta has its `type`.
+    /// True if the delta has a `type` member.
     pub(super) whole: bool,
 }
 
-/// Part of a block that a delta extends.
+/// Part of a content block that a delta extends: text, thinking, signature or input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DeltaKind {
     Text,
@@ -27,7 +27,7 @@ pub(super) enum DeltaKind {
 }
 
 impl DeltaKind {
-    /// Returns the delta's `type`, and the name of the member that holds its text.
+    /// Returns the delta's `type`, and the name of the member that contains its text.
     pub(super) fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::Text => ("text_delta", "text"),
@@ -61,8 +61,7 @@ impl<'a> Delta<'a> {
         }
     }
 
-    /// Returns true if the delta has neither a `type` nor a member by which its kind could be
-    /// known.
+    /// Returns true if the delta has neither a `type` nor a member that shows its kind.
     pub(super) fn says_nothing(&self) -> bool {
         self.kind == DeltaKind::Other && !self.whole
     }

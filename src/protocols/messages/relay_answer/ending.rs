@@ -1,5 +1,5 @@
-//! The first and the last event: ids, counts and why the model stopped, completed where a server
-//! leaves them out. What is there stays as it was written.
+//! First and last event of an answer: ids, token counts and the stop reason, which are completed if
+//! a server leaves them out. Values that exist are kept as written.
 
 use super::member::{count, member, quoted, text, with};
 use crate::StopReason;
@@ -15,7 +15,8 @@ use crate::observe::report::AnswerReport;
 use crate::profile::ResponseModel;
 use crate::tokens::tokens_of;
 
-/// Completes `message_start` with everything that clients need. `message` is that of `data`.
+/// Completes `message_start` with all members that clients need. `message` is the value of
+/// `message` in `data`.
 pub(super) fn started(data: &str, message: &str, to: &mut Output<'_>) -> String {
     note(message, to.report);
     let mut changes = head(message, to);
@@ -41,13 +42,13 @@ pub(super) fn started(data: &str, message: &str, to: &mut Output<'_>) -> String 
     with(data, &[("type", "\"message_start\""), ("message", &message)])
 }
 
-/// Calls [`with`] for values that were made for it.
+/// Calls [`with`] for changes whose values are owned strings.
 fn with_own(object: &str, changes: &[(&'static str, String)]) -> String {
     let changes: Vec<_> = changes.iter().map(|(name, value)| (*name, value.as_str())).collect();
     with(object, &changes)
 }
 
-/// Notes what a message says beside its content and end.
+/// Records the id, model and token counts of a message in the report.
 pub(super) fn note(message: &str, report: &mut AnswerReport) {
     if let Some(id) = text(message, "id").filter(|id| !id.is_empty()) {
         report.upstream_id = Some(id.decode().into_owned());
@@ -82,26 +83,27 @@ pub(super) fn head(message: &str, to: &Output<'_>) -> Vec<(&'static str, String)
     changes
 }
 
-/// Returns true if the member is written as `value`, white space aside.
+/// Returns true if the member has the JSON text `value`, ignoring white space.
 fn is_value(object: &str, name: &str, value: &str) -> bool {
     let plain =
         |text: &str| text.bytes().filter(|byte| !byte.is_ascii_whitespace()).eq(value.bytes());
     json::member(object, name).is_some_and(plain)
 }
 
-/// Reports what an upstream counted besides input and output: cached and thinking tokens.
+/// Records cached and thinking tokens counted by an upstream in the report.
 fn report_details(usage: Usage, report: &mut AnswerReport) {
     report.cache_read_tokens = usage.cache_read.unwrap_or(report.cache_read_tokens);
     report.cache_creation_tokens = usage.cache_written.unwrap_or(report.cache_creation_tokens);
     report.thinking_tokens = usage.reasoning.unwrap_or(report.thinking_tokens);
 }
 
-/// Estimates of what an upstream does not count. `output_bytes`: of the answer.
+/// Returns estimates for counts that an upstream does not send. `output_bytes`: length of the
+/// answer.
 fn estimate(output_bytes: u64, to: &Output<'_>) -> Estimate {
     Estimate { input: to.context.input_tokens, output: tokens_of(output_bytes) }
 }
 
-/// Reads `usage` of an object, in whichever words.
+/// Reads the `usage` of an object, in the format of any protocol.
 fn usage(object: &str) -> Option<Usage> {
     Usage::read(&mut Reader::of(member(object, "usage")?)).ok()?
 }
@@ -118,15 +120,15 @@ fn completed(usage: &str, counts: &Counts, input: bool) -> String {
     with(usage, &changes)
 }
 
-/// Returns the error that a `message_delta` stands for, if it does.
+/// Returns the error for a `message_delta` whose `stop_reason` signals an error, else `None`.
 pub(super) fn failure(data: &str, context: &RequestContext) -> Option<Error> {
     let word = text(member(data, "delta")?, "stop_reason")?;
     failure_of(&word.decode(), context)
 }
 
-/// Merges two `message_delta` events: what the later one says holds, its nulls aside.
+/// Merges two `message_delta` events. Values of the later event win, except for nulls.
 pub(super) fn merged(earlier: &str, later: &str) -> String {
-    // A server may have names of its own; these are the ones that matter.
+    // Servers may add names of their own; only the listed names matter.
     const NAMES: [&str; 8] = [
         "stop_reason",
         "stop_sequence",
@@ -152,7 +154,7 @@ pub(super) fn merged(earlier: &str, later: &str) -> String {
     with_own(later, &joined)
 }
 
-/// Completes `message_delta` at the end of an answer.
+/// Completes the `message_delta` event at the end of an answer: stop reason and token counts.
 pub(super) fn finished(
     data: &str,
     has_call: bool,
@@ -169,7 +171,8 @@ pub(super) fn finished(
     let counts = Counts::of(Some(counted), estimate(output_bytes, to));
     to.report.output_tokens = counts.output;
     let told = counted.prompt.or(counted.input).is_some();
-    // Some servers say 0 where they do not count. No prompt is empty, but all of one can be cached.
+    // Servers exist that send 0 instead of a count. A prompt is never empty, but can be cached
+    // completely.
     if told && (counts.input > 0 || counts.cache_read > 0 || counts.cache_creation > 0) {
         to.report.input_tokens = counts.input;
     }
@@ -190,8 +193,8 @@ pub(super) fn finished(
     Ok(with(data, &[("type", "\"message_delta\""), ("delta", &delta), ("usage", &usage)]))
 }
 
-/// Returns the reason why the model stopped, in the words of the Messages API. An unknown word
-/// stays: it may be a newer one.
+/// Returns the stop reason as a keyword of the Messages API. An unknown keyword is kept, because
+/// the API may have added the keyword recently.
 pub(super) fn reason(said: Option<&str>, has_call: bool, has_block: bool) -> Result<String, Error> {
     let word = said.unwrap_or_default();
     let fits = match word {

@@ -1,12 +1,13 @@
-//! Destination of repaired events: the client's stream, or the one message that the client asked
-//! for.
+//! Destination of repaired events: the client's stream, or the single message that the client
+//! requested.
 
 use super::delta::DeltaKind;
 use super::fold::Fold;
 use super::member::{count, with};
 use crate::json;
 
-/// Destination of repaired events: a [`Fold`] where the client wants one message, else its stream.
+/// Destination of repaired events: a [`Fold`] if the client wants one message, else the client's
+/// stream.
 pub(super) struct Events<'a> {
     fold: Option<&'a mut Fold>,
     out: &'a mut Vec<u8>,
@@ -32,7 +33,8 @@ impl<'a> Events<'a> {
         self.out.extend_from_slice(b"\n\n");
     }
 
-    /// Sends a delta of our own, unless there is nothing to say. `raw` is escaped.
+    /// Sends a new delta with the text `raw`, which is already escaped. Sends no event for an empty
+    /// text.
     pub(super) fn delta(&mut self, kind: DeltaKind, raw: &str, index: u64) {
         if raw.is_empty() {
             return;
@@ -50,7 +52,7 @@ impl<'a> Events<'a> {
             _ if text.is_empty() => {}
             Some(fold) if kind == DeltaKind::Input => fold.input(text),
             Some(_) => self.delta(kind, &json::escaped(text), index),
-            // An input can be as long as the answer: it is written in its place at once.
+            // An input can be as long as the answer, so it is written directly, without a copy.
             None => {
                 let (name, field) = kind.words();
                 let start = format!(
@@ -64,8 +66,8 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Sends more of an input: the deltas that were held back, if they say the same, else one of
-    /// our own.
+    /// Sends more of an input: the deltas that were held back, if their text is the same, else a
+    /// new delta.
     pub(super) fn input(&mut self, held: &[String], is_same: bool, text: &str, index: u64) {
         if !is_same {
             return self.text(DeltaKind::Input, text, index);
@@ -75,7 +77,7 @@ impl<'a> Events<'a> {
         }
     }
 
-    /// Sends an event, with the client's index in place of the upstream's.
+    /// Sends an event, in which the upstream's index is replaced by the client's index.
     pub(super) fn indexed(&mut self, name: &str, data: &str, upstream: Option<u64>, index: u64) {
         if upstream == Some(index) {
             return self.event(name, data);

@@ -1,39 +1,41 @@
-//! Folding of repaired events into one message, for a client that wants no stream.
+//! Folding of repaired stream events into one message, for a client that does not want a stream.
 
 use super::member::{copy, elements, member, members, string, text, with};
 use crate::json::{self, Reader, Str, Writer};
 use crate::observe::warning::Warnings;
 use crate::text::names::NameSet;
 
-/// Most members of a message, of its usage, or of a block that deltas extend. They are looked for
-/// by name.
+/// Maximum number of members of a message, of its usage, or of a block that deltas extend. The
+/// number is limited because members are searched for by name.
 const MEMBERS_MAX: usize = 256;
 
-/// The message as far as it came.
+/// Message for the client, built from the stream events received up to now.
 #[derive(Debug, Default)]
 pub(super) struct Fold {
-    /// The message of `message_start`.
+    /// Value of the member `message` in the `message_start` event, as JSON.
     head: String,
     blocks: Vec<Folded>,
-    /// `delta` and `usage` of `message_delta`.
+    /// Value of the member `delta` in the `message_delta` event, as JSON. `usage` has the event's
+    /// usage.
     delta: String,
     usage: String,
-    /// Number of bytes of all events so far.
+    /// Number of bytes of all stream events received up to now.
     bytes: usize,
     /// True if the message, its usage, or a block that deltas extend has more than [`MEMBERS_MAX`]
     /// members.
     too_many: bool,
 }
 
-/// A block as its start said it, and what its deltas added.
+/// Content block from a start event, with the additions of its deltas.
 #[derive(Debug, Default)]
 struct Folded {
     start: String,
-    /// Members by name, as JSON; a text without its last quote, because more of it may come.
+    /// Members added by deltas, by name, as JSON. A text lacks its closing quote, because deltas
+    /// may extend the text.
     said: Vec<(String, String)>,
-    /// Input of the call, as JSON.
+    /// Input of the block's tool call, as JSON.
     input: String,
-    /// JSON objects with commas between them.
+    /// Citations added to the block by deltas, as JSON objects separated by commas.
     citations: String,
 }
 
@@ -42,17 +44,17 @@ impl Fold {
         self.bytes
     }
 
-    /// Returns true if some object has more members than any message has.
+    /// Returns true if an object has more members than the limit.
     pub(super) fn has_too_many_members(&self) -> bool {
         self.too_many
     }
 
-    /// Notes if an object has more than [`MEMBERS_MAX`] members.
+    /// Records whether an object has more than [`MEMBERS_MAX`] members.
     fn check(&mut self, object: &str) {
         self.too_many |= members(object).nth(MEMBERS_MAX).is_some();
     }
 
-    /// Adds text to the input of the last block.
+    /// Adds a piece of JSON text to the input of the last block's tool call.
     pub(super) fn input(&mut self, text: &str) {
         self.bytes = self.bytes.saturating_add(text.len());
         if let Some(block) = self.blocks.last_mut() {
@@ -82,7 +84,7 @@ impl Fold {
             }
             "message_delta" => {
                 self.delta = own("delta");
-                // Of the message, too, though it stands beside the rest.
+                // The member belongs to the message, although it is outside of `delta`.
                 if let Some(context) = member(data, "context_management") {
                     self.delta = with(&self.delta, &[("context_management", context)]);
                 }
@@ -94,7 +96,7 @@ impl Fold {
         }
     }
 
-    /// Writes the message that the events add up to.
+    /// Writes the message that results from all events.
     pub(super) fn write(&self, warnings: &mut Warnings, out: &mut Vec<u8>) {
         let cut_off = text(&self.delta, "stop_reason").is_some_and(|word| word == "max_tokens");
         let mut json = Writer::new(out);
@@ -110,7 +112,7 @@ impl Fold {
         json.end_array();
         copy(&self.delta, &mut json, &|_| true);
         json.key("usage").begin_object();
-        // Counts of the end are totals; what they leave open stays as it was at the start.
+        // Counts at the end are totals; counts missing there keep their values from the start.
         let totals = names_of(&self.usage, |value| value != "null");
         let first = member(&self.head, "usage").unwrap_or_default();
         copy(first, &mut json, &|key| !totals.contains(key));
@@ -144,7 +146,7 @@ impl Folded {
                 self.citations.push_str(if self.citations.is_empty() { "" } else { "," });
                 return self.citations.push_str(citation);
             }
-            // Some name the other one's member.
+            // Servers exist that use `text` in a thinking delta, or `thinking` in a text delta.
             "text_delta" | "thinking_delta" => {
                 let own = kind.strip_suffix("_delta").unwrap_or_default();
                 let said = text(delta, own).or_else(|| text(delta, "text"));
@@ -162,7 +164,7 @@ impl Folded {
             if key == "type" || own.is_some_and(|own| key != *own) {
                 continue;
             }
-            // There is one, with all of it.
+            // A compaction or a signature comes in a single delta.
             let replaces = kind == "compaction_delta" || key == "signature";
             match string(value) {
                 Some(text) => self.say(&key, text, replaces),
@@ -172,7 +174,7 @@ impl Folded {
         }
     }
 
-    /// Adds `more` to the text of a member, or replaces the text.
+    /// Adds `more` to the text of a member, or replaces the text if `replaces` is true.
     fn say(&mut self, key: &str, more: Str<'_>, replaces: bool) {
         if let Some((_, before)) = self.said.iter_mut().find(|(name, _)| name == key)
             && before.starts_with('"')
@@ -194,7 +196,7 @@ impl Folded {
     fn write(&self, cut_off: bool, warnings: &mut Warnings, json: &mut Writer<'_>) {
         let valid = Reader::of(&self.input).is_object();
         if !self.input.is_empty() && !valid && cut_off {
-            // A call that nobody can run.
+            // A call with a truncated input cannot be run.
             return warnings.add("tool_call_cut_off");
         }
         let replaced = |key: &str| match key {

@@ -1,35 +1,35 @@
-//! Members of JSON objects by name, and objects with some of them replaced.
+//! Access to the members of JSON objects by name, and replacement of members.
 
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 pub(super) use crate::json::{elements, members, quoted, string};
 
-/// Returns the member `name`; absent and null mean the same.
+/// Returns the value of member `name`; `None` if the member is absent or null.
 pub(super) fn member<'a>(object: &'a str, name: &str) -> Option<&'a str> {
     json::member(object, name).filter(|value| *value != "null")
 }
 
-/// Returns true if there is a member `name`, even if it is null.
+/// Returns true if the member `name` exists, even if its value is null.
 pub(super) fn has(object: &str, name: &str) -> bool {
     json::member(object, name).is_some()
 }
 
-/// Returns the text of the member `name`.
+/// Returns the value of member `name`, if the value is a string.
 pub(super) fn text<'a>(object: &'a str, name: &str) -> Option<Str<'a>> {
     member(object, name).and_then(string)
 }
 
-/// Returns the whole number of the member `name`.
+/// Returns the value of member `name` as a whole number.
 pub(super) fn count(object: &str, name: &str) -> Option<u64> {
     member(object, name)?.parse().ok()
 }
 
-/// Returns the kind of a JSON value.
+/// Returns the type of a JSON value, such as object or string.
 pub(super) fn kind(value: &str) -> Option<ValueKind> {
     Reader::of(value).kind().ok()
 }
 
-/// Returns the object with other values for some members, in their old places; those that it had
-/// not come last. What is not an object has no members.
+/// Returns the object with new values for some members, in their old positions; new members are
+/// added at the end. A value that is not an object counts as empty.
 pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
     let mut out = Vec::with_capacity(object.len().saturating_add(64));
     let mut json = Writer::new(&mut out);
@@ -38,7 +38,7 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
     for (key, value) in members(object) {
         let change = changes.iter().zip(&mut done).find(|((name, _), _)| key == **name);
         let value = match change {
-            // A second member of that name would undo the change.
+            // A duplicate member of this name would undo the change.
             Some((_, true)) => continue,
             Some(((_, value), done)) => {
                 *done = true;
@@ -55,7 +55,7 @@ pub(super) fn with(object: &str, changes: &[(&'static str, &str)]) -> String {
         }
     }
     json.end_object();
-    // What was replaced can be long.
+    // The replaced value can be long, so unused capacity is freed.
     if out.len() < out.capacity() / 2 {
         out.shrink_to_fit();
     }

@@ -1,20 +1,20 @@
-//! An upstream that speaks the Messages API, because the configuration says so or because a gateway
-//! answers so though it was asked in Chat Completions. Nothing is translated: a right answer goes
-//! on byte for byte, ids included, and what clients would stumble over is repaired.
+//! Answers of an upstream that uses the Messages API, by its configuration or because a gateway
+//! answers a Chat Completions request this way. A valid answer is forwarded byte for byte, ids
+//! included; faults that would confuse clients are repaired.
 //!
-//! | found | done |
+//! | fault | repair |
 //! |---|---|
-//! | no `message_start`, `content_block_start` of a text, `content_block_stop`, `message_delta` | it is added |
-//! | no `message_stop` after a `stop_reason` | it is added; without a `stop_reason` the answer broke off |
-//! | indices that are missing, repeated or not dense | counted anew |
-//! | a block that starts before the one before it stopped | it waits, unless that one can end here |
-//! | a text, signature or input at the start of its block | it is sent once, as a delta; see [`block`] |
-//! | no id, model or counts; a call's id twice | they are made up |
-//! | `stop_reason` in words of Chat Completions, or one that does not fit the blocks | corrected |
-//! | another event, a late delta, a second `message_start` before any block | dropped and counted |
+//! | no `message_start`, `content_block_start`, `content_block_stop` or `message_delta` | added |
+//! | no `message_stop` after a `stop_reason` | added; else the answer broke off |
+//! | indices that are missing, repeated or not dense | numbered anew |
+//! | a block that starts before the previous one stopped | waits, or ends the previous block |
+//! | a text, signature or input in the start event | sent once, as a delta; see [`block`] |
+//! | no id, model or counts; a duplicate id of a call | generated |
+//! | `stop_reason` of Chat Completions, or one that contradicts the blocks | corrected |
+//! | unknown event, late delta, second `message_start` before any block | dropped, counted |
 //!
-//! The repaired events go to the client, or into the one message that it asked for ([`fold`]); a
-//! whole message of the upstream is read as the events that it stands for ([`whole`]).
+//! The repaired events are sent to the client, or folded into the single message that the client
+//! requested ([`fold`]). A whole message of the upstream is converted to events ([`whole`]).
 
 mod block;
 mod delta;
@@ -37,16 +37,16 @@ use crate::text::words;
 use member::{has, kind, member, text, with};
 use stream::MessagesStream;
 
-/// Reads an answer in Messages for a client of Messages.
+/// Reader of an answer in the Messages API, for a client of the same API.
 #[derive(Debug)]
 pub(crate) struct MessagesRelay {
     stream: MessagesStream,
-    /// The upstream has begun to speak Messages.
+    /// True once the upstream has sent an event of the Messages API.
     has_begun: bool,
 }
 
 impl MessagesRelay {
-    /// Makes a reader for one answer. `stream`: the client gets events.
+    /// Creates a reader for one answer. `stream`: true if the client gets events.
     pub(crate) fn new(stream: bool) -> Self {
         Self { stream: MessagesStream::new(stream), has_begun: false }
     }
@@ -63,7 +63,8 @@ impl ObjectReader for MessagesRelay {
         if !Reader::of(object).is_object() {
             return Ok(Taken::Unread);
         }
-        // Only the data counts for clients, but some servers name the event in its own line alone.
+        // Clients only use the data, but servers exist that name the event only in the `event:`
+        // line.
         let named = text(object, "type").map(|kind| kind.decode());
         let name = named.as_deref().or_else(|| called.name()).unwrap_or_default();
         let is_error = is_error(object);
@@ -159,8 +160,7 @@ impl AnswerState for MessagesRelay {
     }
 }
 
-/// Whether an object is a whole message. Some servers leave its type out; their streams name their
-/// events elsewhere.
+/// Returns true if an object is a whole message. Servers exist that omit the `type` of a message.
 fn is_message(object: &str) -> bool {
     let is_named = match member(object, "type") {
         Some(_) => text(object, "type").is_some_and(|kind| kind == "message"),
@@ -175,8 +175,8 @@ fn is_error(object: &str) -> bool {
     member(object, "error").is_some_and(says_something)
 }
 
-/// Returns true if an object has choices. An empty list and `null` are members of a fixed form that
-/// some gateways give every answer.
+/// Returns true if an object has choices. Empty lists and `null` do not count, because some
+/// gateways add these members to every answer.
 fn has_choices(object: &str) -> bool {
     member(object, "choices")
         .is_some_and(|choices| !choices.starts_with('"') && choices.contains('{'))

@@ -1,20 +1,21 @@
-//! The text of a block of an upstream that speaks Messages: in its start, in deltas, or in both.
+//! Text of a block from an upstream of the Messages API, which may be in the block's start event,
+//! in deltas, or in both.
 
 use std::borrow::Cow;
 
 use crate::json::{self, Str};
 use crate::text::words;
 
-/// Text of a block, and the part of it that the block's start said.
+/// Text of a block's start event, compared with the texts of the block's deltas.
 #[derive(Debug, Default)]
 pub(super) struct StartText {
-    /// Text in the start of the block.
+    /// Text in the start event of the content block.
     start: String,
-    /// Number of bytes of `start` that deltas have repeated; `None` if `start` is empty, or once
-    /// deltas say more or something else.
+    /// Number of bytes of `start` that deltas have repeated. `None` if `start` is empty, or once
+    /// deltas add to `start` or differ from it.
     echo: Option<usize>,
-    /// The first half of a surrogate pair, whose second half the next delta must bring: clients
-    /// decode each delta by itself.
+    /// First half of a surrogate pair, held until the next delta brings the second half, because
+    /// clients decode each delta by itself.
     half: String,
 }
 
@@ -24,13 +25,13 @@ impl StartText {
         Self { start: start.decode().into_owned(), echo, half: String::new() }
     }
 
-    /// Returns the text in the start of the block.
+    /// Returns the text in the start event of the content block.
     pub(super) fn start(&self) -> &str {
         &self.start
     }
 
-    /// Takes a delta, and returns what is to be sent in its place, escaped; `None` if the delta
-    /// itself is sent.
+    /// Handles a delta. Returns the escaped text to send instead, or `None` if the delta itself is
+    /// sent.
     pub(super) fn receive(&mut self, text: Str<'_>) -> Option<String> {
         let Some(repeated) = self.echo else { return self.whole_letters(text.raw()) };
         let decoded: Cow<'_, str> = text.decode();
@@ -50,7 +51,7 @@ impl StartText {
         Some(said)
     }
 
-    /// Puts the halves of surrogate pairs together.
+    /// Joins the halves of surrogate pairs that were split between deltas.
     fn whole_letters(&mut self, raw: &str) -> Option<String> {
         if self.half.is_empty() && json::hold_back(raw) == 0 {
             return None;
@@ -65,7 +66,7 @@ impl StartText {
     /// Returns the text that is still unsent at the end of the block, escaped.
     pub(super) fn finish(&mut self) -> String {
         match self.echo.take() {
-            // A part of the text at the start is no repetition of it.
+            // Deltas that cover only a part of the start text are not a repetition.
             Some(repeated) if repeated < self.start.len() => {
                 json::escaped(self.start.get(..repeated).unwrap_or_default())
             }

@@ -1,4 +1,4 @@
-//! The events of an upstream that speaks Messages, repaired.
+//! Repair of the event stream of an upstream that uses the Messages API.
 
 use std::collections::VecDeque;
 
@@ -17,35 +17,36 @@ use crate::model::limits;
 use crate::sse::EVENTS;
 use crate::text::names::NameSet;
 
-/// Most blocks that wait, or are awaited: each event looks at all of them.
+/// Maximum number of blocks that are waiting or were closed early. The number is limited because
+/// each event searches all of them.
 const BLOCKS_MAX: usize = 16 << 10;
 
-/// A longer `message_delta` cannot be followed by another one.
+/// Maximum length of a `message_delta` that may be merged with a later one, in bytes.
 const ENDING_BYTES_MAX: usize = 64 << 10;
 
-/// The state of a stream of Messages events.
+/// State of an upstream's stream of Messages API events that is being repaired.
 #[derive(Debug, Default)]
 pub(super) struct MessagesStream {
-    /// Blocks that are not over; only the first one is sent.
+    /// Blocks that are not over; only the first block is being sent.
     blocks: VecDeque<Block>,
-    /// Index that the client knows the first of the blocks by.
+    /// Index of the first block in `blocks`, as sent to the client.
     index: u64,
-    /// Number of bytes of the deltas and starts of all blocks but the first.
+    /// Number of bytes of the deltas and start events of all blocks except the first.
     waiting_bytes: usize,
-    /// Indices of the upstream whose blocks were closed before the upstream stopped them.
+    /// Upstream's indices of blocks that were closed before the upstream's stop event.
     closed_early: Indices,
-    /// Ids of the calls so far.
+    /// Ids of the tool calls in the answer up to now.
     ids: NameSet<'static>,
     id_bytes: usize,
-    /// Content inside of `message_start`, which counts when no block comes.
+    /// Content in `message_start`, which is used only if no block follows.
     content: String,
-    /// Last `message_delta`, perhaps merged of several.
+    /// Last `message_delta`, merged with earlier ones if the upstream sent several.
     ending: Option<String>,
-    /// Blocks and deltas that came.
+    /// Number of content blocks and deltas received from the upstream.
     pieces: u64,
     output_bytes: u64,
     fold: Option<Box<Fold>>,
-    /// Budget for mending the inputs of calls.
+    /// Limit of the work for repairing the inputs of calls.
     budget: Budget,
 }
 
@@ -54,7 +55,7 @@ impl MessagesStream {
         Self { fold: (!stream).then(Box::default), ..Self::default() }
     }
 
-    /// Handles an event that is called `name` and is JSON.
+    /// Handles an event with the given name, whose data is JSON.
     pub(super) fn handle_event(
         &mut self,
         to: &mut Output<'_>,
@@ -80,7 +81,7 @@ impl MessagesStream {
             "message_start" => match to.phase() {
                 Phase::Start => self.message_start(to, data),
                 _ if self.index == 0 && self.blocks.is_empty() => repaired(to, name),
-                // The answer from its beginning, once more.
+                // The upstream begins the answer once more.
                 _ => return Err(Error::misbehaved(INVALID_RESPONSE)),
             },
             "content_block_start" => self.block_start(to, data)?,
@@ -96,13 +97,13 @@ impl MessagesStream {
         self.check_limits(to)
     }
 
-    /// Returns true if the upstream has said why it stopped.
+    /// Returns true if the upstream has sent a stop reason.
     pub(super) fn is_complete(&self) -> bool {
         let delta = self.ending.as_deref().and_then(|ending| member(ending, "delta"));
         delta.and_then(|delta| text(delta, "stop_reason")).is_some()
     }
 
-    /// Ends the answer. `stop` is the upstream's event.
+    /// Ends the answer. `stop` is the upstream's `message_stop` event, if any.
     pub(super) fn message_stop(
         &mut self,
         to: &mut Output<'_>,
@@ -139,14 +140,14 @@ impl MessagesStream {
         Events::new(self.fold.as_deref_mut(), to.out)
     }
 
-    /// Returns the number of blocks and deltas that came: an upstream may send empty ones while it
-    /// thinks.
+    /// Returns the number of blocks and deltas received, including the empty ones that an upstream
+    /// may send while the model thinks.
     pub(super) fn pieces(&self) -> u64 {
         self.pieces
     }
 
-    /// Returns the bytes of the answer that are kept in memory: what waits, and the message that is
-    /// collected.
+    /// Returns the number of bytes of the answer kept in memory: waiting blocks and the collected
+    /// message.
     pub(super) fn held_bytes(&self) -> usize {
         let (held, folded) = self.held();
         held.saturating_add(folded)
@@ -186,8 +187,8 @@ impl MessagesStream {
         to.writer.relayed(Phase::Open);
     }
 
-    /// Sends the content of `message_start`: some servers announce a message that is complete, and
-    /// send no blocks.
+    /// Sends the content of `message_start`, because some servers put the complete message there
+    /// and send no blocks.
     fn content_of_start(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let content = std::mem::take(&mut self.content);
         let mut index = 0u64;
@@ -271,11 +272,11 @@ impl MessagesStream {
             let late = delta.index.is_some_and(|index| self.closed_early.contains(index));
             match delta.kind {
                 DeltaKind::Input if !(late || delta.is_blank()) => {
-                    // A call of which nobody said what it calls.
+                    // The delta belongs to a tool call whose name is unknown.
                     return Err(Error::misbehaved(INVALID_RESPONSE));
                 }
                 DeltaKind::Input | DeltaKind::Other => repaired(to, "late_delta"),
-                // It signs what stands in its own block.
+                // A signature applies only to its own block.
                 DeltaKind::Signature if late => repaired(to, "late_delta"),
                 _ if delta.is_blank() => {}
                 _ => {
@@ -291,8 +292,8 @@ impl MessagesStream {
         Ok(())
     }
 
-    /// Finds the block that a delta extends: the last one of its index, else the last one that it
-    /// fits.
+    /// Finds the block that a delta extends: the last block with the delta's index, else the last
+    /// block that the delta fits.
     fn find(&self, delta: &Delta<'_>) -> Option<usize> {
         let fits = |block: &Block| block.fits(delta) && !block.is_stopped();
         if delta.says_nothing() {
@@ -341,7 +342,7 @@ impl MessagesStream {
         self.pump(to, false);
     }
 
-    /// Sends what can be sent. `all`: no more events come.
+    /// Sends all blocks that are ready. `all`: true if no more events follow.
     fn pump(&mut self, to: &mut Output<'_>, all: bool) {
         while let Some(mut block) = self.blocks.pop_front() {
             if !block.is_open() {
@@ -352,7 +353,8 @@ impl MessagesStream {
             let early = !block.is_stopped();
             let is_over = match self.blocks.len() {
                 waiting if block.is_complete() => waiting > 0,
-                // Of many blocks not each is asked for each that comes.
+                // Check the waiting blocks only while they are few, to limit the work for each
+                // event.
                 waiting if waiting < WAITING_MAX => {
                     block.may_close() && self.blocks.iter().any(Block::waits_long)
                 }
@@ -385,7 +387,7 @@ impl MessagesStream {
         self.ending = Some(match self.ending.take() {
             None => data.to_owned(),
             Some(earlier) => {
-                // Each that comes copies what came before.
+                // A merge copies the earlier event.
                 if earlier.len() > ENDING_BYTES_MAX {
                     return Err(Error::answer_too_large());
                 }
@@ -397,12 +399,12 @@ impl MessagesStream {
     }
 }
 
-/// Counts a repair; no head can tell of it any more.
+/// Counts a repair as a warning for the log, because the response head was already sent.
 fn repaired(to: &mut Output<'_>, what: &str) {
     to.warnings.add_named("repaired", what);
 }
 
-/// The upstream's numbers of blocks, rising.
+/// Set of the upstream's block indices, in rising order.
 #[derive(Debug, Default)]
 struct Indices(Vec<u64>);
 
@@ -417,7 +419,7 @@ impl Indices {
         self.0.binary_search(&index).is_ok()
     }
 
-    /// Removes an index; returns true if it was there.
+    /// Removes an index from the set. Returns true if the index was present.
     fn remove(&mut self, index: u64) -> bool {
         let place = self.0.binary_search(&index);
         place.is_ok_and(|place| self.0.remove(place) == index)

@@ -7,47 +7,48 @@ use crate::assemble::mend::{Budget, Mender};
 use crate::assemble::tool_input::{Input, ToolInput};
 use crate::json::{self, Reader};
 
-/// Number of bytes counted for a held delta besides its text.
+/// Number of bytes counted for a held delta in addition to its text.
 pub(super) const DELTA_BYTES: usize = 32;
 
 /// Input of a tool call, with the deltas that have not been sent.
 #[derive(Debug, Default)]
 pub(super) struct Tool {
-    /// Input in the start of the call's block: JSON, or empty.
+    /// Input in the start event of the call's block: JSON, or empty.
     start: String,
     input: ToolInput,
-    /// Mender of the input while it is sent; `None` if there is nothing to mend.
+    /// Mender, which repairs the input while the input is sent; `None` if the input needs no
+    /// repair.
     mender: Option<Mender>,
     held: Vec<String>,
     held_bytes: usize,
-    /// Joined text of all deltas in `held`.
+    /// Joined text of all deltas in `held`, which are the deltas not sent yet.
     held_text: String,
     scratch: String,
 }
 
 impl Tool {
-    /// Makes a call from the `input` in the start of its block.
+    /// Makes a tool call from the `input` in the start event of its block.
     pub(super) fn new(input: &str) -> Self {
         Self { start: input_of(input), ..Self::default() }
     }
 
-    /// Sets the mender of the input, which works while the input is sent.
+    /// Sets the mender, which repairs the input while the input is sent.
     pub(super) fn set_mender(&mut self, mender: Option<Mender>) {
         self.mender = mender;
     }
 
-    /// Returns the number of members of the input that were mended since the last call of this
+    /// Returns the number of members of the input that were repaired since the last call of this
     /// function.
     pub(super) fn take_mended(&mut self) -> u32 {
         self.mender.as_mut().map_or(0, Mender::take_mended)
     }
 
-    /// Returns true if the start of the call's block has an input.
+    /// Returns true if the start event of the call's block has an input.
     pub(super) fn has_start(&self) -> bool {
         !self.start.is_empty()
     }
 
-    /// Returns true if the input that has come is a whole object.
+    /// Returns true if the input received up to now is a complete object.
     pub(super) fn is_complete(&self) -> bool {
         self.input.is_object()
     }
@@ -57,7 +58,7 @@ impl Tool {
         self.held_bytes.saturating_add(texts).saturating_add(self.input.held_bytes())
     }
 
-    /// Takes a delta of the input, and sends what can be sent.
+    /// Handles a delta of the input, and sends the part of the input that is ready.
     pub(super) fn receive(
         &mut self,
         data: &str,
@@ -90,7 +91,7 @@ impl Tool {
             Some(mender) => mender.push(text, budget),
             None => text,
         };
-        // The input may go on, so white space at the end counts.
+        // The input may continue, so white space at the end counts.
         let is_same = sent == text && held_text.trim_start() == text.trim_start();
         out.input(&held, is_same, sent, index);
     }
@@ -109,7 +110,7 @@ impl Tool {
             Input::Object(_) if !self.start.is_empty() && !self.input.says_something() => {
                 std::mem::take(&mut self.start)
             }
-            // An input that is not sent at all is `{}` where no delta says so.
+            // An input without any text is `{}` by default, so no delta is needed.
             Input::Object(_) if !self.input.has_text() && has_delta => String::new(),
             Input::Object(object) => object,
             Input::Invalid | Input::CutOff => self.input.rest().to_owned(),
@@ -125,8 +126,8 @@ impl Tool {
     }
 }
 
-/// Returns the input in the start of a call, or an empty text if there is none. Some servers put
-/// the input there as a string.
+/// Returns the input in the start event of a call, or an empty text if the input is missing.
+/// Servers exist that send the input as a string.
 fn input_of(value: &str) -> String {
     let text = string(value).map(|text| text.decode());
     let text = text.as_deref().unwrap_or(value).trim();

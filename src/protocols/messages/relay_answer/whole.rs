@@ -1,5 +1,5 @@
-//! A whole message: passed on as it is where nothing is wrong with it and the client wants it so,
-//! else read as the events that it stands for.
+//! Whole messages of an upstream: forwarded unchanged if valid and if the client wants no stream,
+//! else converted to events and repaired.
 
 use super::block::blocks;
 use super::ending;
@@ -12,14 +12,15 @@ use crate::error::Error;
 use crate::json::{ValueKind, Writer};
 use crate::text::names::NameSet;
 
-/// Members of a message that a stream brings only at its end.
+/// Members of a message that a stream sends only at its end.
 const ENDING: [&str; 4] = ["stop_reason", "stop_sequence", "stop_details", "container"];
 
-/// Members of a whole message that a stream has in the `delta` of `message_delta`, and beside it.
+/// Member of a whole message that a stream has in the `delta` of `message_delta`. `BESIDE_DELTA` is
+/// next to `delta`.
 const IN_DELTA: &str = "safeguard_results";
 const BESIDE_DELTA: &str = "context_management";
 
-/// Writes a whole message, for a client that wants either kind of answer.
+/// Writes an upstream's whole message for the client, as a message or as a stream.
 pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
     if let Some(failure) = ending::failure(&format!("{{\"delta\":{body}}}"), to.context) {
         return Err(failure);
@@ -53,7 +54,7 @@ pub(super) fn write(body: &str, to: &mut Output<'_>) -> Result<(), Error> {
     messages.message_stop(to, Some("{\"type\":\"message_stop\"}"))
 }
 
-/// Returns the number of calls in a message, if the message can be passed on as it is.
+/// Returns the number of tool calls in a message, if the message can be forwarded unchanged.
 fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
     let content = member(body, "content").filter(|it| kind(it) == Some(ValueKind::Array))?;
     let (mut ids, mut budget) = (NameSet::default(), Budget::default());
@@ -83,14 +84,14 @@ fn calls_if_right(body: &str, to: &Output<'_>) -> Option<u32> {
     is_right.then(|| u32::try_from(ids.len()).unwrap_or(u32::MAX))
 }
 
-/// Returns true if the input of a call has to be mended for the client.
+/// Returns true if the input of a call has to be repaired for the client.
 fn is_mended(block: &str, input: &str, budget: &mut Budget, to: &Output<'_>) -> bool {
     let name = text(block, "name").filter(|_| to.rules.mends_inputs);
     let tool = name.and_then(|name| to.context.tools.meant_by(&name.decode()));
     tool.is_some_and(|tool| Mender::whole(tool, input, budget).is_some())
 }
 
-/// Returns the `message_start` that a whole message stands for.
+/// Returns the `message_start` event that corresponds to a whole message.
 fn start(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
@@ -106,7 +107,7 @@ fn start(body: &str) -> String {
     String::from_utf8(out).unwrap_or_default()
 }
 
-/// Returns the `message_delta` that a whole message stands for.
+/// Returns the `message_delta` event that corresponds to a whole message.
 fn delta(body: &str) -> String {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);

@@ -1,7 +1,7 @@
-//! The frame of a message: everything but its content.
+//! JSON of a Messages API answer apart from its content: ids, stop reason and token counts.
 //!
-//! A whole message and the events `message_start` and `message_delta` say the same; here is what
-//! each of them writes.
+//! A whole message and the events `message_start` and `message_delta` carry the same data; this
+//! module writes all three.
 
 use crate::StopReason;
 use crate::json::{Writer, quote};
@@ -9,8 +9,8 @@ use crate::model::context_management::Cleared;
 use crate::model::counts::Counts;
 use crate::model::event::Stop;
 
-/// Writes `message_start`, which comes before the upstream's counts are known: clients need `usage`
-/// there and crash without it.
+/// Writes `message_start` before the upstream's token counts are known: clients require `usage` in
+/// this event and crash without it.
 pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.begin_object().kind("message_start");
@@ -28,7 +28,7 @@ pub(super) fn write_message_start(id: &str, model: &str, input_tokens: u64, out:
     json.end_object().end_object().end_object();
 }
 
-/// Writes `message_delta`, with the counts of the answer.
+/// Writes `message_delta`, with the token counts of the answer.
 pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.begin_object().kind("message_delta");
@@ -49,7 +49,7 @@ pub(super) fn write_message_delta(stop: &Stop<'_>, out: &mut Vec<u8>) {
     json.end_object();
 }
 
-/// Writes a whole message. `content` is what stands between the brackets.
+/// Writes a whole message. `content` is the text between the brackets of the message's `content`.
 pub(super) fn write_message(id: &str, content: &[u8], stop: &Stop<'_>, out: &mut Vec<u8>) {
     out.reserve(content.len().saturating_add(1024));
     let mut json = Writer::new(out);
@@ -67,7 +67,7 @@ pub(super) fn write_message(id: &str, content: &[u8], stop: &Stop<'_>, out: &mut
     json.end_object();
 }
 
-/// Writes the counts of a whole message, with every field of the format.
+/// Writes the `usage` of a whole message, with every field of the format.
 fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.begin_object();
     write_input_counts(&stop.counts, json);
@@ -85,8 +85,8 @@ fn write_usage(stop: &Stop<'_>, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// Writes the tokens put into a cache, by how long they are kept. No other upstream tells that, and
-/// five minutes are the rule.
+/// Writes the number of tokens written to a cache, by cache duration. Other upstreams do not report
+/// the duration, and five minutes are the default.
 fn write_creation(tokens: u64, json: &mut Writer<'_>) {
     json.key("cache_creation");
     if tokens == 0 {
@@ -140,7 +140,7 @@ fn write_searches(searches: u64, json: &mut Writer<'_>) {
     json.end_object();
 }
 
-/// Writes what was cleared of the history, where the client asked for that.
+/// Writes the parts cleared from the history, if the client requested clearing.
 fn write_cleared(cleared: Option<Cleared>, json: &mut Writer<'_>) {
     let Some(cleared) = cleared else { return };
     json.key("context_management").begin_object().key("applied_edits").begin_array();

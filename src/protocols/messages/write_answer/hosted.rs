@@ -1,4 +1,4 @@
-//! Calls that the upstream ran, as the blocks that Anthropic's own server tools make, and
+//! Calls that the upstream ran itself, written as the blocks of Anthropic's server tools, and
 //! citations.
 //!
 //! `encrypted_content` and `encrypted_index` are empty: only Anthropic could read them.
@@ -9,7 +9,7 @@ use crate::json::{Writer, written};
 use crate::model::hosted::{HostedCall, McpCall};
 use crate::model::search::{Citation, Search};
 
-/// Writes the block of a call, with this input.
+/// Writes the block of a call that the upstream ran, with this input.
 pub(super) fn write_call(call: &HostedCall, input: &str, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     match call {
@@ -31,7 +31,7 @@ pub(super) fn write_call(call: &HostedCall, input: &str, out: &mut Vec<u8>) {
     json.end_object();
 }
 
-/// Returns the input of a call, as JSON.
+/// Returns the input of a call that the upstream ran, as JSON.
 pub(super) fn input_of(call: &HostedCall) -> Cow<'_, str> {
     match call {
         HostedCall::Mcp(call) => Cow::Borrowed(&call.input),
@@ -43,7 +43,7 @@ pub(super) fn input_of(call: &HostedCall) -> Cow<'_, str> {
     }
 }
 
-/// Writes the block of the result.
+/// Writes the block with the result of a call that the upstream ran.
 pub(super) fn write_result(call: &HostedCall, out: &mut Vec<u8>) {
     match call {
         HostedCall::Search(search) => write_found(search, out),
@@ -51,7 +51,7 @@ pub(super) fn write_result(call: &HostedCall, out: &mut Vec<u8>) {
     }
 }
 
-/// Writes the addresses that a search found, or an error if the search failed.
+/// Writes the URLs that a web search found, or an error if the search failed.
 fn write_found(search: &Search, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.out().extend_from_slice(b"{\"type\":\"web_search_tool_result\"");
@@ -97,7 +97,7 @@ fn write_output(call: &McpCall, out: &mut Vec<u8>) {
     json.end_array().end_object();
 }
 
-/// Writes a citation: the page that a text comes from.
+/// Writes a citation, which names the web page that a text comes from.
 pub(super) fn write_citation(citation: &Citation, out: &mut Vec<u8>) {
     let mut json = Writer::new(out);
     json.out().extend_from_slice(b"{\"type\":\"web_search_result_location\"");

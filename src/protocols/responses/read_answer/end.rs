@@ -1,4 +1,5 @@
-//! End of an answer: with a response, an error, or without either.
+//! Handling of the end of a Responses answer: a final response, an error, or a stream that ends
+//! without either.
 
 use super::machine::{Machine, UNTOLD};
 use super::names::Named;
@@ -11,7 +12,8 @@ use crate::profile::LengthStatus;
 use crate::protocols::responses::wire::{EventKind, ItemKind, Of, Response, Status};
 
 impl Machine {
-    /// Takes a whole answer from one body or one event.
+    /// Handles a whole answer, which arrived as one body or one event. `raw`: the JSON of the
+    /// answer.
     pub(super) fn handle_whole(
         &mut self,
         response: &Response<'_>,
@@ -40,7 +42,8 @@ impl Machine {
         self.finish(response, false, to)
     }
 
-    /// Takes the end event of a stream.
+    /// Handles the event that ends a stream, with a final response. `raw`: the JSON of the
+    /// response.
     pub(super) fn take_end(
         &mut self,
         kind: EventKind,
@@ -69,7 +72,8 @@ impl Machine {
         self.finish(&response, kind == EventKind::Incomplete, to)
     }
 
-    /// Ends the answer with this response.
+    /// Ends the answer with the final response. `is_cut_off`: the type of the event says that the
+    /// answer was cut off.
     fn finish(
         &mut self,
         response: &Response<'_>,
@@ -89,8 +93,8 @@ impl Machine {
         self.end_answer(to)
     }
 
-    /// Handles an error of the upstream. A content filter's error, or one that there is no room for
-    /// an answer, ends the answer with a `stop_reason`.
+    /// Handles an error of the upstream. A content-filter error, or an error about too little space
+    /// in the context window, ends the answer with a `stop_reason`.
     pub(super) fn fail(&mut self, raw: &str, to: &mut Output<'_>) -> Result<(), Error> {
         if self.content().text().is_cut() {
             return self.end_answer(to);
@@ -111,7 +115,7 @@ impl Machine {
         }
     }
 
-    /// Ends the answer: sends its remainder and the reason why it ended.
+    /// Ends the answer: sends the remaining content and the stop reason to the client.
     fn end_answer(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         let end = self.content_mut().reach_end()?;
         self.carry_thought(to);
@@ -121,15 +125,15 @@ impl Machine {
         self.content_mut().end(to)
     }
 
-    /// Takes the members of a response beside its items: id, model, tier and token counts.
+    /// Stores the members of a response other than items: id, model, service tier and token counts.
     pub(super) fn take_summary(&mut self, response: &Response<'_>, to: &mut Output<'_>) {
         to.report.name(response.id, response.model);
         let summary = self.content_mut().summary_mut();
         summary.take(response.model, response.service_tier, response.usage);
     }
 
-    /// Takes the reason why the answer is over. `is_cut_off`: the event says so, whatever the
-    /// response says.
+    /// Stores the reason why the answer ended. `is_cut_off`: the answer was cut off according to
+    /// the event's type, whatever the response's status is.
     fn take_reason(&mut self, response: &Response<'_>, is_cut_off: bool, to: &Output<'_>) {
         let reason = response.reason.map(|reason| reason.decode());
         let is_incomplete = is_cut_off || response.status == Status::Incomplete;
@@ -144,8 +148,8 @@ impl Machine {
         self.content_mut().summary_mut().set_finish_reason(word);
     }
 
-    /// Returns true if the answer has as many tokens as allowed, at a server that does not say that
-    /// it cut it off.
+    /// Returns true if the answer has as many tokens as allowed, and the upstream is known not to
+    /// report answers that were cut off.
     fn reaches_limit(&self, to: &Output<'_>) -> bool {
         let usage = self.content().summary().usage();
         let tokens = usage.and_then(|usage| usage.completion).unwrap_or(0);
@@ -155,8 +159,10 @@ impl Machine {
     }
 }
 
-/// Warns of reasoning of earlier turns that the upstream kept from the model, except at a turn
-/// boundary: by rule, it forgets the reasoning behind an answer that the user has seen.
+/// Warns of reasoning of earlier turns that the upstream withheld from the model.
+///
+/// No warning is given if the upstream's reason is `turn_boundary`: models normally forget the
+/// reasoning before an answer that the user has seen.
 fn note_withheld(response: &Response<'_>, to: &mut Output<'_>) {
     for raw in response.withheld.into_iter().flat_map(json::elements) {
         let reason = json::member(raw, "reason").and_then(json::string).map(|it| it.decode());

@@ -1,5 +1,5 @@
-//! Handling of items as they begin and as they are complete: calls, reasoning, and all items of a
-//! complete answer.
+//! Handling of output items, when they begin and when they are complete: calls, reasoning, and the
+//! items of a final response.
 
 use super::machine::Machine;
 use super::names::{ItemNames, Named};
@@ -15,11 +15,11 @@ use crate::protocols::responses::wire::{
     Arguments, Item, ItemKind, Of, PartKind, ThoughtKind, write_with,
 };
 
-/// Blank line between two texts, escaped.
+/// Blank line between two texts, JSON-escaped.
 const BLANK_LINE: &str = "\\n\\n";
 
 impl Machine {
-    /// Takes an item that begins.
+    /// Handles the event that begins an output item.
     pub(super) fn add_item(
         &mut self,
         item: &Item<'_>,
@@ -47,7 +47,8 @@ impl Machine {
         }
     }
 
-    /// Takes the names of an item, and those of its call, if it is one.
+    /// Stores the ids and names of an item, and passes them to the item's tool call if the item is
+    /// a call.
     fn take_names(&mut self, slot: usize, item: &Item<'_>, to: &mut Output<'_>) {
         let names = ItemNames::of(item);
         let ItemNames { id, call_id, tool: name, .. } = &names;
@@ -68,7 +69,7 @@ impl Machine {
         }
     }
 
-    /// Returns the slot that was found, or a new one, with which an item begins.
+    /// Returns the slot `found`, or opens a new slot for an item that begins.
     pub(super) fn slot_of(
         &mut self,
         found: Option<usize>,
@@ -84,7 +85,7 @@ impl Machine {
         Ok(slot)
     }
 
-    /// Begins an item: a call takes its place among the blocks.
+    /// Begins an item. For a call, a new call is added to the answer's content.
     fn begin_item(&mut self, slot: usize, to: &mut Output<'_>) -> Result<(), Error> {
         let Some(kind) = self.slots().get(slot).map(Slot::kind) else { return Ok(()) };
         if !matches!(kind, ItemKind::Function | ItemKind::Custom) {
@@ -102,7 +103,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes more of a call's input.
+    /// Appends a piece of text to the input of a call.
     pub(super) fn take_input(
         &mut self,
         slot: usize,
@@ -115,7 +116,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes the whole input of a call.
+    /// Handles the whole input of a call, sent as text.
     pub(super) fn complete_input(
         &mut self,
         place: Place,
@@ -129,7 +130,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes the whole input of a call, which is a JSON object in place of a text.
+    /// Handles the whole input of a call, sent as a JSON object instead of a text.
     pub(super) fn complete_json(
         &mut self,
         place: Place,
@@ -169,7 +170,7 @@ impl Machine {
         }
     }
 
-    /// Takes an item that is complete.
+    /// Handles the event that completes an output item.
     pub(super) fn complete_item(
         &mut self,
         item: &Item<'_>,
@@ -187,7 +188,7 @@ impl Machine {
         self.complete_slot(slot, item, to)
     }
 
-    /// Completes the item in this slot.
+    /// Completes the item in this slot with the whole item that was received.
     fn complete_slot(
         &mut self,
         slot: usize,
@@ -216,7 +217,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Completes a message: takes its texts and their sources, as far as they are new.
+    /// Completes a message item: adds the texts and sources that were not received before.
     fn complete_message(
         &mut self,
         slot: usize,
@@ -247,7 +248,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Takes the items of a complete answer, as far as they have not come.
+    /// Handles the items of a final response. Only content that was not received before is added.
     pub(super) fn take_output(&mut self, output: &str, to: &mut Output<'_>) -> Result<(), Error> {
         let (mut before, mut others) = ([0usize; KINDS], 0u64);
         for raw in json::elements(output).filter(|raw| raw.starts_with('{')) {
@@ -274,8 +275,8 @@ impl Machine {
         Ok(())
     }
 
-    /// Leaves out the calls that the upstream says it cut off: they are not run, whatever has come
-    /// of them.
+    /// Removes the calls that the upstream marked as incomplete. Incomplete calls must not be run
+    /// by the client.
     pub(super) fn leave_out_half_calls(&mut self, to: &mut Output<'_>) {
         let half = self.slots().iter().filter(|slot| slot.is_cut_off()).filter_map(Slot::call);
         for call in half.collect::<Vec<_>>() {
@@ -283,7 +284,7 @@ impl Machine {
         }
     }
 
-    /// Takes more reasoning.
+    /// Adds a piece of reasoning text to the answer.
     pub(super) fn take_thought(
         &mut self,
         place: Place,
@@ -307,7 +308,7 @@ impl Machine {
         self.content_mut().push_reasoning(text, Field::Item, to);
     }
 
-    /// Takes encrypted reasoning with the beginning of its item.
+    /// Stores encrypted reasoning that arrived at the beginning of a reasoning item.
     fn begin_encrypted(&mut self, slot: usize, encrypted: Str<'_>, to: &mut Output<'_>) {
         self.enter_thought(slot, to);
         if let Some(slot) = self.slots_mut().get_mut(slot).filter(|it| !it.thought().is_over()) {
@@ -316,7 +317,8 @@ impl Machine {
         }
     }
 
-    /// Completes an item of reasoning, and keeps it for the next turn.
+    /// Completes a reasoning item, and keeps the item so that the client can send the reasoning
+    /// back in the next request.
     fn complete_thought(
         &mut self,
         slot: usize,
@@ -360,7 +362,7 @@ impl Machine {
     }
 }
 
-/// Returns true if no block is made of an item.
+/// Returns true if an item is not translated to a content block.
 fn is_left_out(item: &Item<'_>, to: &Output<'_>) -> bool {
     match item.kind {
         ItemKind::Mcp => !to.context.calls_mcp,

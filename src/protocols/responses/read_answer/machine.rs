@@ -1,7 +1,8 @@
-//! State of an answer: the item of each event, and the order in which items go to the content.
+//! State machine of a Responses answer: assigns events to items, and adds the items to the content
+//! in order.
 //!
-//! Texts, reasoning and calls are passed on as they come. An item is over with its own `done`, with
-//! the first content of another, or with the answer.
+//! Texts, reasoning and calls are forwarded as soon as they are received. An item ends with its
+//! `done` event, with the first content of another item, or with the answer.
 
 use super::names::Named;
 use super::others::Others;
@@ -17,29 +18,30 @@ use crate::model::request_context::RequestContext;
 use crate::protocols::responses::wire::{Event, EventKind, Item, Of, Part, PartKind, Response};
 use crate::text::names::NameSet;
 
-/// Failure without an error that says more.
+/// Placeholder for the JSON of an error when the upstream reports a failure without an error.
 pub(super) const UNTOLD: &str = "{}";
 
-/// State of one answer.
+/// State of one answer that is being read.
 #[derive(Debug)]
 pub(super) struct Machine {
     content: Content,
     slots: Slots,
-    /// Item whose text came last.
+    /// Slot of the item whose text was received last.
     text_slot: Option<usize>,
-    /// Item whose reasoning is open.
+    /// Slot of the reasoning item that is open.
     thought_slot: Option<usize>,
-    /// Error that has come, until an end event says more, or the stream ends.
+    /// Error that was received. The error is kept until a final event gives more details, or the
+    /// stream ends.
     failure: Option<String>,
     others: Others,
-    /// Number of calls of MCP servers' tools that the upstream made.
+    /// Number of MCP tool calls that the upstream made itself.
     mcp_calls: u32,
-    /// Item and part of the last text that may be cited.
+    /// Slot and part of the last text that can get citations.
     cited: Option<(usize, u64)>,
 }
 
 impl Machine {
-    /// Creates the state of an answer. `ids_used`: the client's ids of calls in the history.
+    /// Creates the state of a new answer. `ids_used`: the call ids in the client's history.
     pub(super) fn new(context: &RequestContext, ids_used: NameSet<'static>) -> Self {
         Self {
             content: Content::new(context, ids_used),
@@ -53,7 +55,8 @@ impl Machine {
         }
     }
 
-    /// Takes an event that brings no more than this text.
+    /// Handles an event whose only content is a piece of text. `place`: the position of the text in
+    /// the answer.
     #[inline]
     pub(super) fn handle_delta(
         &mut self,
@@ -67,7 +70,7 @@ impl Machine {
         self.check_held(to)
     }
 
-    /// Takes an event. Returns the place of its text, if it is a delta.
+    /// Handles an event. Returns the position of the event's text, if the event is a delta.
     pub(super) fn handle_event(
         &mut self,
         kind: EventKind,
@@ -177,37 +180,39 @@ impl Machine {
         &mut self.slots
     }
 
-    /// Returns the counts of the items that are left out.
+    /// Returns the counters of items that are not translated.
     pub(super) fn others_mut(&mut self) -> &mut Others {
         &mut self.others
     }
 
-    /// Returns a new number for a call of an MCP server's tool.
+    /// Returns the next number for an MCP tool call.
     pub(super) fn next_mcp_call(&mut self) -> u32 {
         let number = self.mcp_calls;
         self.mcp_calls = number.saturating_add(1);
         number
     }
 
-    /// Returns true if this text may be cited: only the letters of the last such text are kept.
+    /// Returns true if citations can be added to this text. Only the last cited text is kept in
+    /// memory.
     pub(super) fn may_cite(&self, place: Place) -> bool {
         self.cited == Some((place.slot, place.part))
     }
 
-    /// Returns the error that is kept, and forgets it.
+    /// Removes and returns the upstream's error that was stored.
     pub(super) fn take_failure(&mut self) -> Option<String> {
         self.failure.take()
     }
 
-    /// Keeps an error. A failed response often follows, which says more, and Azure sends one
-    /// without an error before it.
+    /// Stores an error until the stream ends. A failed response with more details often follows;
+    /// before the error, Azure sends a failed response without an error.
     pub(super) fn note_failure(&mut self, raw: &str) {
         if self.failure.as_deref().is_none_or(|known| known == UNTOLD) {
             self.failure = Some(raw.to_owned());
         }
     }
 
-    /// Returns the place of an event's text. Begins an item if the text can belong to no open one.
+    /// Returns the position of an event's text. Begins an item if the text cannot belong to any
+    /// open item.
     fn place(
         &mut self,
         of: Of,
@@ -229,14 +234,14 @@ impl Machine {
         Ok(Place { slot, of, part })
     }
 
-    /// Returns true if nothing of a text has come.
+    /// Returns true if no part of a text has been received.
     fn is_new(&mut self, place: Place) -> bool {
         let Some(part) = part_kind(place.of) else { return false };
         let said = self.slots.said(place.slot, (part, place.part));
         said.is_some_and(|said| said.is_empty())
     }
 
-    /// Takes more of a text.
+    /// Adds a delta of a text to the answer.
     #[inline]
     fn take_delta(
         &mut self,
@@ -261,8 +266,8 @@ impl Machine {
         self.take_more(place, text, to)
     }
 
-    /// Takes a delta of an item that is over: a repetition, unless a gateway said the end too
-    /// early.
+    /// Handles a delta of an item that has already ended. The delta is a repetition, or a gateway
+    /// reported the end of the item too early.
     fn take_late(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         let part = part_kind(place.of).filter(|part| *part == PartKind::Text);
         let said = part.and_then(|part| self.slots.said(place.slot, (part, place.part)));
@@ -276,7 +281,7 @@ impl Machine {
         }
     }
 
-    /// Takes a whole text, as far as it is new.
+    /// Handles a whole text, and adds the part that was not received before.
     pub(super) fn complete(
         &mut self,
         place: Place,
@@ -304,7 +309,7 @@ impl Machine {
         }
     }
 
-    /// Passes on the new portion of a text.
+    /// Adds new text to the answer as text, refusal, reasoning or tool input.
     #[inline]
     fn take_more(&mut self, place: Place, text: Str<'_>, to: &mut Output<'_>) -> Result<(), Error> {
         self.content.start(to);
@@ -328,7 +333,7 @@ impl Machine {
         }
     }
 
-    /// Enters the text of an item: ends the reasoning before it, and the text of another item.
+    /// Makes an item the current source of text. Ends open reasoning and the text of another item.
     #[inline]
     fn enter_text(
         &mut self,
@@ -353,7 +358,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Enters the reasoning of an item: ends that of another one.
+    /// Makes an item the current source of reasoning. Ends the reasoning of another item.
     pub(super) fn enter_thought(&mut self, slot: usize, to: &mut Output<'_>) {
         if self.thought_slot != Some(slot) {
             self.close_thought(to);
@@ -366,7 +371,7 @@ impl Machine {
         self.thought_slot == Some(slot)
     }
 
-    /// Ends the open reasoning and its block.
+    /// Ends the open reasoning and its thinking block.
     pub(super) fn close_thought(&mut self, to: &mut Output<'_>) {
         self.content.end_watch(to);
         if self.thought_slot.is_none() {
@@ -376,7 +381,8 @@ impl Machine {
         self.content.assembly_mut().end_thinking();
     }
 
-    /// Ends the open reasoning, whose item the block carries back to the upstream.
+    /// Ends the open reasoning. The thinking block's signature gets the reasoning item, so that the
+    /// client sends the item back in later requests.
     pub(super) fn carry_thought(&mut self, to: &mut Output<'_>) {
         let Some(slot) = self.thought_slot.take() else { return };
         let id = self.slots.id(slot).map(str::to_owned);
@@ -390,13 +396,13 @@ impl Machine {
         }
     }
 
-    /// Returns the number of bytes that are kept of the open reasoning.
+    /// Returns the number of bytes kept in memory for the open reasoning.
     fn thought_bytes(&self) -> usize {
         let slot = self.thought_slot.and_then(|slot| self.slots.get(slot));
         slot.map_or(0, |slot| slot.thought().held_bytes())
     }
 
-    /// Checks that neither waiting nor written bytes exceed their limits.
+    /// Returns an error if too many bytes of the answer are held back in memory.
     fn check_held(&self, to: &Output<'_>) -> Result<(), Error> {
         let waiting = self.content.waiting_bytes().saturating_add(self.slots.held_bytes());
         let thoughts = self.thought_bytes();
@@ -408,12 +414,12 @@ impl Machine {
         Ok(())
     }
 
-    /// Returns true if the message has begun.
+    /// Returns true if the message to the client has begun.
     pub(super) fn has_started(&self) -> bool {
         self.content.has_started()
     }
 
-    /// Returns true if the text was cut at a stop sequence: the rest of the answer is ignored.
+    /// Returns true if the text was cut at a stop sequence. The remaining answer is then ignored.
     pub(super) fn has_stopped(&self) -> bool {
         self.content.text().is_cut()
     }
@@ -424,7 +430,8 @@ impl AnswerState for Machine {
         self.content.start(to);
     }
 
-    /// Only an end event tells that an answer is complete. An error ends it, too.
+    /// Returns true if the text was cut at a stop sequence or an error was received. An end event
+    /// is handled elsewhere and ends the answer at once.
     fn is_complete(&self) -> bool {
         self.has_stopped() || self.failure.is_some()
     }

@@ -1,4 +1,4 @@
-//! Calls of MCP servers' tools that the upstream ran.
+//! Handling of MCP tool calls that the upstream ran itself.
 
 use super::machine::Machine;
 use super::slots::Slot;
@@ -9,7 +9,7 @@ use crate::model::hosted::{HostedCall, McpCall};
 use crate::protocols::responses::wire::{Arguments, Item};
 
 impl Machine {
-    /// Adds a completed call to the answer.
+    /// Adds a completed MCP tool call to the answer.
     pub(super) fn complete_mcp_call(
         &mut self,
         slot: usize,
@@ -45,7 +45,7 @@ impl Machine {
     }
 }
 
-/// Returns the input of a call as a JSON object, since clients read nothing else.
+/// Returns the input of a call as a JSON object, because clients can only read objects.
 fn input_of(item: &Item<'_>) -> String {
     let text = match item.arguments {
         Arguments::None => return "{}".to_owned(),
@@ -64,8 +64,8 @@ fn input_of(item: &Item<'_>) -> String {
     }
 }
 
-/// Returns the message of an error: that of the server, of the protocol, or the texts that the tool
-/// gave.
+/// Returns the message of an error. The error is a string, an object with a `message`, or an object
+/// with texts from the tool.
 fn told_of(error: &str) -> String {
     if let Some(text) = json::string(error) {
         return text.decode().into_owned();

@@ -1,16 +1,16 @@
-//! Reader of answers in Responses: events in, blocks out. A whole answer is read as an end event
-//! that says everything.
+//! Reader of Responses answers: converts events to content blocks. A whole answer is read like an
+//! end event that has the whole content.
 //!
 //! ```text
-//!  event ─▶ slots: which item ─▶ said: what is new of its text ─▶ content ─▶ assemble ─▶ events
-//!       └─▶ summary: model, counts, why it stopped
+//!  event ─▶ slots: item ─▶ said: new part of the text ─▶ content ─▶ assemble ─▶ events
+//!       └─▶ summary: model, counts, finish reason
 //! ```
 //!
-//! | step | files, of which `machine` is the state of an answer |
+//! | step | files (`machine` holds the state of an answer) |
 //! |---|---|
-//! | events to items and their parts | `place`, `slots`, `parts`; `items`, as they begin and as they are complete |
-//! | what an item says | `said`: a text, of which more than one event brings all; `thought`: reasoning; `searches`; `mcp_calls` |
-//! | how it ends | `end` |
+//! | events to items and parts | `place`, `slots`, `parts`; `items`: begin and end of an item |
+//! | content of items | `said`: texts without repetitions; `thought`; `searches`; `mcp_calls` |
+//! | end of the answer | `end` |
 
 mod end;
 mod items;
@@ -37,24 +37,24 @@ use crate::text::words;
 use machine::Machine;
 use place::Place;
 
-/// Creates the reader of an answer.
+/// Creates the reader of a Responses answer.
 pub(crate) fn reader(context: &mut RequestContext, settings: &Settings) -> Box<dyn AnswerReader> {
     let ids_used = std::mem::take(&mut context.ids_used);
     let machine = Machine::new(context, ids_used);
     json_answer(Box::new(ResponsesReader { machine, pattern: Pattern::new() }), settings)
 }
 
-/// Reader of an answer in Responses.
+/// Reader of one Responses answer, streamed or whole.
 #[derive(Debug)]
 struct ResponsesReader {
     machine: Machine,
-    /// Last event, which the next one is likely to repeat.
+    /// Last event of the stream, which the next event probably repeats.
     pattern: Pattern<Place>,
 }
 
 impl ResponsesReader {
-    /// Takes an event that is no repetition. `is_inside`: the event stands in an object that a
-    /// gateway put around it.
+    /// Handles an event that does not repeat the previous event. `is_inside`: the event was inside
+    /// an object that a gateway wrapped around it.
     fn handle_event(
         &mut self,
         called: Called,
@@ -137,15 +137,15 @@ impl ObjectReader for ResponsesReader {
         }
     }
 
-    /// Keeps the error of an event that is called an error: a failed response often follows, which
-    /// says more.
+    /// Stores the error of an event with the type `error`. A failed response with more details
+    /// often follows.
     fn handle_error(&mut self, data: &str, _to: &mut Output<'_>) -> Result<(), Error> {
         self.machine.note_failure(data);
         Ok(())
     }
 
-    /// Ends the answer as the end of the connection does, since the end mark is not of this
-    /// protocol.
+    /// Handles the stream's `[DONE]` mark like the end of the connection, because the Responses API
+    /// does not define the mark.
     fn handle_done(&mut self, to: &mut Output<'_>) -> Result<(), Error> {
         self.machine.end(to)
     }
@@ -174,8 +174,8 @@ impl ObjectReader for ResponsesReader {
     }
 }
 
-/// Returns the response in an object that some gateways put around it. The caller has applied the
-/// limit of depth to that object.
+/// Returns the response inside an object that some gateways wrap around a response. The caller has
+/// already applied the limit on nesting depth.
 fn unwrapped<'a>(response: &Response<'a>) -> Option<&'a str> {
     if response.says_something() {
         return None;

@@ -1,20 +1,21 @@
-//! Names of items, by which an event tells its item.
+//! Ids, indices and names by which an event refers to an output item.
 
 use crate::json::{self, Str};
 use crate::protocols::responses::wire::{Arguments, Item};
 
-/// Names by which an event tells its item.
+/// Ids, index and call by which an event refers to an output item.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Named<'a> {
     pub(super) id: Option<&'a str>,
     pub(super) call_id: Option<&'a str>,
     pub(super) output_index: Option<u64>,
-    /// Tool and input of a call that is complete.
+    /// Name of the called tool and complete input of the call.
     pub(super) call: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> Named<'a> {
-    /// Borrows the names of an item, which came at `output_index`.
+    /// Creates a reference from the ids and names of an item. `output_index`: the index in the
+    /// item's event.
     pub(super) fn of(names: &'a ItemNames, output_index: Option<u64>) -> Self {
         let (id, call_id) = (names.id.as_deref(), names.call_id.as_deref());
         let call = names.tool.as_deref().zip(names.input.as_deref());
@@ -22,7 +23,7 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Names in an item, decoded.
+/// Ids and names in an item, unescaped.
 #[derive(Debug)]
 pub(super) struct ItemNames {
     pub(super) id: Option<String>,
@@ -32,7 +33,7 @@ pub(super) struct ItemNames {
 }
 
 impl ItemNames {
-    /// Reads the names of an item.
+    /// Reads the ids and names of an item.
     pub(super) fn of(item: &Item<'_>) -> Self {
         let owned = |text: Option<Str<'_>>| text.map(|text| text.decode().into_owned());
         let input = match item.arguments {

@@ -1,25 +1,26 @@
-//! Items of which no block is made: each is reported once, though up to three events bring it.
+//! Counters of output items that are not translated. A warning is given once for each, although up
+//! to three events contain the item.
 
 use crate::answer::Output;
 use crate::protocols::responses::wire::Item;
 
-/// Counts of the items that are left out.
+/// Counters of the items that are not translated to content blocks.
 #[derive(Debug, Default)]
 pub(super) struct Others {
     /// Number of items that have begun and are not complete.
     open: u64,
-    /// Number of items that a warning has named.
+    /// Number of items for which a warning was given.
     noted: u64,
 }
 
 impl Others {
-    /// Counts an item that begins, and warns of it.
+    /// Counts an item that begins, and adds a warning.
     pub(super) fn begin(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
         self.open = self.open.saturating_add(1);
         self.note(item, to);
     }
 
-    /// Takes a completed item; warns of it if its beginning did not come.
+    /// Counts a completed item. Adds a warning if no event for the item's beginning was received.
     pub(super) fn complete(&mut self, item: &Item<'_>, to: &mut Output<'_>) {
         match self.open.checked_sub(1) {
             Some(fewer) => self.open = fewer,
@@ -27,8 +28,8 @@ impl Others {
         }
     }
 
-    /// Warns of an item of the complete answer, unless an event did. `number`: its place among
-    /// those that are left out, from 1.
+    /// Adds a warning for an item of the final response, unless an earlier event caused the
+    /// warning. `number`: position among the items that are not translated, from 1.
     pub(super) fn note_from(&mut self, number: u64, item: &Item<'_>, to: &mut Output<'_>) {
         if number > self.noted {
             self.note(item, to);

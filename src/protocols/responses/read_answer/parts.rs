@@ -1,41 +1,42 @@
-//! Numbers of the parts of an item, counted for each kind in the order in which its parts begin.
+//! Numbers of the parts of an item, counted for each kind of part in the order in which the parts
+//! begin.
 //!
-//! An event names its part by an index. vLLM raises that index with every event, and through all
-//! items. So an index names a part if the part began with it; any other index stands for the last
-//! part.
+//! An event refers to a part by an index. vLLM increments this index with every event, across all
+//! items. So an index identifies a part only if the part began with this index; any other index
+//! stands for the last part.
 
 use std::collections::BTreeMap;
 
 use crate::json::Str;
 use crate::protocols::responses::wire::PartKind;
 
-/// Number of kinds of parts.
+/// Number of kinds of parts that an item can have.
 const KINDS: usize = 4;
 
 /// Parts of one item that have begun.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// Number of each part, by the index with which it began.
+    /// Number of each part, by the index in the event with which the part began.
     numbers: BTreeMap<(PartKind, u64), u64>,
-    /// Number of parts of each kind.
+    /// Number of parts of each kind that have begun.
     counts: [u64; KINDS],
 }
 
-/// Portion of a part's text that an event brings.
+/// Portion of a part's text that an event contains.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Coming<'a> {
-    /// Beginning of the part.
+    /// Beginning of a part, perhaps with text.
     Start,
-    /// Next piece of the text.
+    /// Next piece of the part's text.
     More,
     /// Whole text of the part.
     All(Str<'a>),
-    /// No text: a source of the text, or an end without the text.
+    /// No text, for example a source of the text, or an end event without the text.
     Nothing,
 }
 
 impl<'a> Coming<'a> {
-    /// Returns [`Coming::All`] for a text, and [`Coming::Nothing`] if there is none.
+    /// Returns [`Coming::All`] for a text, and [`Coming::Nothing`] without a text.
     pub(super) fn all(text: Option<Str<'a>>) -> Self {
         text.map_or(Self::Nothing, Self::All)
     }
@@ -52,7 +53,7 @@ impl Parts {
         self.counts.get(kind as usize).copied().unwrap_or(0)
     }
 
-    /// Begins the next part of a kind, under this index, and returns its number.
+    /// Begins the next part of a kind, under this index, and returns the number of the part.
     pub(super) fn begin(&mut self, kind: PartKind, index: u64) -> u64 {
         let number = self.count(kind);
         self.numbers.insert((kind, index), number);
@@ -60,7 +61,7 @@ impl Parts {
         number
     }
 
-    /// Counts the part with this number, if it has not been counted.
+    /// Raises the count of parts so that the count includes the part with this number.
     pub(super) fn note(&mut self, kind: PartKind, number: u64) {
         if let Some(count) = self.counts.get_mut(kind as usize) {
             *count = (*count).max(number.saturating_add(1));

@@ -1,17 +1,18 @@
-//! Place of a text in an answer: its item, its kind, and its number there.
+//! Position of a text in an answer: the item, the kind of text, and the number of the part.
 
 use crate::protocols::responses::wire::{ItemKind, Of, PartKind, ThoughtKind};
 
-/// Place of a text in an answer.
+/// Position of a text in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) slot: usize,
     pub(super) of: Of,
-    /// Number of the part among those of its kind; in a summary, the index that the server gives.
+    /// Number of the part among the item's parts of the same kind. In a summary, the index that the
+    /// server sends.
     pub(super) part: u64,
 }
 
-/// Returns the kind of text that a part has.
+/// Returns the kind of text in a part of this kind.
 pub(super) fn of_part(kind: PartKind) -> Of {
     match kind {
         PartKind::Text => Of::Text,
@@ -21,8 +22,8 @@ pub(super) fn of_part(kind: PartKind) -> Of {
     }
 }
 
-/// Returns the kind of part that has such a text; `None` for the input of a call, which is in no
-/// part.
+/// Returns the kind of part for a kind of text. Returns `None` for the input of a call, which is
+/// not in a part.
 pub(super) fn part_kind(of: Of) -> Option<PartKind> {
     Some(match of {
         Of::Text => PartKind::Text,
@@ -33,7 +34,7 @@ pub(super) fn part_kind(of: Of) -> Option<PartKind> {
     })
 }
 
-/// Returns the kind of item to which such a text belongs.
+/// Returns the kind of item to which a kind of text belongs.
 pub(super) fn kind_of(of: Of) -> ItemKind {
     match of {
         Of::Text | Of::Refusal => ItemKind::Message,

@@ -1,8 +1,8 @@
-//! Memory of a text that has come in part or as a whole, so that repetitions of it are recognized.
+//! Record of a text that was received in pieces or as a whole, to recognize repetitions.
 //!
-//! Servers say a text up to five times: in deltas, when the text, its part and its item are done,
-//! and when the answer is. Any of these can be missing. So each of them completes the text that has
-//! come, and repeats nothing.
+//! Servers send a text up to five times: in deltas, and at the end of the text, the part, the item
+//! and the answer. Any of these can be missing. So each of them adds only text that was not
+//! received before.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,33 @@ use crate::carry::signature::Fnv;
 use crate::json::{self, Str, escaped};
 use crate::protocols::responses::wire::PartKind;
 
-/// Number of bytes kept of the beginning of a text, to tell whether a late delta repeats it.
+/// Number of bytes kept of the beginning of a text, to recognize whether a late delta repeats the
+/// text.
 const START_BYTES: usize = 64;
 
-/// Length, hash and beginning of the text that has come.
+/// Length, hash and beginning of the text that was received.
 #[derive(Debug, Default)]
 pub(super) struct Said {
     bytes: usize,
     hash: Fnv,
-    /// Beginning of the text, of at most [`START_BYTES`].
+    /// Beginning of the text, at most [`START_BYTES`] long.
     start: String,
-    /// State of the deltas that came behind the end of the text.
+    /// State of the deltas that were received after the end of the text.
     late: Late,
-    /// The first half of a surrogate pair, whose second half the next delta must bring.
+    /// First half of a surrogate pair, whose second half the next delta must contain.
     half: String,
-    /// True once an event has brought the whole text.
+    /// True if an event with the whole text was received.
     is_complete: bool,
 }
 
-/// Verdict on the deltas that come behind the end of a text.
+/// Classification of the deltas that are received after the end of a text.
 #[derive(Debug, PartialEq, Eq)]
 enum Late {
-    /// Undecided: the late deltas so far, which agree with the beginning of the text.
+    /// Undecided: the late deltas so far, which equal the beginning of the text.
     Open(String),
-    /// Repetition of the text.
+    /// Repetition: the late deltas repeat the text and are ignored.
     Repeats,
-    /// Continuation of the text: the server said its end too early.
+    /// Continuation of the text: the server reported the end of the text too early.
     GoesOn,
 }
 
@@ -45,24 +46,24 @@ impl Default for Late {
     }
 }
 
-/// New portion of a whole text, compared with the text that has come.
+/// New portion of a whole text, compared with the text received before.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum News {
-    /// No new text: the whole text has come already.
+    /// No new text: the whole text was received before.
     Nothing,
-    /// Whole text: no part of it came before.
+    /// Whole text: no part of the text was received before.
     All,
-    /// Escaped text behind the end of the text that has come.
+    /// New end of the text, JSON-escaped, after the part received before.
     Rest(String),
-    /// Contradiction: the text that has come is another.
+    /// Contradiction: the text differs from the text received before.
     Conflict,
 }
 
-/// Number of texts of an item that are searched one by one. Nearly every item has one or two, for
-/// which a tree would be large.
+/// Maximum number of texts of an item that are kept in a list and searched one by one. Nearly every
+/// item has one or two texts, for which a tree would be too large.
 const FEW: usize = 4;
 
-/// Texts of one item, by kind of part and number.
+/// Records of the texts of one item, by kind of part and number.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     first: Vec<((PartKind, u64), Said)>,
@@ -70,13 +71,13 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Returns the state of a text.
+    /// Returns the record of a text, or `None` if no part of the text was received.
     pub(super) fn get(&self, part: (PartKind, u64)) -> Option<&Said> {
         let first = self.first.iter().find(|(known, _)| *known == part);
         first.map(|(_, said)| said).or_else(|| self.others.get(&part))
     }
 
-    /// Returns the state of a text, which may begin now: then `begins` is called.
+    /// Returns the record of a text. Creates the record and calls `begins` if the text is new.
     #[inline]
     pub(super) fn enter(
         &mut self,
@@ -99,35 +100,35 @@ impl Texts {
         self.first.get_mut(at).map(|(_, said)| said)
     }
 
-    /// Iterates over the texts in no particular order.
+    /// Returns an iterator over the records of all texts, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Said> {
         self.first.iter().map(|(_, said)| said).chain(self.others.values())
     }
 }
 
 impl Said {
-    /// Returns true if nothing of the text has come.
+    /// Returns true if no part of the text was received.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes == 0 && self.half.is_empty()
     }
 
-    /// Returns true if an event has brought the whole text.
+    /// Returns true if an event with the whole text was received.
     pub(super) fn is_complete(&self) -> bool {
         self.is_complete
     }
 
-    /// Returns the number of bytes that have come, decoded.
+    /// Returns the number of bytes of the unescaped text that were received.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns true if the text that has come is the beginning of `full`, or all of it.
+    /// Returns true if the text received so far is the beginning of `full`, or all of `full`.
     pub(super) fn begins(&self, full: &str) -> bool {
         let start = full.split_at_checked(self.bytes);
         start.is_some_and(|(start, _)| hash(start) == self.hash.finish())
     }
 
-    /// Appends a delta.
+    /// Appends a delta to the record of the text.
     #[inline]
     pub(super) fn push(&mut self, text: Str<'_>) {
         if self.half.is_empty() && !text.is_escaped() {
@@ -145,7 +146,7 @@ impl Said {
         self.add(&decoded);
     }
 
-    /// Takes a delta that comes behind the end of the text. Returns its new portion, escaped;
+    /// Handles a delta received after the end of the text. Returns new text, JSON-escaped, or
     /// `None` for a repetition.
     pub(super) fn push_late(&mut self, text: Str<'_>) -> Option<String> {
         if let Late::Open(late) = &mut self.late {
@@ -173,7 +174,7 @@ impl Said {
         }
     }
 
-    /// Takes a whole text in place of the one that has come.
+    /// Replaces the record with that of a whole text.
     pub(super) fn replace(&mut self, full: &str) {
         *self = Self { is_complete: true, ..Self::default() };
         self.add(full);
@@ -188,7 +189,7 @@ impl Said {
         self.bytes = self.bytes.saturating_add(text.len());
     }
 
-    /// Takes the whole text, and tells how much of it is new.
+    /// Compares the whole text with the text received before, and returns the new portion.
     pub(super) fn complete(&mut self, full: Str<'_>) -> News {
         let decoded = full.decode();
         self.is_complete = true;

@@ -1,4 +1,4 @@
-//! Web searches that the upstream ran, and the sources of its text.
+//! Handling of web searches that the upstream ran itself, and of the sources that a text cites.
 
 use super::machine::Machine;
 use super::place::Place;
@@ -11,12 +11,11 @@ use crate::model::hosted::HostedCall;
 use crate::model::search::Search;
 use crate::protocols::responses::wire::{Item, Of};
 
-/// Maximum number of addresses that are kept of one search.
+/// Maximum number of result URLs kept for each search.
 const FOUND_MAX: usize = 256;
 
 impl Machine {
-    /// Takes the sources of a text that is complete, without those that events have brought
-    /// already.
+    /// Adds the sources of a completed text, without the sources that earlier events have added.
     pub(super) fn take_annotations(
         &mut self,
         place: Place,
@@ -35,7 +34,7 @@ impl Machine {
         }
     }
 
-    /// Takes one source of a text, and cites it if the text came last.
+    /// Counts a source of a text. Adds a citation if the text is the last text of the answer.
     pub(super) fn take_annotation(&mut self, place: Place, raw: &str, to: &mut Output<'_>) {
         if !to.context.searches || place.of != Of::Text {
             return;
@@ -49,7 +48,7 @@ impl Machine {
         }
     }
 
-    /// Adds a completed search to the answer.
+    /// Adds a completed web search to the answer.
     pub(super) fn complete_search(
         &mut self,
         slot: usize,

@@ -1,8 +1,9 @@
-//! Items of an answer, and the search for the item that an event belongs to.
+//! Output items of an answer, and the search for the item that an event belongs to.
 //!
-//! Names and places identify an item, where servers give them. Many give none, some change them
-//! from event to event, and some give one place to a text and the call behind it. So the item's
-//! type decides with them, and the last open item of a type takes events that name no other.
+//! An item is identified by its id, call id and output index, if the server sends them. Many
+//! servers send none of these, some change them from event to event, and some send the same index
+//! for a text and the call after the text. So the item's type is compared, too, and an event
+//! without a known id or index belongs to the last open item of the type.
 
 use std::collections::BTreeMap;
 
@@ -17,37 +18,38 @@ use crate::model::limits;
 use crate::protocols::responses::wire::{Item, ItemKind, PartKind};
 use crate::text::names::Names;
 
-/// Maximum number of items of an answer. Each becomes a block.
+/// Maximum number of items of an answer. A content block is made of each item.
 const ITEMS_MAX: usize = 4096;
 
-/// Number of kinds of items.
+/// Number of kinds of output items, such as messages and calls.
 pub(super) const KINDS: usize = 7;
 
-/// Item of an answer, with the state of its texts or of its call.
+/// Output item of an answer, with the state of its texts or of its call.
 #[derive(Debug)]
 pub(super) struct Slot {
     kind: ItemKind,
     call_id: Option<String>,
     output_index: Option<u64>,
-    /// True once the whole item has come.
+    /// True if the complete item was received.
     is_closed: bool,
     texts: Texts,
     parts: Parts,
-    /// True once something of which a block is made has come.
+    /// True if content was received that is translated to a block.
     has_content: bool,
     /// Name of the tool that the item calls.
     tool: Option<String>,
-    /// Input of the call, as far as it has come.
+    /// Record of the call's input received so far.
     input: Said,
     /// Position of the item's call among the calls of the answer, once the call has begun.
     call: Option<usize>,
-    /// True if the upstream says that it cut the item off.
+    /// True if the upstream marked the item as cut off.
     is_cut_off: bool,
     /// State of the reasoning, if the item is reasoning.
     thought: Thought,
-    /// Number of citations of the item's texts that have come.
+    /// Number of citations received for the item's texts.
     annotations: usize,
-    /// Last part whose citations have all come, and the number of citations that had come by then.
+    /// Last part whose citations were all received, and the number of citations received up to
+    /// then.
     annotated: (Option<u64>, usize),
     id: Option<String>,
 }
@@ -57,12 +59,12 @@ impl Slot {
         self.kind
     }
 
-    /// Returns true if the whole item has come.
+    /// Returns true if the complete item was received.
     pub(super) fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// Returns true if the upstream says that it cut the item off.
+    /// Returns true if the upstream marked the item as cut off.
     pub(super) fn is_cut_off(&self) -> bool {
         self.is_cut_off
     }
@@ -73,7 +75,7 @@ impl Slot {
         self.call
     }
 
-    /// Returns the state of the call's input.
+    /// Returns the record of the call's input.
     pub(super) fn input_mut(&mut self) -> &mut Said {
         &mut self.input
     }
@@ -87,31 +89,31 @@ impl Slot {
         &mut self.thought
     }
 
-    /// Notes that something of which a block is made has come.
+    /// Records that content of the item was received that is translated to a block.
     pub(super) fn note_content(&mut self) {
         self.has_content = true;
     }
 
-    /// Takes the name of the tool that the item calls; the first counts.
+    /// Stores the name of the tool that the item calls. Only the first name is stored.
     pub(super) fn name_tool(&mut self, name: Option<&str>) {
         if self.tool.is_none() {
             self.tool = name.map(str::to_owned);
         }
     }
 
-    /// Notes the position of the item's call among the calls of the answer.
+    /// Stores the position of the item's call among the calls of the answer.
     pub(super) fn begin_call(&mut self, position: usize) {
         self.call = Some(position);
     }
 
-    /// Notes that the whole item has come.
+    /// Closes the item, because the complete item was received.
     pub(super) fn close(&mut self, item: &Item<'_>) {
         self.is_cut_off |= item.is_incomplete;
         self.has_content |= item.says_something();
         self.is_closed = true;
     }
 
-    /// Returns the number of sources of the item's texts that have come.
+    /// Returns the number of citations received for the item's texts.
     pub(super) fn annotations(&self) -> usize {
         self.annotations
     }
@@ -121,7 +123,7 @@ impl Slot {
         self.annotations = self.annotations.saturating_add(1);
     }
 
-    /// Returns true if the text that has come is the beginning of this text, or all of it.
+    /// Returns true if the text received so far is the beginning of `full`, or all of `full`.
     fn begins(&self, full: &str) -> bool {
         match self.call {
             Some(_) => self.input.begins(full),
@@ -138,7 +140,7 @@ impl Slot {
         }
     }
 
-    /// Notes that all citations of a part have come.
+    /// Records that all citations of a part were received.
     pub(super) fn end_annotations(&mut self, part: u64) {
         if self.annotated.0.is_none_or(|last| last < part) {
             self.annotated = (Some(part), self.annotations);
@@ -146,7 +148,7 @@ impl Slot {
     }
 }
 
-/// Items of one answer, in the order in which they began.
+/// Output items of one answer, in the order in which they began.
 #[derive(Debug, Default)]
 pub(super) struct Slots {
     list: Vec<Slot>,
@@ -154,11 +156,11 @@ pub(super) struct Slots {
     held_bytes: usize,
 }
 
-/// Items of one kind, by position in the list of all.
+/// Output items of one kind, by their position in the list of all items.
 #[derive(Debug, Default)]
 struct OfKind {
     all: Vec<usize>,
-    /// Open items, the latest last. Closed ones stay until they are the last.
+    /// Open items, the latest last. Closed items are removed only when they are last.
     open: Vec<usize>,
     by_id: Names<'static, usize>,
     by_call_id: Names<'static, usize>,
@@ -174,17 +176,18 @@ impl Slots {
         self.list.get_mut(slot)
     }
 
-    /// Returns the id of an item.
+    /// Returns the upstream's id of an item.
     pub(super) fn id(&self, slot: usize) -> Option<&str> {
         self.list.get(slot)?.id.as_deref()
     }
 
-    /// Iterates over all items.
+    /// Returns an iterator over all items.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Slot> {
         self.list.iter()
     }
 
-    /// Returns the bytes of names, and the cost of each item and each of its texts.
+    /// Returns the number of bytes counted for the items: ids, and a fixed amount for each item and
+    /// text.
     pub(super) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
@@ -193,8 +196,8 @@ impl Slots {
         self.kinds.get(kind as usize)
     }
 
-    /// Finds the item that an event of an item's content belongs to. `coming`: what the event
-    /// brings. A text that is done after its item may belong to an item that is over.
+    /// Finds the item that an event with a text or a source belongs to. `coming`: the event's
+    /// portion of the text. An event with a whole text may belong to a closed item.
     pub(super) fn find(
         &mut self,
         kind: ItemKind,
@@ -234,7 +237,8 @@ impl Slots {
         (!is_elsewhere).then_some(last)
     }
 
-    /// Finds the open item that begins anew under its names; `None` if another item begins.
+    /// Finds the open item that an event for a beginning item repeats. Returns `None` if another
+    /// item begins.
     pub(super) fn find_open(&self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let found = match (named.id, named.call_id) {
@@ -248,7 +252,7 @@ impl Slots {
         })
     }
 
-    /// Finds the item that is complete now; `None` if no event of it has come.
+    /// Finds the item that an event completes. Returns `None` if no event of the item was received.
     pub(super) fn find_done(&mut self, kind: ItemKind, named: Named<'_>) -> Option<usize> {
         let of_kind = self.of(kind)?;
         let by_call_id = named.call_id.and_then(|id| of_kind.by_call_id.get(id).copied());
@@ -264,8 +268,8 @@ impl Slots {
         found.filter(|slot| !self.is_another(*slot, named))
     }
 
-    /// Finds the item of a complete answer: by its names, or as the next of its kind. `before`:
-    /// number of items of its kind before it.
+    /// Finds the item that an item of the final response repeats: by ids, or as the next item of
+    /// the same kind. `before`: number of earlier items of the same kind in the final response.
     pub(super) fn find_in_answer(
         &self,
         kind: ItemKind,
@@ -289,8 +293,8 @@ impl Slots {
         self.by_names(by_id, by_call_id, named).or_else(|| by_place().filter(is_meant))
     }
 
-    /// Chooses the completed item among those with its names. vLLM gives a call another `call_id`
-    /// at its end; other servers give all calls one `id`.
+    /// Selects the item that is completed from the items with the same id or call id. vLLM sends
+    /// another `call_id` at the end of a call; other servers send the same `id` for all calls.
     fn by_names(
         &self,
         by_id: Option<usize>,
@@ -307,22 +311,23 @@ impl Slots {
         by_both.or(by_call_id).or(by_id)
     }
 
-    /// Returns true if an item calls this tool with this input, as far as its input has come.
+    /// Returns true if an item calls this tool with this input, compared with the input received so
+    /// far.
     fn is_same_call(&self, slot: usize, named: Named<'_>) -> bool {
         let Some((slot, (tool, input))) = self.list.get(slot).zip(named.call) else { return false };
         slot.tool.as_deref() == Some(tool) && slot.input.begins(input)
     }
 
-    /// Returns true if the names in an item are those of another call than the call in this slot.
+    /// Returns true if the item in this slot has another `call_id` than `named`.
     fn is_another(&self, slot: usize, named: Named<'_>) -> bool {
         let known = self.list.get(slot).and_then(|slot| slot.call_id.as_deref());
         named.call_id.is_some() && known.is_some() && named.call_id != known
     }
 
-    /// Adds an item.
+    /// Adds an item to the list, and returns the position of the item.
     ///
     /// # Errors
-    /// There are too many.
+    /// Fails if the answer has too many items.
     pub(super) fn open(&mut self, kind: ItemKind, named: Named<'_>) -> Result<usize, Error> {
         let slot = self.list.len();
         if slot >= ITEMS_MAX {
@@ -357,7 +362,7 @@ impl Slots {
         Ok(slot)
     }
 
-    /// Notes the names of an item.
+    /// Stores the id and call id of an item, for later searches.
     pub(super) fn name(&mut self, slot: usize, named: Named<'_>) {
         let Some(known) = self.list.get_mut(slot) else { return };
         let Some(of_kind) = self.kinds.get_mut(known.kind as usize) else { return };
@@ -378,7 +383,7 @@ impl Slots {
     }
 
     /// Returns the number of the part that an event with this index belongs to. Begins a new part
-    /// if the event fits no part.
+    /// if the event fits no existing part.
     pub(super) fn part(
         &mut self,
         slot: usize,
@@ -407,8 +412,8 @@ impl Slots {
         slot.parts.begin(kind, index)
     }
 
-    /// Returns true if several texts of an item came joined as one part, longer than the text
-    /// `first`.
+    /// Returns true if several texts of an item were received joined as one part, longer than the
+    /// text `first`.
     pub(super) fn has_joined(&self, slot: usize, first: Str<'_>) -> bool {
         let Some(slot) = self.list.get(slot) else { return false };
         let said = slot.texts.get((PartKind::Text, 0));
@@ -416,7 +421,7 @@ impl Slots {
             && said.is_some_and(|said| said.bytes() > first.decode().len())
     }
 
-    /// Returns the state of a text of an item, and counts its part.
+    /// Returns the record of a text of an item, and counts the text's part.
     pub(super) fn said(&mut self, slot: usize, part: (PartKind, u64)) -> Option<&mut Said> {
         let held_bytes = &mut self.held_bytes;
         let slot = self.list.get_mut(slot)?;

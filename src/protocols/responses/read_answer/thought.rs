@@ -1,34 +1,37 @@
-//! State of one item of reasoning: the text that the client sees, and the item for the next turn.
+//! State of one reasoning item: the text that the client receives, and the item that is sent back
+//! in the next request.
 
 use crate::json::{self, Str};
 use crate::protocols::responses::wire::{Item, ThoughtKind, write_with};
 
-/// Maximum number of bytes that are kept of the texts. A signature holds no more.
+/// Maximum number of bytes kept of the reasoning texts. A thinking block's signature can hold no
+/// more.
 const KEPT_BYTES_MAX: usize = 192 << 10;
 
-/// Item of reasoning, while it is read.
+/// Reasoning item that is being read.
 #[derive(Debug, Default)]
 pub(super) struct Thought {
-    /// Kind of text that the client sees: the kind that came first.
+    /// Kind of reasoning text that the client receives: the kind that was received first.
     kind: Option<ThoughtKind>,
-    /// Place of the last text that the client sees.
+    /// Number of the part whose text was sent to the client last.
     last: Option<u64>,
-    /// Texts of the item, escaped, for servers that never send the item.
+    /// Reasoning texts, JSON-escaped. They are needed for servers that never send the complete
+    /// item.
     texts: Vec<(ThoughtKind, u64, String)>,
     kept_bytes: usize,
-    /// JSON text of the item, as it was written.
+    /// JSON of the complete item, exactly as received.
     item: Option<String>,
-    /// `encrypted_content`, escaped, where the item had it at its beginning.
+    /// Value of `encrypted_content`, JSON-escaped, if the item had the member at its beginning.
     encrypted: Option<String>,
-    /// True once the item's block is over.
+    /// True if the item's thinking block has ended.
     is_over: bool,
-    /// True if the item for the next turn has the encrypted reasoning.
+    /// True if the item for the next request has the encrypted reasoning.
     is_carried: bool,
 }
 
 impl Thought {
-    /// Takes a text, or more of one. Tells whether the client sees it, and whether a blank line is
-    /// due before it.
+    /// Adds a reasoning text, or a piece of a text. Returns whether the client receives the text,
+    /// and whether a blank line must be inserted before the text.
     pub(super) fn take(&mut self, kind: ThoughtKind, at: u64, text: Str<'_>) -> (bool, bool) {
         self.keep(kind, at, text);
         let is_shown = *self.kind.get_or_insert(kind) == kind;
@@ -55,25 +58,26 @@ impl Thought {
         }
     }
 
-    /// Returns the number of bytes that are kept.
+    /// Returns the number of bytes of reasoning kept in memory.
     pub(super) fn held_bytes(&self) -> usize {
         let texts = if self.kept_bytes > KEPT_BYTES_MAX { 0 } else { self.kept_bytes };
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         texts.saturating_add(length(&self.item)).saturating_add(length(&self.encrypted))
     }
 
-    /// Keeps the encrypted reasoning of an item that begins: some servers send it then, and never
-    /// again.
+    /// Stores the encrypted reasoning of an item that begins. Some servers send the encrypted
+    /// reasoning only then.
     pub(super) fn keep_encrypted(&mut self, encrypted: Str<'_>) {
         self.encrypted = Some(encrypted.raw().to_owned());
     }
 
-    /// Returns true if the encrypted reasoning came with the beginning of the item.
+    /// Returns true if the item had encrypted reasoning at its beginning.
     pub(super) fn has_encrypted(&self) -> bool {
         self.encrypted.is_some()
     }
 
-    /// Keeps the completed item, with the encrypted reasoning of its beginning if it has none.
+    /// Stores the completed item. If the item has no encrypted reasoning, that from the item's
+    /// beginning is added.
     pub(super) fn keep_item(&mut self, item: &Item<'_>) {
         let encrypted = self.encrypted.as_deref().filter(|_| item.encrypted.is_none());
         self.is_carried = encrypted.is_some() || item.encrypted.is_some();
@@ -90,18 +94,18 @@ impl Thought {
         self.kept_bytes = 0;
     }
 
-    /// Returns true if the item's block is over.
+    /// Returns true if the item's thinking block has ended.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Returns true if the item for the next turn has the encrypted reasoning.
+    /// Returns true if the item for the next request has the encrypted reasoning.
     pub(super) fn is_carried(&self) -> bool {
         self.is_carried
     }
 
-    /// Ends the item's block. Returns the item for the next turn, as it was written or composed of
-    /// its texts, and whether the texts were too long for that.
+    /// Ends the item's thinking block. Returns the item for the next request, as received or
+    /// composed of the texts, and whether the texts were too long to be kept.
     pub(super) fn end(&mut self, id: Option<&str>) -> (Option<String>, bool) {
         self.is_over = true;
         if let Some(item) = self.item.take() {
@@ -114,13 +118,13 @@ impl Thought {
         (compose(id, &texts, encrypted.as_deref().and_then(Str::inside)), is_too_long)
     }
 
-    /// Notes that the encrypted reasoning is carried after all, behind the item's block.
+    /// Records that the encrypted reasoning is sent back after all, by the next block with an item.
     pub(super) fn set_carried(&mut self) {
         self.is_carried = true;
     }
 }
 
-/// Composes an item of reasoning of these texts.
+/// Composes the JSON of a reasoning item from reasoning texts.
 fn compose(
     id: Option<&str>,
     texts: &[(ThoughtKind, u64, String)],

@@ -1,60 +1,60 @@
-//! Reader of one event of a Responses stream.
+//! Parser of one event of a Responses stream.
 
 use super::kind::EventKind;
 use super::{error, filled, list, object, text};
 use crate::json::{Error, Reader, Str, ValueKind};
 use crate::model::usage::number;
 
-/// Event of a stream: the members of all event types, each set if the event has it.
+/// Event of a stream: the members of all event types, each set if the event has the member.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Event<'a> {
-    /// Type of the event: `type`.
+    /// Value of `type`: the type of the event.
     pub(crate) name: Option<Str<'a>>,
-    /// Place of the item in the answer.
+    /// Index of the item in the answer.
     pub(crate) output_index: Option<u64>,
-    /// Place of the part in the item.
+    /// Index of the part in the content of the item.
     pub(crate) content_index: Option<u64>,
-    /// Place of the part in the summary.
+    /// Index of the part in the summary of the item.
     pub(crate) summary_index: Option<u64>,
-    /// Id of the item.
+    /// Value of `item_id`: id of the item that the event belongs to.
     pub(crate) item_id: Option<Str<'a>>,
-    /// Next piece of a text.
+    /// Value of `delta`: the next piece of a text.
     pub(crate) delta: Option<Str<'a>>,
     /// Whole text: `text`, `refusal`, `arguments` or `input`.
     pub(crate) full: Option<Str<'a>>,
-    /// Value of `arguments` where it is an object in place of a text.
+    /// Value of `arguments`, if the value is an object instead of a string.
     pub(crate) full_json: Option<&'a str>,
-    /// Object of a part of an item.
+    /// Value of `part`: JSON object of a part of an item.
     pub(crate) part: Option<&'a str>,
-    /// Object of an item.
+    /// Value of `item`: JSON object of an output item.
     pub(crate) item: Option<&'a str>,
-    /// Object of a response.
+    /// Value of `response`: JSON object of a response.
     pub(crate) response: Option<&'a str>,
-    /// Object of a source of a text.
+    /// Value of `annotation`: JSON object with a source of the text.
     pub(crate) annotation: Option<&'a str>,
-    /// `sequence_number`, as it was written.
+    /// Value of `sequence_number`, the number of the event, as received.
     pub(crate) sequence: Option<&'a str>,
-    /// Random letters that hide the length of a text, so that the size of the event does not tell
-    /// it.
+    /// Random letters with which servers hide the length of a text. The size of the event then does
+    /// not reveal the length.
     pub(crate) obfuscation: Option<Str<'a>>,
-    /// Value of `error`, if it says something.
+    /// Raw JSON of `error`, if not empty.
     pub(crate) error: Option<&'a str>,
-    /// True if there is a member by which gateways tell what failed: `message`, `detail`, `code` or
-    /// `errors`.
+    /// True if the event has a non-empty member in which gateways report failures: `message`,
+    /// `detail`, `code` or `errors`.
     pub(crate) complains: bool,
-    /// Object that a gateway may have put around the event: `data`, `event` or `payload`.
+    /// Object in which a gateway may have wrapped the event: `data`, `event` or `payload`.
     pub(crate) inside: Option<&'a str>,
-    /// True if there is a list `choices`: the event is a chunk of Chat Completions.
+    /// True if the event has a list `choices`, and is therefore a chunk of Chat Completions.
     pub(crate) has_choices: bool,
-    /// True if there is a list `output`: the event is a response.
+    /// True if the event has a list `output`, and is therefore a response.
     pub(crate) has_output: bool,
 }
 
 impl<'a> Event<'a> {
-    /// Reads an object into this empty event.
+    /// Parses a JSON object into this empty event.
     ///
     /// # Errors
-    /// `text` is not a JSON object.
+    /// Fails if `raw` is not a JSON object.
     // Long: a branch for each member, in one pass over the bytes of an event.
     pub(crate) fn fill(&mut self, raw: &'a str) -> Result<(), Error> {
         let mut reader = Reader::of(raw);
@@ -102,8 +102,8 @@ impl<'a> Event<'a> {
         reader.end()
     }
 
-    /// Returns the kind of the event. `called`: name of the event outside of its data, used where
-    /// the data has no `type`.
+    /// Returns the kind of the event. `called`: the event's name outside of the data, used if the
+    /// data has no `type`.
     pub(crate) fn kind(&self, called: Option<&str>) -> EventKind {
         match self.name {
             Some(name) if name.is_escaped() => EventKind::of(&name.decode()),

@@ -1,79 +1,79 @@
-//! Reader of one item of an answer and of its parts.
+//! Parser of one output item of an answer and of the item's parts.
 
 use super::{filled, list, object, text};
 use crate::json::{self, Error, Reader, Str, ValueKind, Writer};
 use crate::text::words;
 
-/// Item of an answer, such as a message, reasoning or a call.
+/// Output item of an answer, such as a message, reasoning or a call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Item<'a> {
-    /// JSON text of the whole item, as it was written.
+    /// JSON text of the whole item, as received.
     pub(crate) raw: &'a str,
-    /// Kind of the item, read from its `type`.
+    /// Kind of the item, read from `type`.
     pub(crate) kind: ItemKind,
-    /// Type of the item as the upstream names it: `type`.
+    /// Value of `type`, as the upstream sent it.
     pub(crate) kind_name: Option<Str<'a>>,
-    /// Id of the item.
+    /// Upstream's id of the item.
     pub(crate) id: Option<Str<'a>>,
-    /// Id of the call, by which its result names it.
+    /// Value of `call_id`, by which a tool result refers to the call.
     pub(crate) call_id: Option<Str<'a>>,
     /// Name of the called tool.
     pub(crate) name: Option<Str<'a>>,
     /// Arguments of a function, or the input of a custom tool.
     pub(crate) arguments: Arguments<'a>,
-    /// True if the item was cut off: its `status` is `incomplete`.
+    /// True if the item was cut off: the `status` is `incomplete`.
     pub(crate) is_incomplete: bool,
-    /// True if the item failed: its `status` is `failed`.
+    /// True if the item failed: the `status` is `failed`.
     pub(crate) has_failed: bool,
-    /// List of the parts of the content.
+    /// JSON list of the parts of `content`.
     pub(crate) content: Option<&'a str>,
-    /// Content of the item where it is one string.
+    /// Value of `content`, if the value is a string.
     pub(crate) content_text: Option<Str<'a>>,
-    /// List of the parts of a summary.
+    /// JSON list of the parts of `summary`.
     pub(crate) summary: Option<&'a str>,
-    /// Encrypted reasoning: `encrypted_content`.
+    /// Value of `encrypted_content`: encrypted reasoning.
     pub(crate) encrypted: Option<Str<'a>>,
-    /// Action of a web search: its queries and sources.
+    /// JSON of a web search's action, with queries and sources.
     pub(crate) action: Option<&'a str>,
 }
 
-/// Kind of an item.
+/// Kind of an output item of a Responses answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ItemKind {
     /// Message of the model. Items without a `type` count as messages.
     #[default]
     Message,
-    /// Reasoning.
+    /// Reasoning item: the reasoning of the model.
     Reasoning,
-    /// A call of a function.
+    /// Call of a function tool, with JSON arguments.
     Function,
-    /// A call of a custom tool.
+    /// Call of a custom tool, with a plain text as input.
     Custom,
-    /// A search of the web that the upstream ran.
+    /// Web search that the upstream ran itself.
     WebSearch,
-    /// A call of an MCP server's tool that the upstream ran.
+    /// MCP tool call that the upstream ran itself.
     Mcp,
     /// Item of any other type.
     Other,
 }
 
-/// Input of a call, as the upstream wrote it.
+/// Input of a tool call, in the form in which the upstream sent the input.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Arguments<'a> {
-    /// No input yet.
+    /// No input: the item has no arguments yet.
     #[default]
     None,
-    /// Text with the input, JSON in the case of a function.
+    /// Input as a string, which for functions is JSON text.
     Text(Str<'a>),
-    /// JSON object in place of a text.
+    /// Input as a JSON object instead of a string.
     Json(&'a str),
 }
 
 impl<'a> Item<'a> {
-    /// Reads an item whose text is known to be JSON.
+    /// Parses an output item from text that is known to be JSON.
     ///
     /// # Errors
-    /// It is no object.
+    /// Fails if the text is not an object.
     pub(crate) fn read(raw: &'a str) -> Result<Self, Error> {
         let mut reader = Reader::of(raw);
         let reader = &mut reader;
@@ -111,8 +111,8 @@ impl<'a> Item<'a> {
         Ok(item)
     }
 
-    /// Iterates over the parts of the content and the summary that are texts, each with its place
-    /// among those of its kind.
+    /// Returns an iterator over the text parts of content and summary. Each part comes with its
+    /// position among the parts of the same kind.
     pub(crate) fn parts(&self) -> impl Iterator<Item = (u64, Part<'a>)> {
         let parts = |list: Option<&'a str>| {
             let mut counts = [0u64; 4];
@@ -132,8 +132,8 @@ impl<'a> Item<'a> {
         parts(self.summary).chain(parts(self.content)).chain(text)
     }
 
-    /// Returns true if a block is made of the item: for messages and reasoning, if they have a text
-    /// or encrypted reasoning.
+    /// Returns true if the item is translated to a content block. A message or reasoning needs a
+    /// text or encrypted reasoning.
     pub(crate) fn says_something(&self) -> bool {
         match self.kind {
             ItemKind::Message | ItemKind::Reasoning => {
@@ -143,13 +143,13 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// Returns true if one of the item's parts has a text.
+    /// Returns true if a part of the item has a text that is not blank.
     pub(crate) fn has_text(&self) -> bool {
         self.parts().any(|(_, part)| part.text.is_some_and(|text| !text.is_blank()))
     }
 }
 
-/// Writes an object with another value of one of its members, or without that member.
+/// Writes a copy of a JSON object in which the member `name` has another value or is left out.
 pub(crate) fn write_with(
     object: &str,
     name: &'static str,
@@ -167,7 +167,7 @@ pub(crate) fn write_with(
 }
 
 impl ItemKind {
-    /// Returns the kind of an item of this `type`.
+    /// Returns the kind of an item with this `type`.
     fn of(name: &str) -> Self {
         match name {
             "message" => Self::Message,
@@ -184,29 +184,29 @@ impl ItemKind {
 /// Part of an item's content or summary.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part<'a> {
-    /// Kind of the text.
+    /// Kind of the part's text: answer, refusal, summary or full reasoning.
     pub(crate) kind: PartKind,
-    /// Text of the part; `None` where it is empty.
+    /// Text of the part, or `None` if the text is empty.
     pub(crate) text: Option<Str<'a>>,
-    /// List of the sources of the text.
+    /// JSON list of the annotations: sources of the text.
     pub(crate) annotations: Option<&'a str>,
 }
 
 /// Kind of the text in a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum PartKind {
-    /// Words of the model for the user.
+    /// Text of the answer for the user.
     Text,
-    /// Words with which the model refuses.
+    /// Text with which the model refuses to answer.
     Refusal,
     /// Part of a summary of the model's reasoning.
     Summary,
-    /// Reasoning of the model, word for word.
+    /// Reasoning of the model in full, not summarized.
     Raw,
 }
 
 impl<'a> Part<'a> {
-    /// Reads a part; `None` if it is not of a type that has a text.
+    /// Parses a part. Returns `None` if the part is not of a type with text.
     pub(crate) fn read(raw: &'a str) -> Option<Self> {
         let mut reader = Reader::of(raw);
         let reader = &mut reader;

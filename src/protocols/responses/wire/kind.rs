@@ -1,62 +1,62 @@
-//! Types of the events of a stream, by name.
+//! Kinds of the events of a Responses stream, and the `type` values of each kind.
 
-/// Kind of an event.
+/// Kind of an event in a Responses stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EventKind {
-    /// Answer that goes on: a response that is not over, or the state of a tool that the server
-    /// runs.
+    /// Event during the answer that adds no content: a response that is not over, or the progress
+    /// of a tool that the server runs.
     Progress,
-    /// Beginning of an item.
+    /// Beginning of an output item, such as a message or a call.
     ItemAdded,
-    /// End of an item, which comes as a whole.
+    /// End of an output item; the event has the complete item.
     ItemDone,
-    /// Beginning of a part of an item, perhaps with a text.
+    /// Beginning of a part of an item, sometimes with a text.
     PartAdded,
     /// End of a part of an item.
     PartDone,
-    /// Next piece of a text.
+    /// Delta event with the next piece of a text.
     Delta(Of),
-    /// End of a text, which comes as a whole.
+    /// End of a text; the event has the whole text.
     Done(Of),
-    /// Source of a text.
+    /// Annotation event with a source of a text.
     Annotation,
     /// End of an answer that is complete.
     Completed,
     /// End of an answer that was cut off.
     Incomplete,
-    /// End without an answer: it failed or was cancelled.
+    /// End of an answer that failed or was cancelled.
     Failed,
-    /// Error; a failed response may follow.
+    /// Error event. An event with a failed response may follow.
     Error,
     /// Event of a type that this version does not know.
     Unknown,
 }
 
-/// Purpose of a text: to which field of which kind of item its pieces belong.
+/// Kind of a streamed text, which also shows the kind of item the text belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// Words of the model for the user.
+    /// Text of the answer for the user.
     Text,
-    /// Words with which the model refuses.
+    /// Text with which the model refuses to answer.
     Refusal,
     /// Reasoning of the model.
     Thought(ThoughtKind),
-    /// Arguments of a function.
+    /// Arguments of a function call.
     Arguments,
-    /// Input of a custom tool.
+    /// Input of a custom tool call.
     Input,
 }
 
 /// Form in which a server sends reasoning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ThoughtKind {
-    /// Summary of the reasoning.
+    /// Summary of the model's reasoning.
     Summary,
-    /// Reasoning word for word.
+    /// Reasoning of the model in full, not summarized.
     Raw,
 }
 
-/// Known types and their kinds, the most frequent first.
+/// Known event types and their kinds, ordered by frequency.
 const KINDS: [(&str, EventKind); 35] = [
     ("response.output_text.delta", EventKind::Delta(Of::Text)),
     ("response.reasoning_summary_text.delta", EventKind::Delta(Of::Thought(ThoughtKind::Summary))),
@@ -97,7 +97,7 @@ const KINDS: [(&str, EventKind); 35] = [
     ("response.reasoning_summary.delta", EventKind::Delta(Of::Thought(ThoughtKind::Summary))),
 ];
 
-/// Beginnings of the types of events that tell of tools which the server runs.
+/// Prefixes of event types that report the progress of tools which the server runs.
 const OF_SERVER_TOOLS: [&str; 9] = [
     "response.web_search_call.",
     "response.file_search_call.",
@@ -111,7 +111,7 @@ const OF_SERVER_TOOLS: [&str; 9] = [
 ];
 
 impl EventKind {
-    /// Returns the kind of an event of this `type`.
+    /// Returns the kind of an event with this `type`.
     pub(crate) fn of(name: &str) -> Self {
         if let Some((_, kind)) = KINDS.iter().find(|(known, _)| *known == name) {
             return *kind;

@@ -1,49 +1,51 @@
-//! Shortcut for an event that repeats the one before it in the same stream.
+//! Fast parsing of an event that repeats the previous event of the same stream.
 //!
-//! Nearly every event repeats the one before it but for its text, its number, and random letters.
-//! Comparing the two costs a small part of reading an event, so that is tried first; an event that
-//! differs is parsed as usual.
+//! Nearly every event equals the previous event except for the text, the sequence number, and
+//! random letters. Comparing the two costs a small part of parsing an event, so the comparison is
+//! tried first. An event that differs in more is parsed as usual.
 
 use super::event::Event;
 use crate::json::{Reader, Str, offset_in};
 use crate::text::words::is_same;
 
-/// Length in bytes of the longest event that is kept. Each stream keeps one, so it must be small.
+/// Maximum length in bytes of an event that is kept for comparison. Each stream keeps one event in
+/// memory.
 const LENGTH_MAX: usize = 1024;
 
-/// Number of events in a row that repeat no other, after which no more are kept: some servers name
-/// the item anew in each event.
+/// Maximum number of consecutive events that do not repeat the previous event. Then no more events
+/// are kept: some servers change the item's id in each event.
 const MISSES_MAX: u8 = 16;
 
-/// Last delta event of a stream, cut up at the values that differ each time.
+/// Last delta event of a stream, split at the values that change with each event.
 #[derive(Debug, Default)]
 pub(crate) struct Pattern<T> {
-    /// Bytes of the event before the first value that differs.
+    /// Bytes of the event before the first value that changes.
     start: String,
-    /// Values that differ, each with the bytes behind it. Quotes of texts belong to the values.
+    /// Values that change, each with the bytes after the value. Quotes of strings belong to the
+    /// values.
     values: Vec<(Value, String)>,
-    /// Place of the text in the answer; `None` if no event is kept.
+    /// Position of the text in the answer, or `None` if no event is kept.
     place: Option<T>,
     misses: u8,
 }
 
-/// Kind of a value that differs each time.
+/// Kind of a value that changes with each event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Value {
-    /// Number of the event: `sequence_number`.
+    /// Sequence number of the event: `sequence_number`.
     Number,
     /// Text of the event: `delta`.
     Text,
-    /// Random letters: `obfuscation`.
+    /// Random letters in `obfuscation`, with which servers hide the length of the text.
     Letters,
 }
 
-/// Content of an event that repeats the one before it.
+/// Content of an event that repeats the previous event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Repeated<'a, T> {
-    /// Place of the text in the answer, known from the event before.
+    /// Position of the text in the answer, known from the previous event.
     pub(crate) place: T,
-    /// Text that the event brings.
+    /// Text in the `delta` of the event.
     pub(crate) text: Str<'a>,
 }
 
@@ -53,7 +55,8 @@ impl<T: Copy> Pattern<T> {
         Self { start: String::new(), values: Vec::new(), place: None, misses: 0 }
     }
 
-    /// Returns the text of an event that repeats the last one; `None` if it does not.
+    /// Returns the text of an event that repeats the previous event, or `None` if the event differs
+    /// in more.
     #[inline]
     pub(crate) fn read<'a>(&mut self, data: &'a str) -> Option<Repeated<'a, T>> {
         let place = self.place?;
@@ -81,8 +84,8 @@ impl<T: Copy> Pattern<T> {
         Some(Repeated { place, text })
     }
 
-    /// Keeps an event, which was read from `data`, as the last one. `place`: the place of its text;
-    /// without one nothing is kept.
+    /// Keeps the event that was parsed from `data` for comparison with the next event. `place`: the
+    /// position of the event's text; without a position no event is kept.
     pub(crate) fn learn(&mut self, data: &str, event: &Event<'_>, place: Option<T>) {
         self.place = None;
         if place.is_none() || self.misses >= MISSES_MAX || data.len() > LENGTH_MAX {
@@ -94,7 +97,7 @@ impl<T: Copy> Pattern<T> {
         }
     }
 
-    /// Cuts an event up at the values that differ.
+    /// Splits an event at the values that change with each event.
     fn part(&mut self, data: &str, event: &Event<'_>) -> Option<()> {
         let quoted = |text: Str<'_>| {
             let start = offset_in(data, text.raw())?;
@@ -122,7 +125,8 @@ impl<T: Copy> Pattern<T> {
     }
 }
 
-/// Returns the part of a text behind `start`; `None` if the text does not begin with it.
+/// Returns the part of `text` after the prefix `start`, or `None` if `text` does not begin with
+/// `start`.
 #[inline]
 fn behind<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let (before, rest) = text.split_at_checked(start.len())?;

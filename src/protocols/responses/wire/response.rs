@@ -1,66 +1,66 @@
-//! Reader of a response: a whole answer, or the known part of one.
+//! Parser of a response object: a whole answer, or the known part of an answer.
 
 use super::{error, filled, list, object, text};
 use crate::json::{self, Error, Reader, Str, ValueKind};
 use crate::model::usage::Usage;
 
-/// Members of a response.
+/// Parsed members of a response object of the Responses API.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Response<'a> {
-    /// Id of the answer at the upstream.
+    /// Upstream's id of the answer.
     pub(crate) id: Option<Str<'a>>,
-    /// Name of the model at the upstream.
+    /// Upstream's name of the model.
     pub(crate) model: Option<Str<'a>>,
-    /// Status of the answer.
+    /// Status of the answer, from `status`.
     pub(crate) status: Status,
     /// Reason why the answer is not complete.
     pub(crate) reason: Option<Str<'a>>,
-    /// Error of the upstream, as it was written.
+    /// Raw JSON of the upstream's error.
     pub(crate) error: Option<&'a str>,
-    /// List of the items.
+    /// JSON list of the output items.
     pub(crate) output: Option<&'a str>,
-    /// Text of all messages once more; some gateways give nothing else.
+    /// Text of all messages again; some gateways send no other content.
     pub(crate) output_text: Option<Str<'a>>,
-    /// List of reasoning of earlier turns that the model did not get.
+    /// JSON list of earlier reasoning that the upstream withheld from the model.
     pub(crate) withheld: Option<&'a str>,
     /// Token counts of the answer.
     pub(crate) usage: Option<Usage>,
-    /// Tier in which the request was served.
+    /// Service tier in which the upstream processed the request.
     pub(crate) service_tier: Option<Str<'a>>,
-    /// True if the object says that it is a response.
+    /// True if the member `object` has the value `response`.
     pub(crate) is_named: bool,
     /// True if the object is an answer in Chat Completions.
     pub(crate) has_choices: bool,
     /// True if the object is a message of the Messages API.
     pub(crate) is_message: bool,
-    /// True if there is a member by which gateways tell what failed: `message`, `detail`, `msg` or
-    /// `errors`.
+    /// True if the object has a non-empty member in which gateways report failures: `message`,
+    /// `detail`, `msg` or `errors`.
     pub(crate) complains: bool,
-    /// Object that a gateway may have put around the response: `response`, `data` or `result`.
+    /// Object in which a gateway may have wrapped the response: `response`, `data` or `result`.
     pub(crate) inside: Option<&'a str>,
 }
 
-/// Status of a response.
+/// Status of a response of the Responses API.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Status {
-    /// Response without a status that is known.
+    /// Status that is missing or unknown.
     #[default]
     Unsaid,
-    /// Answer that is complete.
+    /// Status of an answer that is complete.
     Completed,
-    /// Answer that was cut off.
+    /// Status of an answer that was cut off.
     Incomplete,
-    /// Answer that failed or was cancelled.
+    /// Status of an answer that failed or was cancelled.
     Failed,
-    /// Answer that is still being written, or waits to be.
+    /// Status of an answer that is still being written or is queued.
     Running,
 }
 
 impl<'a> Response<'a> {
-    /// Reads a response.
+    /// Parses a response object from its JSON text.
     ///
     /// # Errors
-    /// `raw` is not a JSON object.
+    /// Fails if `raw` is not a JSON object.
     // Long: a branch for each member, in one pass over the bytes of a response.
     pub(crate) fn read(raw: &'a str) -> Result<Self, Error> {
         let mut response = Self::default();
@@ -121,7 +121,7 @@ impl<'a> Response<'a> {
 }
 
 impl Status {
-    /// Returns the status that this word of the wire stands for.
+    /// Returns the status for a value of `status`.
     fn of(word: &str) -> Self {
         match word {
             "completed" => Self::Completed,

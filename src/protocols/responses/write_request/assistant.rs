@@ -1,4 +1,4 @@
-//! Assistant turns: reasoning, texts and calls, each an item at its place.
+//! Writes the assistant's turns: reasoning, texts and calls, each as an item in the original order.
 
 use super::input::{InputWriter, begin_message};
 use super::reasoning::{placed_items, write_item};
@@ -8,8 +8,8 @@ use crate::model::{Block, ToolUse};
 use crate::profile::StoreField;
 
 impl<'a> InputWriter<'_, 'a> {
-    /// Writes an assistant's turn. `calls_follow`: the turn behind it is the assistant's, too, and
-    /// has calls.
+    /// Writes a turn of the assistant. `calls_follow`: the next turn is also the assistant's and
+    /// has tool calls.
     pub(super) fn assistant(
         &mut self,
         blocks: &[Block<'a>],
@@ -47,8 +47,9 @@ impl<'a> InputWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Writes a message with the words of several blocks, one below the other. Its content is a
-    /// string: the one form that all servers read without an `id` of the message.
+    /// Writes one message with the texts of several blocks, each on a new line.
+    ///
+    /// The content is a string, because all servers accept a string without an `id` of the message.
     fn words_of(
         &mut self,
         first: &Block<'a>,
@@ -87,7 +88,7 @@ impl<'a> InputWriter<'_, 'a> {
         Ok(())
     }
 
-    /// Writes the reasoning that led to the item behind it.
+    /// Writes the reasoning items that belong to the next item.
     fn write_thoughts(&mut self, json: &mut Writer<'_>) {
         let is_stored = self.profile().store_field != StoreField::False;
         for item in &self.thoughts {
@@ -114,8 +115,8 @@ impl<'a> InputWriter<'_, 'a> {
     }
 }
 
-/// Returns true if a block is told in the message of the block before it: the actions of the
-/// server's own tools.
+/// Returns true if a block is an action of the server's own tools. The description of the action is
+/// written into the message of the previous block.
 fn is_told(block: &Block<'_>) -> bool {
     !matches!(block, Block::Text(_) | Block::ToolUse(_) | Block::Thinking { .. } | Block::Note)
 }

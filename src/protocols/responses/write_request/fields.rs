@@ -1,4 +1,4 @@
-//! Fields of a Responses request that are neither its conversation nor its tools.
+//! Fields of a Responses request that are neither the conversation nor the tools.
 
 use crate::error::Error;
 use crate::headers::Header;
@@ -11,14 +11,14 @@ use crate::protocols::effort::{Effective, limited};
 use crate::protocols::fields::{write_identity, write_sampling, write_tier};
 use crate::tools::{plain, takes_strictly, write_output_schema};
 
-/// Smallest `max_output_tokens` that OpenAI takes. Clients probe with 1.
+/// Minimum `max_output_tokens` that OpenAI accepts. Some clients test a connection with 1.
 const OUTPUT_TOKENS_LEAST: u64 = 16;
 
-/// Objects of the request to which `extra_body` may add members, and which Creole writes itself.
+/// Objects of the request that Creole writes itself and to which `extra_body` may add members.
 const SHARED: [&str; 2] = ["reasoning", "text"];
 
-/// Sources of the fields: the client's request, the effort in effect, its headers, the upstream's
-/// profile.
+/// Sources of the fields: the client's request, the effective thinking effort, the client's
+/// headers, and the upstream's profile.
 pub(super) struct Asked<'f, 'a> {
     pub(super) request: &'f Request<'a>,
     pub(super) effective: Effective,
@@ -27,7 +27,7 @@ pub(super) struct Asked<'f, 'a> {
 }
 
 impl Asked<'_, '_> {
-    /// Writes the fields. Notes in `context` which output limit was sent.
+    /// Writes the fields. Stores in `context` the output limit that was sent.
     pub(super) fn write(
         &self,
         context: &mut RequestContext,

@@ -1,4 +1,4 @@
-//! Writer of the `input` of Responses from the turns of a conversation.
+//! Writer of the `input` member of a Responses request from the turns of a conversation.
 //!
 //! ```text
 //!  assistant  reasoning        the items as they came, before what they led to
@@ -21,7 +21,7 @@ use crate::protocols::breakpoints::Breakpoints;
 use crate::protocols::words::{SystemPrompt, Words, end_text, push, push_joined, push_system};
 use crate::tools::ToolSet;
 
-/// Writer of the items of one request.
+/// Writer of the `input` items of one request.
 pub(super) struct InputWriter<'r, 'a> {
     pub(super) words: Words<'r, 'a>,
     pub(super) tools: &'r ToolSet<'a>,
@@ -29,10 +29,11 @@ pub(super) struct InputWriter<'r, 'a> {
     pub(super) warnings: &'r mut Warnings,
     pub(super) system: SystemPrompt<'a>,
     pub(super) breakpoints: Breakpoints<'r, 'a>,
-    /// Results whose images and files wait for the message of the user, and their ids.
+    /// Tool results whose images and files are written into the next user message, with the ids of
+    /// their calls.
     pub(super) attached: Vec<(String, ToolResult<'a>)>,
-    /// Reasoning items that no item follows yet. Upstreams refuse reasoning that leads to nothing,
-    /// so it is left out.
+    /// Reasoning items that no other item follows yet. Upstreams refuse reasoning without a
+    /// following item, so such reasoning is left out.
     pub(super) thoughts: Vec<String>,
     /// Number of bytes of reasoning that were written.
     pub(super) reasoning_bytes: usize,
@@ -59,10 +60,10 @@ impl<'r, 'a> InputWriter<'r, 'a> {
         }
     }
 
-    /// Writes all items, as an array. Returns the number of bytes of reasoning among them.
+    /// Writes all items as a JSON array. Returns the number of bytes of reasoning in the items.
     ///
     /// # Errors
-    /// A block that this upstream cannot take and that must not be lost.
+    /// Fails for a block that this upstream does not accept and that must not be dropped.
     pub(super) fn write(
         mut self,
         mut turns: Vec<Turn<'a>>,
@@ -134,7 +135,7 @@ impl<'r, 'a> InputWriter<'r, 'a> {
     }
 }
 
-/// Opens a message; its content follows.
+/// Begins a message item up to the key `content`; the caller writes the content.
 pub(super) fn begin_message<'j, 'o>(
     json: &'j mut Writer<'o>,
     role: &'static str,

@@ -1,7 +1,7 @@
-//! Writer of Responses requests: the fields of a decided request, and the order of the steps.
+//! Writer of Responses requests: the fields of a prepared request, and the order of the steps.
 //!
-//! `input` is the last member, so that a request begins with all of the request before it, but for
-//! two brackets.
+//! The member `input` is written last. So each request of a conversation begins with the whole text
+//! of the previous request, except two closing brackets.
 
 mod assistant;
 mod fields;
@@ -26,7 +26,7 @@ use crate::upstream_error::refused::Refused;
 use fields::Asked;
 use input::InputWriter;
 
-/// Writes a request without the features that the upstream refused.
+/// Writes a Responses request without the features that the upstream refused earlier.
 pub(super) fn write_request(
     client: &ClientRequest<'_>,
     purpose: Purpose,

@@ -1,4 +1,4 @@
-//! Images and files as parts of the items of Responses.
+//! Writes images and files as content parts of Responses items.
 
 use crate::error::Error;
 use crate::json::Writer;
@@ -6,7 +6,7 @@ use crate::model::{Block, DocumentSource};
 use crate::protocols::breakpoints::Breakpoint;
 use crate::protocols::words::{Parts, Words, end_text, push, write_file, write_image};
 
-/// Writer of the content parts of Responses.
+/// Form in which content parts of Responses are written.
 pub(super) static PARTS: Parts =
     Parts { text: "input_text", file_urls: true, cache_control: false, attachment };
 

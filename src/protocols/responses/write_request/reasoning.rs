@@ -1,5 +1,5 @@
-//! Reasoning in the history, on its way back to the model that thought it: whole items, byte for
-//! byte.
+//! Writes the reasoning of earlier turns into a request to the model that produced the reasoning.
+//! Reasoning items are sent back unchanged.
 
 use crate::carry::signature::{Field, Signature};
 use crate::json::{self, Writer};
@@ -7,25 +7,28 @@ use crate::model::Block;
 use crate::protocols::responses::wire::write_with;
 use crate::tokens;
 
-/// Longest `id` of an item. Some gateways give longer ones, and OpenAI refuses them.
+/// Maximum length in bytes of an item's `id`. Some gateways create longer ids, which OpenAI
+/// refuses.
 const ID_BYTES_MAX: usize = 64;
 
-/// Returns the reasoning items that a block of the assistant carries, as a JSON array.
+/// Returns the reasoning items stored in the signature of a thinking block, as a JSON array.
 pub(crate) fn items_of(block: &Block<'_>) -> Option<String> {
     let Block::Thinking { signature, .. } = block else { return None };
     let own = Signature::decode(&signature.decode())?;
     own.opaque.filter(|_| own.field == Field::Item)
 }
 
-/// Estimates the tokens of reasoning items of so many bytes. Most of an item is encrypted, in
-/// base64.
+/// Estimates the number of tokens of reasoning items from their size in bytes. Most bytes of an
+/// item are encrypted and base64-encoded.
 pub(crate) fn tokens_of(bytes: usize) -> u64 {
     tokens::tokens_of((bytes / 2) as u64)
 }
 
-/// Returns the reasoning items that the blocks of one message carry, each with the position of the
-/// block before which it stands. A number before an item counts the texts between it and its block,
-/// which was written where its call began.
+/// Returns the reasoning items that the blocks of one message contain, each with the index of the
+/// block before which the item belongs.
+///
+/// A number before an item is the count of texts between the item and its thinking block: the block
+/// was written where its call began.
 pub(super) fn placed_items(blocks: &[Block<'_>]) -> Vec<(usize, String)> {
     if !blocks.iter().any(|block| matches!(block, Block::Thinking { .. })) {
         return Vec::new();
@@ -52,9 +55,10 @@ pub(super) fn placed_items(blocks: &[Block<'_>]) -> Vec<(usize, String)> {
     placed
 }
 
-/// Writes an item. `is_stored`: the upstream may have stored it. Where it stores nothing, an item
-/// with neither encrypted nor written reasoning would be looked up by its `id`, and refused in each
-/// request of the conversation.
+/// Writes a reasoning item. `is_stored`: the upstream may have stored the item.
+///
+/// An upstream that stores nothing would look up an item without readable reasoning by `id`, and
+/// refuse each request of the conversation. So no such item is written.
 pub(super) fn write_item(item: &str, is_stored: bool, json: &mut Writer<'_>) {
     match json::member(item, "id").filter(|id| *id != "null") {
         None => drop(json.raw(item)),
@@ -64,8 +68,8 @@ pub(super) fn write_item(item: &str, is_stored: bool, json: &mut Writer<'_>) {
     }
 }
 
-/// Returns true if an item has reasoning that a model can read: encrypted, or in words. A summary
-/// is neither.
+/// Returns true if an item has reasoning that the model can read: encrypted, or the full text. A
+/// summary does not count.
 fn brings_reasoning(item: &str) -> bool {
     let is_filled = |value: &str| {
         let is_empty_list = value.starts_with('[') && json::elements(value).next().is_none();
@@ -76,7 +80,7 @@ fn brings_reasoning(item: &str) -> bool {
         .any(|name| json::member(item, name).is_some_and(is_filled))
 }
 
-/// Returns true if upstreams take this `id`, which is given as it was written, with its quotes.
+/// Returns true if upstreams accept this `id`. `id` is the raw JSON with quotes.
 fn is_taken(id: &str) -> bool {
     let name = id.strip_prefix('"').and_then(|id| id.strip_suffix('"')).unwrap_or_default();
     let is_safe = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');

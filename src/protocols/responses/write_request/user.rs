@@ -1,4 +1,4 @@
-//! User turns: tool results, and everything else in one message behind them.
+//! Writes the user's turns: tool results, and then one user message with the other content.
 
 use super::input::{InputWriter, begin_message};
 use crate::error::Error;
@@ -23,7 +23,8 @@ impl<'a> InputWriter<'_, 'a> {
         self.user_message(&items, json)
     }
 
-    /// Returns true if the attachments of a result have to wait for a message of the user.
+    /// Returns true if attachments of a tool result cannot be in the result and are written into
+    /// the next user message.
     fn waits(&self, attached: &[&Block<'_>]) -> bool {
         attached.iter().any(|block| match self.profile().tool_output_parts {
             ToolOutputParts::All => false,
@@ -32,8 +33,8 @@ impl<'a> InputWriter<'_, 'a> {
         })
     }
 
-    /// Writes a tool result together with the user's words beside it, so that no message of the
-    /// user comes after it.
+    /// Writes a tool result together with user texts (`words`), so that no user message follows the
+    /// result.
     fn output(
         &mut self,
         result: ToolResult<'a>,

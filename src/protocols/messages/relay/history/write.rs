@@ -1,21 +1,23 @@
-//! A repaired history: messages that stay are copied, others are written block by block.
+//! Writer of a repaired history: unchanged messages are copied, changed messages are written block
+//! by block.
 
 use super::{BlockPart, SentMessage, SentMessages};
 use crate::json::{self, Reader, Str, ValueKind, Writer};
 use crate::model::turn::{MOVED, Turn, UserPart};
 use crate::model::{Block, Role, ToolResult};
 
-/// Offsets of blocks in the body, rising, each with the index of its message.
+/// Offsets of blocks in the body, in rising order, each with the index of the block's message.
 type Owners = Vec<(usize, usize)>;
 
 impl<'a> SentMessages<'a> {
-    /// Returns the index of the message of which a part of the body is a block.
+    /// Returns the index of the message that contains a block, found by the block's position in the
+    /// body.
     fn owner(&self, part: &str, owners: &Owners) -> Option<usize> {
         let place = owners.binary_search_by_key(&self.offset(part), |(offset, _)| *offset).ok()?;
         owners.get(place).map(|(_, message)| *message)
     }
 
-    /// Writes the repaired history; `None` if it is the client's, unchanged.
+    /// Writes the repaired history. Returns `None` if the history is the client's, unchanged.
     pub(super) fn write_turns(&self, turns: &[Turn<'a>]) -> Option<String> {
         let mut owners: Owners = Vec::new();
         for (at, message) in self.messages.iter().enumerate() {
@@ -26,8 +28,8 @@ impl<'a> SentMessages<'a> {
         let mut out = Vec::new();
         let mut json = Writer::new(&mut out);
         let mut copied = Copied { messages: &self.messages, next: 0, same: true };
-        // A message that becomes several gives its other members to the first of them alone: to
-        // all, a long one would multiply with every result that stands in it.
+        // A message that is split passes its other members (such as a cache mark) only to the first
+        // new message: copies of a long member in every part would multiply the size.
         let mut given = vec![false; self.messages.len()];
         json.begin_array();
         for turn in turns {
@@ -76,8 +78,8 @@ impl<'a> SentMessages<'a> {
         (!copied.is_all()).then(|| String::from_utf8(out).unwrap_or_default())
     }
 
-    /// Returns the indices of the messages that these entries make up, one after the other and
-    /// nothing else.
+    /// Returns the indices of the client's messages that consist of exactly these entries, in
+    /// order, or `None` if the entries differ.
     fn originals(
         &self,
         entries: &[Entry<'_, 'a>],
@@ -105,10 +107,11 @@ impl<'a> SentMessages<'a> {
     }
 }
 
-/// Copies messages of the client, and notes whether they are all of them, whole and in their order.
+/// Copier of the client's messages, which records whether all messages are copied whole and in
+/// order.
 struct Copied<'h, 'a> {
     messages: &'h [SentMessage<'a>],
-    /// Index of the message that comes next if nothing has to be changed.
+    /// Index of the next message, if no message was changed or moved.
     next: usize,
     same: bool,
 }
@@ -128,15 +131,15 @@ impl Copied<'_, '_> {
     }
 }
 
-/// Piece of content in a repaired message.
+/// Content block of a repaired message, before it is written as JSON.
 enum Entry<'t, 'a> {
-    /// A block of the client, or a content that is a string.
+    /// Block of the client, or the content of a message that is a string.
     Raw(&'a str),
-    /// A result that the history does not have.
+    /// Tool result that is missing in the history and is added.
     Missing(&'t ToolResult<'a>),
-    /// A result without a call.
+    /// Tool result without a matching tool call, which is written as text.
     Orphan(&'a str),
-    /// The words for a result that stands with its call.
+    /// Placeholder text at the old position of a tool result that was moved next to its call.
     Moved,
 }
 
@@ -155,7 +158,7 @@ impl<'t, 'a> Entry<'t, 'a> {
                 Self::Raw(raw) => Some(Self::Orphan(raw)),
                 other => Some(other),
             },
-            // None of these is made of a history that stays as it is.
+            // The repair of a copied history creates no such parts.
             UserPart::System(_)
             | UserPart::Summary(_)
             | UserPart::Done(_)
@@ -198,7 +201,8 @@ impl<'t, 'a> Entry<'t, 'a> {
     }
 }
 
-/// Writes a result without a call in words; what is not text follows as it is.
+/// Writes a tool result without a call as text. Images, documents and search results follow as
+/// blocks.
 fn write_orphan(result: &str, json: &mut Writer<'_>) {
     let content = json::member(result, "content").unwrap_or("[]");
     let mut text = Vec::new();
@@ -220,7 +224,7 @@ fn write_orphan(result: &str, json: &mut Writer<'_>) {
         }
         Ok::<(), json::Error>(())
     };
-    // It was read as JSON before.
+    // The result was parsed as JSON before, so errors cannot occur.
     let _ = read();
     json.begin_object().kind("text").key("text").value();
     let out = json.out();
@@ -257,7 +261,7 @@ impl SentMessage<'_> {
     }
 }
 
-/// Writes a message with the members of `owner`, its content aside.
+/// Writes a message with the members of `owner`, except for its content.
 fn write_message(
     owner: Option<&SentMessage<'_>>,
     role: Role,
